@@ -9,57 +9,18 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vista_lab.training.shipped import read_state
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from onnx import GraphProto
-    from torch import Tensor
 
     from vista_lab.training.model import Verifier
-
-_WEIGHT_INPUTS = {
-    "DynamicQuantizeMatMul": (1, 2, 3, 4),
-    "MatMulIntegerToFloat": (1, 3, 5, 6),
-}  # places of weight, scale, zero point and bias among a fused operator's inputs
-_TABLES = ("encoder.words.weight", "encoder.positions.weight", "encoder.types.weight")
-
-
-def dequantised(
-    weight: NDArray[np.generic], scale: NDArray[np.generic], zero: NDArray[np.generic]
-) -> NDArray[np.float32]:
-    """Real values of 8-bit weights; one scale a column, or one for all."""
-    return ((weight.astype(np.float32) - zero.astype(np.float32)) * scale.astype(np.float32)).astype(np.float32)
-
-
-def linear_weights(
-    graph: GraphProto, known: Mapping[str, NDArray[np.generic]]
-) -> Iterator[tuple[str, NDArray[np.float32]]]:
-    """Every linear layer's weight as [out, in], named after the bias that its operator adds."""
-    for node in graph.node:
-        if node.op_type in _WEIGHT_INPUTS:
-            weight, scale, zero, bias = (node.input[place] for place in _WEIGHT_INPUTS[node.op_type])
-            values = dequantised(known[weight], known[scale], known[zero])
-            yield bias.removesuffix("bias") + "weight", values.T.copy()
-
-
-def read_state(path: Path) -> dict[str, Tensor]:
-    """The state of ``vista_lab.training.model.Verifier`` that an exported file holds."""
-    import onnx
-    import torch
-    from onnx import numpy_helper
-
-    graph = onnx.load(str(path)).graph
-    known = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
-    state = {name: values for name, values in known.items() if name.endswith((".bias", "norm.weight"))}
-    state |= dict(linear_weights(graph, known))
-    parts = ("quantized", "scale", "zero_point")
-    state |= {name: dequantised(*(known[f"{name}_{part}"] for part in parts)) for name in _TABLES}
-    return {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
 
 
 def sample_pairs(count: int, seed: int) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
 
-ONNX_FILES = ("model.onnx", "onnx/model.onnx")
+ONNX_FILES = ("model.onnx", "onnx/model.onnx", "model_quantized.onnx")
 SEQ2SEQ_FILES = (
     ("encoder_model.onnx", "decoder_model.onnx"),
     ("onnx/encoder_model.onnx", "onnx/decoder_model.onnx"),

@@ -210,6 +210,7 @@ def _text(content: Any) -> str:
 
 
 Verdicts = Mapping[str, Sequence[Verdict]]
+FACTUAL, NOT_FACTUAL = "Factual", "Not Factual"
 _STAGES = ("decompose", "verify", "categorize", "judge", "fused", "turn")
 _CHOICE = re.compile(r'"(\w+)": "(\w+)" or "(\w+)"')
 _SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
@@ -246,7 +247,8 @@ def gold_script(
     """Answers like a model that is right about this share of turns, so that a run must measure `accuracy`.
 
     It answers the stages as `judge_script` does, a claim for each sentence of the turn, the last of which makes the turn what it
-    is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt.
+    is; turns that are split into sentences; and `turn`, one verdict on a whole turn, whose two words it finds in the prompt, or
+    Factual and Not Factual where these words alone are asked for.
     Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
 
     Args:
@@ -272,6 +274,8 @@ def gold_script(
     judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in labels.items()}
 
     def answer(request: ReceivedRequest) -> str:
+        if f"{FACTUAL} or {NOT_FACTUAL}" in request.text:
+            return FACTUAL if _last_turn(request, whole) is Label.VERIFIED else NOT_FACTUAL
         return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
 
     return answer
@@ -293,15 +297,24 @@ def _sentences(text: str, label: Label) -> list[Verdict]:
 def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
     """Answers with the prompt's first word for a turn labelled VERIFIED, else with its second."""
     choice = _CHOICE.search(request.text)
+    if choice is None:
+        raise _unknown_turn(_plain(request.user))
+    name, negative, positive = choice.groups()
+    label = _last_turn(request, labels)
+    return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
+
+
+def _last_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> Label:
+    """The label of the last scripted turn in the message: earlier ones may be history."""
     asked = _plain(request.user)
     ends = {text: asked.rfind(text) + len(text) for text in labels if text in asked}
-    if choice is None or not ends:
-        raise LookupError(
-            f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}"
-        )
-    name, negative, positive = choice.groups()
-    label = labels[max(ends, key=lambda text: (ends[text], len(text)))]
-    return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
+    if not ends:
+        raise _unknown_turn(asked)
+    return labels[max(ends, key=lambda text: (ends[text], len(text)))]
+
+
+def _unknown_turn(asked: str) -> LookupError:
+    return LookupError(f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}")
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
-Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, stored reports.
+Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
+(`oasis`), stored reports.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""`vista-guard compare`: runs side by side, in the layouts of the paper's tables."""
+"""`vista-guard compare`: runs side by side, in the layouts of the papers' tables."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -12,19 +13,33 @@ from vista_guard.cli.common import exit_codes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from vista_lab.tables.output import Picture
     from vista_lab.tables.runs import Measured
     from vista_lab.tables.writers import Sheet
 
 
+Paper = Literal["vista", "oasis"]
+
+
 def compare(
     runs: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(metavar="RUN...", help="Folders that vista-guard eval wrote, or folders of such folders."),
-    ],
+    ] = None,
+    paper: Annotated[
+        Paper, typer.Option(help="Whose tables: those of VISTA, or Tables 4, 5, 8 and Figure 2 of LLM-OASIS.")
+    ] = "vista",
     tables: Annotated[
         str | None,
         typer.Option(
             metavar="LIST", help="Tables of the paper by number, such as 2,3,8-11.  [default: all that the runs fill]"
+        ),
+    ] = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="oasis: a retriever's recall, as oasis score retriever --json prints it; may be repeated.",
         ),
     ] = None,
     formats: Annotated[
@@ -47,13 +62,14 @@ def compare(
     Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_lab.tables.output import chosen_formats, find_folders, numbers, sheets
+        from vista_lab.tables.output import chosen_formats, find_folders
         from vista_lab.tables.runs import read_measured
 
         wanted = chosen_formats(formats, out, figures=figures)
-        asked = None if tables is None else numbers(tables)
-        read = [read_measured(folder, name) for name, folder in find_folders(runs).items()]
-        found, empty = sheets(read, asked)
+        places = _places(runs, scores, paper)
+        read = [read_measured(folder, name) for name, folder in find_folders(places).items()]
+        fill = _of_oasis if paper == "oasis" else _of_vista
+        found, empty, draw = fill(read, tables, scores or [])
         for note in empty:
             typer.echo(note, err=True)
         for run in read:
@@ -65,20 +81,51 @@ def compare(
 
             typer.echo(text(found, wanted[0]), nl=False)
         else:
-            _write(read, found, wanted, out, figures=figures)
+            _write(found, wanted, out, draw(out / "figures") if figures else [])
 
 
-def _write(
-    runs: Sequence[Measured], found: Sequence[Sheet], wanted: Sequence[str], out: Path, *, figures: bool
-) -> None:
+Draw = Callable[[Path], "list[Picture]"]
+
+
+def _places(runs: Sequence[Path] | None, scores: Sequence[Path] | None, paper: Paper) -> Sequence[Path]:
+    from vista_guard.errors import ConfigError
+
+    if scores and paper != "oasis":
+        raise ConfigError("--scores fills Table 8 and Figure 2 of LLM-OASIS; give --paper oasis")
+    if not runs and not scores:
+        raise ConfigError("nothing to compare; give folders that vista-guard eval wrote")
+    return runs or []
+
+
+def _of_vista(
+    runs: Sequence[Measured], tables: str | None, _scores: Sequence[Path]
+) -> tuple[list[Sheet], list[str], Draw]:
+    from vista_lab.tables.output import numbers, sheets
+
+    found, empty = sheets(runs, None if tables is None else numbers(tables))
+    return found, empty, lambda folder: _draw_runs(runs, folder)
+
+
+def _of_oasis(
+    runs: Sequence[Measured], tables: str | None, scores: Sequence[Path]
+) -> tuple[list[Sheet], list[str], Draw]:
+    from vista_lab.tables import oasis
+
+    material = oasis.OasisMaterial(runs, [oasis.read_scores(path) for path in scores])
+    found, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
+    return found, empty, lambda folder: [*_draw_runs(runs, folder), *oasis.draw(material.scores, folder)]
+
+
+def _draw_runs(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+    from vista_lab.tables.pictures import draw
+
+    return draw(runs, folder)
+
+
+def _write(found: Sequence[Sheet], wanted: Sequence[str], out: Path, pictures: Sequence[Picture]) -> None:
     """Files into the folder, and their names to stdout."""
     from vista_guard.cli.common import visible
     from vista_lab.tables.output import write
 
-    pictures = []
-    if figures:
-        from vista_lab.tables.pictures import draw
-
-        pictures = draw(runs, out / "figures")
     for path in [*write(found, wanted, out, pictures), *(path for picture in pictures for path in picture.files)]:
         typer.echo(f"wrote {visible(str(path))}")

@@ -175,7 +175,7 @@ def evaluate(
         if fit_on is not None:
             found = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
             own = _add_fitted_options(system, own, found)
-        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log)
+        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log or source.retrieves)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)

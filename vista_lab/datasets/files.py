@@ -20,6 +20,7 @@ from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, open_log, values
+from vista_lab.logs.source import parquet_rows as read_parquet
 
 Entry = LoggedConversation | BrokenEntry
 """A row that is read, or one that is not, with the reason. Both are counted."""
@@ -58,6 +59,8 @@ class DataSet:
     """How its rows relate to those of the paper's tables: none is printed beside the paper's figures without it."""
     origins: Mapping[str, str] = field(default_factory=dict)
     """Where each file is got: `https://…` or `hf:OWNER/NAME/PATH` where it can be downloaded as it is, else words for people."""
+    retrieves: bool = False
+    """True where turns bring no documents and are to be held against those of `vista-guard documents add`."""
 
 
 BLOCK = 1 << 20
@@ -200,6 +203,18 @@ def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
             yield Row(value.content, path, place, number, value.line)
         else:
             yield BrokenEntry(f"{path} {value.place}", f"is {str(value.content)[:80]!r}; expected a mapping")
+
+
+def parquet_rows(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet file.
+
+    Raises:
+        ConfigError: pyarrow is missing.
+        InputError: the file as a whole cannot be read.
+    """
+    for number, cells in read_parquet(path):
+        if isinstance(cells, Mapping):
+            yield Row(cells, path, f"row {number}", number)
 
 
 def json_object(path: Path) -> Row:

@@ -19,6 +19,7 @@ from vista_lab.datasets.sets import (
     halueval,
     mtrag,
     mtrag_human,
+    oasis,
     rgm,
     summedits,
     vista,
@@ -41,7 +42,8 @@ def all_datasets() -> Mapping[str, DataSet]:
         >>> all_datasets()["fade"].task.value
         'unverifiable'
     """
-    found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag())
+    found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
+             *_oasis())  # fmt: skip
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
 
@@ -308,6 +310,64 @@ def _mtrag() -> Iterator[DataSet]:
             test=split == "all",
             sample=sample,
             origins={file: f"{_GITHUB}/IBM/mt-rag-benchmark/main/{folders[file]}/{file.rpartition('/')[2]}"},
+        )
+
+
+def _oasis() -> Iterator[DataSet]:
+    licence = "CC BY-NC-SA 4.0: evaluation only, no weights of ours are made of it"
+    source = "huggingface.co/datasets/Babelscape/LLM-Oasis_{of}; Scirè et al. 2024"
+    unnamed = "its column of texts is found by its name, which the publisher's page does not print"
+    for name, of, title, make, counts, note in (
+        (
+            "extraction", "claim_extraction", "claim extraction", oasis.extracted, (67_426, 13_849),
+            "claims of a passage, all true",
+        ),
+        (
+            "falsification", "claim_falsification", "claim falsification", oasis.falsified, (42_749, 9_641),
+            "each claim and its falsified version; Table 2 has 81,275 of them",
+        ),
+        (
+            "paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased, (0, 0),
+            f"passages in other words; {unnamed}",
+        ),
+        (
+            "unfactual", "unfactual_text_generation", "unfactual texts", oasis.altered, (0, 13_838),
+            f"texts with one altered claim; {unnamed}",
+        ),
+    ):  # fmt: skip
+        for split, count in zip(("train", "validation"), counts, strict=True):
+            file = f"{split}-00000-of-00001.parquet"
+            rows = f"{count:,} rows, " if count else ""
+            yield DataSet(
+                name=f"oasis-{name}-{split}",
+                title=f"LLM-OASIS, {title}",
+                source=source.format(of=of),
+                licence=licence,
+                split=split,
+                task=Task.UNVERIFIABLE,
+                files=(f"LLM-Oasis_{of}/{file}",),
+                read=oasis.reader(make),
+                sample=f"{rows}{note}; labelled by construction, not by people; {_HOW_MADE}",
+                origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
+            )
+    for number, of, title, make, note in (
+        (1, "e2e_factuality_evaluation", "end to end", oasis.blind_text, "1,708 texts without documents"),
+        (2, "claim_verification", "claims with evidence", oasis.blind_claim, "2,656 claims, each with a factual text"),
+    ):
+        file = "gold-00000-of-00001.parquet"
+        yield DataSet(
+            name=f"oasis-gold-task{number}",
+            title=f"LLM-OASIS gold, {title}",
+            source=source.format(of=of),
+            licence=licence,
+            split="gold",
+            task=Task.UNVERIFIABLE,
+            files=(f"LLM-Oasis_{of}/{file}",),
+            read=oasis.reader(make),
+            test=True,
+            sample=f"{note}; blind: the publishers keep the labels, see vista-guard oasis submit; {_HOW_MADE}",
+            origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
+            retrieves=number == 1,
         )
 
 

@@ -3,7 +3,8 @@
     {"role": "assistant", "utterance": "…", "retrieved_document": "… or N/A", "dataset": "AIS", "conversation_id": 7,
      "original_dataset_label": "faithful", "human_claims": [{"claim_text": "…", "human_judgement": "verifiable"}]}
 
-The released human evaluation of VISTA (§5) is such a file. Its `turn_index` counts within another file: it is not used.
+`group`, which the reference lacks, names what a turn was drawn with (see `TurnGold`). The released human evaluation of VISTA (§5)
+is such a file. Its `turn_index` counts within another file: it is not used.
 """
 
 from __future__ import annotations
@@ -46,8 +47,12 @@ def parse(value: LogValue) -> LoggedConversation:
 
 def _gold(turns: list[Any]) -> dict[int, TurnGold]:
     """The original data set's labels of turns. A label other than its two leaves the turn open."""
-    words = {place: turn.get("original_dataset_label") for place, turn in enumerate(turns)}
-    return {place: TurnGold(str(word), ORIGINAL.get(str(word))) for place, word in words.items() if word is not None}
+    told = ((place, turn, turn.get("original_dataset_label")) for place, turn in enumerate(turns))
+    return {
+        place: TurnGold(str(word), ORIGINAL.get(str(word)), str(turn.get("group") or ""))
+        for place, turn, word in told
+        if word is not None
+    }
 
 
 def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:

@@ -159,6 +159,9 @@ class TurnGold:
 
     label: str
     positive: bool | None
+    group: str = field(default="", repr=False)
+    """Names what the turn was drawn with, such as the document that a pair of texts is of: rows of one group are alike, so that
+    intervals draw whole groups. Its conversation where it is empty."""
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,15 @@ A prediction is None where it depends on unchecked claims. Such a turn counts in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+import numpy as np
+
 from vista_guard.types import Finding, Label, Outcome
 from vista_lab.datasets.files import Task
-from vista_lab.metrics.intervals import Share
+from vista_lab.metrics.intervals import Share, bootstrap_interval
 
 
 class Reading(StrEnum):
@@ -57,6 +59,30 @@ def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> b
     if any(label in wanted for label in known):
         return True
     return None if None in known else False
+
+
+def balanced_interval(pairs: Sequence[tuple[bool, bool]], groups: Sequence[str]) -> tuple[float, float] | None:
+    """95 % interval of the balanced accuracy, by drawing groups again: documents, or conversations.
+
+    Args:
+        pairs: gold and prediction of each judged turn.
+        groups: of each turn.
+
+    Returns:
+        None where the gold has one class only, or where all draws come to one figure.
+    """
+    gold, said = (np.array([pair[place] for pair in pairs], bool) for place in (0, 1))
+    if not len(pairs) or gold.all() or not gold.any():
+        return None
+
+    def figure(rows: np.ndarray) -> float:
+        truth, right = gold[rows], said[rows] == gold[rows]
+        return (
+            float((right[truth].mean() + right[~truth].mean()) / 2) if truth.any() and not truth.all() else float("nan")
+        )
+
+    low, high = bootstrap_interval(groups, figure)
+    return (low, high) if low < high else None
 
 
 @dataclass(frozen=True)
@@ -119,6 +145,22 @@ class Detection:
     def recall(self) -> Share:
         """Of the turns that are looked for and judged, those that were found."""
         return Share(self.tp, self.tp + self.fn)
+
+    @property
+    def specificity(self) -> Share:
+        """Of the turns that are not looked for and were judged, those that were left alone: the recall of the other class."""
+        return Share(self.tn, self.tn + self.fp)
+
+    @property
+    def balanced_accuracy(self) -> float | None:
+        """Mean of both classes' recalls, in [0, 1] (Brodersen et al., 2010). None where judged turns are of one class only.
+
+        Examples:
+            >>> Detection(tp=3, fp=0, fn=1, tn=1).balanced_accuracy
+            0.875
+        """
+        recalls = (self.recall, self.specificity)
+        return sum(one.value for one in recalls) / 2 if all(one.n for one in recalls) else None
 
     @property
     def f1(self) -> float | None:

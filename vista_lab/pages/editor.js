@@ -137,8 +137,15 @@ class Editor {
     if (row.op === "delete") return null;
     if (!row.whole && !row.text.trim()) return "text";
     const empty = (value) => value === undefined || value === null || value === "" || value.length === 0;
-    const lacking = this.marks(row).find((mark) => mark.needed && empty(row.values[mark.name]));
+    const lacking = this.marks(row).find((mark) => mark.needed && empty(row.values[mark.name]) && !this.spared(row, mark));
     return lacking ? lacking.name : null;
+  }
+
+  // A mark that may stay empty beside what was chosen in its row, or for the item as a whole.
+  spared(row, mark) {
+    const whole = this.rows.find((one) => one.whole);
+    const around = { ...(whole ? whole.values : {}), ...row.values };
+    return Object.entries(mark.optional_when).some(([name, wanted]) => [around[name]].flat().some((value) => wanted.includes(value)));
   }
 
   drawMark(row, place, mark) {

@@ -114,7 +114,7 @@ def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | No
         "verbed": "labelled",
         "revise": True,
         "rows": rows,
-        "marks": [_mark(labels, form) | {"when": {}}] if labels is not None else [],
+        "marks": [_mark(labels, form) | {"when": {}, "optional_when": {}}] if labels is not None else [],
         "notes": annotation.notes,
         "seconds": annotation.seconds,
         "closed": annotation.submitted,
@@ -199,6 +199,7 @@ def _mark(mark: Mark, form: Form) -> dict[str, Any]:
     levels = [str(level) for level in Level if mark in form.marks_of(level)]
     told: dict[str, Any] = {"name": mark.name, "kind": mark.kind, "ask": mark.ask, "of": levels, "needed": mark.needed}
     told["when"] = {name: list(values) for name, values in mark.when.items()}
+    told["optional_when"] = {name: list(values) for name, values in mark.optional_when.items()}
     if isinstance(mark, ChoiceMark | ChoicesMark):
         told["choices"] = [_choice(choice) for choice in mark.choices]
     if isinstance(mark, NumberMark):

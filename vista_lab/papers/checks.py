@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from statistics import fmean
+from typing import Any
 
 from vista_guard.types import Label
 from vista_lab.metrics.claim_sets import SetAgreement
@@ -59,12 +60,13 @@ def count(number: int, what: str, printed: int, found: int) -> Check:
     return Check(number, what, f"{printed}", f"{found}", printed == found)
 
 
-def verdict(checks: Iterable[Check]) -> Verdict:
+def verdict(checks: Iterable[Check], exceptions: Iterable[Mapping[str, Any]] | None = None) -> Verdict:
     """Sorts checks into what holds, what is a named exception, and what is wrong.
 
-    An exception is named by table and figure: a change of a metric cannot hide behind one.
+    An exception is named by table and figure: a change of a metric cannot hide behind one. VISTA's are taken when none are given.
     """
-    reasons = {(one["table"], one["what"]): one["why"] for one in table("contradictions")["known"]}
+    named = table("contradictions")["known"] if exceptions is None else exceptions
+    reasons = {(one["table"], one["what"]): one["why"] for one in named}
     held, known, wrong = [], [], []
     for check in checks:
         why = reasons.pop((check.table, check.what), None)

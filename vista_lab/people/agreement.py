@@ -274,12 +274,21 @@ def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.
     """
-    waiting = {(one.case.item, one.case.part, one.mark): _versions(one.case) for one in results.settled if one.open}
     unit = [] if form.parts is None else [form.parts.unit.value]
     faults = Faults()
+    found = answers_of(sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults), results, faults)
+    faults.check("the answers")
+    return found
+
+
+def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults) -> Discussed:
+    """Decisions in rows of a sheet for the discussion. What is wrong goes to `faults`."""
+    form = results.form
+    unit = "" if form.parts is None else form.parts.unit.value
+    waiting = {(one.case.item, one.case.part, one.mark): _versions(one.case) for one in results.settled if one.open}
     found: dict[tuple[str, str, str], Value] = {}
-    for line in sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults):
-        name = line[ID], line[unit[0]] if unit else "", line[MARK]
+    for line in rows:
+        name = line[ID], line[unit] if unit else "", line[MARK]
         if name not in waiting or waiting[name].split() != line[VERSIONS].split():
             faults.append(
                 line.fault(MARK, "the sheets have no such open mark; they were changed since, or it is settled")
@@ -289,7 +298,6 @@ def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
                 found[name] = form.mark(line[MARK]).read(line[ANSWER])
             except ValueError as exc:
                 faults.append(line.fault(ANSWER, str(exc)))
-    faults.check("the answers")
     return found
 
 

@@ -180,8 +180,9 @@ class FormBatches:
             for row in connection.execute(sql.select(ANSWERS).where(ANSWERS.c.batch == batch)):
                 states[row.n][row.annotator] = row.submitted
             return [
-                FormTask(n, item, _state(states[n], annotator, found.wanted))
+                FormTask(n, item, _state(states[n], annotator, _wanted(item, found.wanted)))
                 for n, item in self._items(connection, batch)
+                if item.is_for(annotator)
             ]
 
         return self._database.run("read a batch", read)
@@ -210,12 +211,16 @@ class FormBatches:
             item = next((item for n, item in self._items(connection, batch.name) if n == draft.n), None)
             if item is None:
                 raise InputError(f"batch {batch.name!r} has no item {draft.n}")
+            if not item.is_for(draft.annotator):
+                raise InputError(
+                    f"this {batch.form.item} is for {', '.join(item.annotators)}, not for {draft.annotator}; open another one"
+                )
             if submit:
                 check_answers(batch.form, item, answers)
             kept = replace(
                 draft, version=draft.version + 1, submitted=submit, answers=answers, seconds=max(seconds, draft.seconds)
             )
-            self._replace(connection, draft, kept, batch.wanted)
+            self._replace(connection, draft, kept, _wanted(item, batch.wanted))
             return kept
 
         return self._database.write("write an annotation", write)
@@ -229,7 +234,11 @@ class FormBatches:
             done = sql.select(ANSWERS).where(ANSWERS.c.batch == batch, ANSWERS.c.submitted)
             for row in connection.execute(done):
                 by_item[row.n][row.annotator] = _ANSWERS.validate_json(row.answers)
-            complete = [(n, item) for n, item in self._items(connection, batch) if len(by_item[n]) >= found.wanted]
+            complete = [
+                (n, item)
+                for n, item in self._items(connection, batch)
+                if len(by_item[n]) >= _wanted(item, found.wanted)
+            ]
             by: dict[str, dict[str, Answers]] = defaultdict(dict)
             for n, item in complete:
                 for who, answers in by_item[n].items():
@@ -275,10 +284,17 @@ class FormBatches:
 
     def _batch(self, connection: sql.Connection, row: sql.Row[Any]) -> FormBatch:
         count = sql.select(sql.func.count()).select_from(ITEMS).where(ITEMS.c.batch == row.name)
-        each = sql.select(ANSWERS.c.n).where(ANSWERS.c.batch == row.name, ANSWERS.c.submitted).group_by(ANSWERS.c.n)
-        done = each.having(sql.func.count() >= row.wanted)
-        items, complete = connection.execute(count).scalar_one(), len(connection.execute(done).all())
+        each = sql.select(ANSWERS.c.n, sql.func.count()).where(ANSWERS.c.batch == row.name, ANSWERS.c.submitted)
+        done, own = connection.execute(each.group_by(ANSWERS.c.n)).all(), self._assigned(connection, row.name)
+        complete = sum(submitted >= own.get(n, row.wanted) for n, submitted in done)
+        items = connection.execute(count).scalar_one()
         return FormBatch(row.name, Form.model_validate_json(row.form), row.about, row.wanted, items, complete)
+
+    def _assigned(self, connection: sql.Connection, batch: str) -> dict[int, int]:
+        """How many annotators each item wants that names its own. Others are not read: this is asked for every list."""
+        named = ITEMS.c.item.contains('"annotators": ["', autoescape=True)
+        rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch, named))
+        return {row.n: len(_ITEM.validate_json(row.item).annotators) for row in rows}
 
     def _items(self, connection: sql.Connection, batch: str) -> list[tuple[int, Item]]:
         rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch).order_by(ITEMS.c.n))
@@ -315,7 +331,12 @@ def check_answers(form: Form, item: Item, answers: Answers) -> None:
     check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
     for part in item.parts:
         assert form.parts is not None  # the item has parts
-        check_values(form.marks_of(Level.PART), answers.parts.get(part.id, {}), f"{form.parts.unit} {part.id}")
+        own, name = answers.parts.get(part.id, {}), f"{form.parts.unit} {part.id}"
+        check_values(form.marks_of(Level.PART), own, name, answers.item)
+
+
+def _wanted(item: Item, usual: int) -> int:
+    return len(item.annotators) or usual
 
 
 def _row(draft: FormDraft) -> dict[str, Any]:

@@ -44,6 +44,8 @@ class Unit(StrEnum):
     TURN = "turn"
     PAIR = "pair"
     DOCUMENT = "document"
+    PASSAGE = "passage"
+    TEXT = "text"
 
 
 class Level(StrEnum):
@@ -110,6 +112,9 @@ class _Mark(_Part):
     needed: bool = True
     when: Mapping[str, tuple[str, ...]] = {}
     """Values of other marks with which it applies. With any other value it stays empty."""
+    optional_when: Mapping[str, tuple[str, ...]] = {}
+    """Values of other marks, the item's among them, with which it may stay empty: of what is discarded as a whole nothing more
+    has to be said."""
     agreement: tuple[Measure, ...] = ()
     scale: Scale | None = None
     """For Krippendorff's alpha. Left out: nominal for choices, interval for numbers."""
@@ -261,6 +266,24 @@ class Parts(_Part):
     revise: Revision | None = None
 
 
+class LayoutColumn(_Part):
+    """A column of a sheet: its head, and the names that it holds. Of several names, one at most has something in a row."""
+
+    head: str = Field(min_length=1)
+    of: tuple[Name, ...] = Field(min_length=1)
+
+
+class Layout(_Part):
+    """The columns of a form's sheet as tab-separated values, as a paper prints them; `id` is added as the last.
+
+    `item` stands for the item's own row in the column of the parts' names; with `item_last` that row is below the parts.
+    """
+
+    columns: tuple[LayoutColumn, ...] = Field(min_length=1)
+    item: str = ""
+    item_last: bool = False
+
+
 class Form(_Part):
     """The columns that annotators read and the marks that they make. See `load_form`.
 
@@ -277,6 +300,8 @@ class Form(_Part):
     columns: tuple[Column, ...] = Field(min_length=1)
     parts: Parts | None = None
     marks: tuple[Annotated[Mark, Field(discriminator="kind")], ...] = Field(min_length=1)
+    layout: Layout | None = None
+    """Of sheets as tab-separated values; the engine's own where there is none."""
 
     @cached_property
     def part_columns(self) -> tuple[str, ...]:
@@ -326,13 +351,29 @@ class Form(_Part):
         for mark in self.marks:
             if Level.PART in mark.of and self.parts is None:
                 raise ValueError(f"mark {mark.name!r} has on: part, and the form has no parts")
-            self._check_condition(mark)
+            self._check_condition(mark, mark.when)
+            self._check_condition(mark, mark.optional_when)
             _check_measures(mark)
         self._check_revision()
+        self._check_layout(names)
         return self
 
-    def _check_condition(self, mark: Mark) -> None:
-        for name, values in mark.when.items():
+    def _check_layout(self, names: Sequence[str]) -> None:
+        if self.layout is None:
+            return
+        placed = [name for column in self.layout.columns for name in column.of]
+        odd = next((name for name in (*placed, *names) if placed.count(name) != 1 or name not in names), None)
+        if odd is not None or self.revision is not None:
+            raise ValueError(
+                f"layout has {odd!r} {placed.count(str(odd))} times; it must place {', '.join(names)} once each"
+            )
+        if self.parts is not None and (self.parts.unit.value not in self.layout.columns[0].of or not self.layout.item):
+            raise ValueError(
+                f"layout's first column must hold {self.parts.unit}, and layout.item name the item's own row"
+            )
+
+    def _check_condition(self, mark: Mark, condition: Mapping[str, tuple[str, ...]]) -> None:
+        for name, values in condition.items():
             other = next((one for one in self.marks if one.name == name), None)
             if not isinstance(other, _Chosen) or other is mark:
                 raise ValueError(f"mark {mark.name!r} depends on {name!r}, which is not another mark with choices")
@@ -364,12 +405,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """The unit that one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups."""
+    """The unit that one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups.
+
+    `annotators` are those who mark it; everybody where there are none.
+    """
 
     id: str
     texts: Mapping[str, str]
     parts: tuple[Part, ...] = ()
     group: str = ""
+    annotators: tuple[str, ...] = ()
+
+    def is_for(self, annotator: str) -> bool:
+        """True if this annotator marks it."""
+        return not self.annotators or annotator in self.annotators
 
 
 @dataclass(frozen=True)
@@ -406,7 +455,7 @@ def form_names() -> list[str]:
 
     Examples:
         >>> form_names()
-        ['desiderata', 'vista']
+        ['desiderata', 'oasis_extraction', 'oasis_factual', 'oasis_falsification', 'oasis_unfactual', 'vista']
     """
     folder = files("vista_lab.people").joinpath("forms")
     return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
@@ -430,6 +479,12 @@ def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
     return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
 
 
+def is_needed(mark: Mark, values: Mapping[str, Value], item: Mapping[str, Value]) -> bool:
+    """True if a mark must be there beside these values of the others, and of the item's own marks."""
+    around = {**item, **values}
+    return mark.needed and not any(_meets(around.get(name), wanted) for name, wanted in mark.optional_when.items())
+
+
 def display(value: Value) -> str:
     """A value as cells and pages have it."""
     if isinstance(value, tuple):
@@ -437,8 +492,10 @@ def display(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else value
 
 
-def check_values(marks: Sequence[Mark], values: Mapping[str, Value], where: str) -> None:
-    """Passes where all needed marks are there and none that does not apply.
+def check_values(
+    marks: Sequence[Mark], values: Mapping[str, Value], where: str, item: Mapping[str, Value] | None = None
+) -> None:
+    """Passes where all needed marks are there and none that does not apply. `item` has the marks of a part's item.
 
     Raises:
         InputError: names the place and the mark.
@@ -446,7 +503,7 @@ def check_values(marks: Sequence[Mark], values: Mapping[str, Value], where: str)
     for mark in marks:
         there = values.get(mark.name) not in (None, "", ())
         if applies(mark, values):
-            if mark.needed and not there:
+            if not there and is_needed(mark, values, item or {}):
                 raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
         elif there:
             raise InputError(f"{where} has {mark.name}, which does not apply to it; remove it")

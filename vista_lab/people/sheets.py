@@ -13,7 +13,7 @@ import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -33,6 +33,7 @@ from vista_lab.people.forms import (
     ChoicesMark,
     Form,
     Item,
+    Layout,
     Level,
     Mark,
     NumberMark,
@@ -40,6 +41,7 @@ from vista_lab.people.forms import (
     TextMark,
     Value,
     applies,
+    is_needed,
 )
 
 ID, STUDY, SUGGESTED = "id", "study", "suggested"
@@ -102,19 +104,22 @@ class Faults(list[Fault]):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a file, with its cells by column. `number` counts as spreadsheets do."""
+    """A row of a file, with its cells by column. `number` counts as spreadsheets do; `heads` are the file's names of columns."""
 
     file: str
     sheet: str | None
     number: int
     cells: Mapping[str, str]
+    heads: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, column: str) -> str:
         return self.cells.get(column, "")
 
     def fault(self, column: str | None, why: str) -> Fault:
         """Something is wrong with this row, or with one cell of it."""
-        return Fault(self.file, self.sheet, self.number, column, None if column is None else self[column], why)
+        if column is None:
+            return Fault(self.file, self.sheet, self.number, None, None, why)
+        return Fault(self.file, self.sheet, self.number, self.heads.get(column, column), self[column], why)
 
 
 # Writing
@@ -409,6 +414,52 @@ def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = F
     return Table(form.name, columns, rows, guidelines(form, about))
 
 
+def layout_table(form: Form, items: Sequence[Item], about: str) -> Table:
+    """The sheet in the columns that the form's layout has, which are a paper's; the item's id is the last column."""
+    whole = form_table(form, items, about)
+    if form.layout is None:
+        return whole
+    places = {name: place for place, name in enumerate(whole.columns)}
+    unit = None if form.parts is None else places[form.parts.unit.value]
+    rows: list[list[str | Field]] = []
+    for _, group in groupby(whole.rows, key=lambda row: row[0]):
+        head, *parts = ([*row] for row in group)
+        if unit is not None:
+            head[unit] = form.layout.item
+        rows += [*parts, head] if form.layout.item_last else [head, *parts]
+    cells = [[_one_of(row, column.of, places) for column in form.layout.columns] + [row[0]] for row in rows]
+    return Table(whole.title, [*(column.head for column in form.layout.columns), ID], cells, whole.guidelines)
+
+
+def _one_of(row: Sequence[str | Field], names: Sequence[str], places: Mapping[str, int]) -> str | Field:
+    """The cell among these that says something, or can be filled in."""
+    return next((row[places[name]] for name in names if row[places[name]] != ""), "")
+
+
+def _rows_of_layout(path: Path, form: Form, layout: Layout, faults: Faults) -> list[Row]:
+    """Rows of a sheet in the columns of a layout, as the engine has them."""
+    heads = {name: column.head.lower() for column in layout.columns for name in column.of}
+    found = read(path, [ID, *dict.fromkeys(heads.values())], faults)
+    return [_row_of_layout(row, form, layout, heads) for row in found]
+
+
+def _row_of_layout(row: Row, form: Form, layout: Layout, heads: Mapping[str, str]) -> Row:
+    unit = "" if form.parts is None else form.parts.unit.value
+    is_item = not unit or row[heads[unit]].lower() == layout.item.lower()
+    level = Level.ITEM if is_item else Level.PART
+    own = {column.name for column in form.columns} if is_item else {*form.part_columns}
+    own |= {mark.name for mark in form.marks_of(level)}
+    cells = {name: row[head] for name, head in heads.items() if name in own}
+    # A mark in the cell of a row that has none is kept, so that it is found to be wrong.
+    for column in layout.columns:
+        there = [name for name in column.of if name in own or name == unit]
+        if not there and row[column.head.lower()]:
+            cells[column.of[0]] = row[column.head.lower()]
+    names = {ID: row[ID], **({unit: "" if is_item else row[heads[unit]]} if unit else {})}
+    shown = {name: column.head for column in layout.columns for name in column.of}
+    return Row(row.file, row.sheet, row.number, {**cells, **names}, shown)
+
+
 def guidelines(form: Form, about: str) -> str:
     """How to fill in the form: its guidelines, each mark with its choices, and how the sample was drawn."""
     lines = [form.title, "", *form.guidelines.strip().splitlines(), ""]
@@ -476,37 +527,49 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
     Raises:
         InputError: a file cannot be read, two are of one annotator, or cells are wrong: names file, sheet, row, column, value.
     """
+    faults = Faults()
+    found = collect_sheets(paths, form, items, faults)
+    faults.check("the sheets")
+    return found
+
+
+def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[Filled]:
+    """The sheets of several annotators; wrong cells go to `faults`, so that those of several forms are told at once.
+
+    Raises:
+        InputError: a file cannot be read, or two are of one annotator.
+    """
     names = [person(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise InputError(f"two sheets belong to {twice}: a sheet is named after its annotator; give each sheet once")
-    faults = Faults()
-    found = [_Reader(form, items, path, faults).filled(name) for path, name in zip(paths, names, strict=True)]
-    faults.check("the sheets")
-    return found
+    return [_Reader(form, items, path, faults).filled(name) for path, name in zip(paths, names, strict=True)]
 
 
 class _Reader:
     """Reads one sheet of a form."""
 
     def __init__(self, form: Form, items: Sequence[Item], path: Path, faults: Faults) -> None:
-        self.form, self.items, self.path, self.faults = form, items, path, faults
+        self.form, self.path, self.faults = form, path, faults
+        self.known = {item.id: item for item in items}
+        self.items = [item for item in items if item.is_for(person(path.stem))]
         self.unit = "" if form.parts is None else form.parts.unit.value
         self.marks = {level: form.marks_of(level) for level in Level}
 
     def filled(self, annotator: str) -> Filled:
         unread = Faults()
-        unit = [self.unit] if self.unit else []
-        needed = [ID, *unit, *self.form.part_columns, *(mark.name for mark in self.form.marks)]
-        known = {item.id for item in self.items}
         by_item: dict[str, list[Row]] = defaultdict(list)
-        for row in read(self.path, needed, unread):
-            if row[ID] in known:
-                by_item[row[ID]].append(row)
-            else:
+        for row in self.rows(unread):
+            item = self.known.get(row[ID])
+            if item is None:
                 self.faults.append(
                     row.fault(ID, f"the study has no such {self.form.item}; keep ids as the sheet had them")
                 )
+            elif not item.is_for(annotator):
+                of = ", ".join(item.annotators)
+                self.faults.append(row.fault(ID, f"this {self.form.item} is for {of}, not for {annotator}"))
+            else:
+                by_item[row[ID]].append(row)
         self.faults.extend(unread)
         found = {}
         for item in self.items:
@@ -519,6 +582,14 @@ class _Reader:
                 found[item.id] = answers
         return Filled(annotator, found, len(self.items) - len(found))
 
+    def rows(self, unread: Faults) -> list[Row]:
+        """The rows of the file, in the engine's columns or in those of the form's layout."""
+        if self.form.layout is not None and self.path.suffix.lower() != ".xlsx":
+            return _rows_of_layout(self.path, self.form, self.form.layout, unread)
+        unit = [self.unit] if self.unit else []
+        needed = [ID, *unit, *self.form.part_columns, *(mark.name for mark in self.form.marks)]
+        return read(self.path, needed, unread)
+
     def answers(self, item: Item, rows: Sequence[Row], *, whole: bool) -> Answers | None:
         """The marks on one item; None where the annotator did not begin it."""
         given = {part.id: part for part in item.parts}
@@ -529,17 +600,18 @@ class _Reader:
             there = {row[self.unit] for row in rows} if self.unit else set()
             for name in given.keys() - there:
                 self.faults.append(rows[0].fault(ID, f"the row of {self.unit} {name} is missing"))
-        own: Mapping[str, Value] = {}
+        head = next((row for row in rows if not self.unit or not row[self.unit]), None)
+        own: Mapping[str, Value] = {} if head is None else self.values(head, Level.ITEM)
+        if head is not None and self.form.layout is not None:
+            self.check_item_texts(head, item)
         parts: dict[str, Mapping[str, Value]] = {}
         for row in rows:
             name = row[self.unit] if self.unit else ""
-            if not name:
-                own = self.values(row, Level.ITEM)
-            elif name in given:
+            if name in given:
                 self.check_text(row, given[name])
-                parts[name] = self.values(row, Level.PART)
-            elif self.adds(name) and any(row[mark.name] for mark in self.marks[Level.PART]):
-                parts[name] = self.values(row, Level.PART, added=True)
+                parts[name] = self.values(row, Level.PART, own)
+            elif name and self.adds(name) and any(row[mark.name] for mark in self.marks[Level.PART]):
+                parts[name] = self.values(row, Level.PART, own, added=True)
         self.check_revised(rows, parts)
         order = [*given, *sorted(parts.keys() - given.keys())]
         return Answers(own, {name: parts[name] for name in order if name in parts})
@@ -584,6 +656,15 @@ class _Reader:
                 other = f"a {self.unit}" if level is Level.ITEM else f"the {self.form.item}"
                 self.faults.append(row.fault(mark.name, f"this is a mark of {other}; it stays empty here"))
 
+    def check_item_texts(self, row: Row, item: Item) -> None:
+        """A sheet that was sorted by one column alone has the marks of one item beside the id of another."""
+        for column in (one.name for one in self.form.columns):
+            known = _words(_text(_fitting(item, column)))
+            if _words(row[column]) != known:
+                self.faults.append(
+                    row.fault(column, f"the {self.form.item} read {known[:SHOWN]!r}; put it back as it was")
+                )
+
     def check_text(self, row: Row, part: Part) -> None:
         column = self.form.part_columns[0]
         there, known = (_words(text) for text in (row[column], _text(part.texts.get(column, ""))))
@@ -596,8 +677,10 @@ class _Reader:
         more = f"; write its new words into {revise.words}" if revise else "; put it back as it was"
         self.faults.append(row.fault(column, f"the {self.unit} read {known[:SHOWN]!r}{more}"))
 
-    def values(self, row: Row, level: Level, *, added: bool = False) -> dict[str, Value]:
-        """The marks of one row, each checked."""
+    def values(
+        self, row: Row, level: Level, item: Mapping[str, Value] | None = None, *, added: bool = False
+    ) -> dict[str, Value]:
+        """The marks of one row, each checked. `item` has those of the item, where the row is a part's."""
         values: dict[str, Value] = {}
         wrong: set[str] = set()
         for mark in self.marks[level]:
@@ -611,7 +694,7 @@ class _Reader:
             self.add_operation(row, values, added=added)
         for mark in self.marks[level]:
             if mark.name not in wrong and not wrong & mark.when.keys():
-                self.check_mark(row, mark, values)
+                self.check_mark(row, mark, values, item or {})
         return values
 
     def add_operation(self, row: Row, values: dict[str, Value], *, added: bool) -> None:
@@ -630,9 +713,9 @@ class _Reader:
         elif given in (None, Op.ADD):
             values[revise.by] = str(Op.EDIT if revise.words in values else Op.CONFIRM)
 
-    def check_mark(self, row: Row, mark: Mark, values: Mapping[str, Value]) -> None:
+    def check_mark(self, row: Row, mark: Mark, values: Mapping[str, Value], item: Mapping[str, Value]) -> None:
         if applies(mark, values):
-            if mark.needed and mark.name not in values:
+            if mark.name not in values and is_needed(mark, values, item):
                 self.faults.append(row.fault(mark.name, _missing(mark)))
         elif mark.name in values:
             reason = " and ".join(f"{name} is {values.get(name, 'empty')}" for name in mark.when)

@@ -98,6 +98,8 @@ class Study(_Line):
     shown: bool
     sets: tuple[StudySet, ...]
     turns: tuple[StudyTurn, ...] = ()
+    shared: int | None = None
+    """Items that all annotators mark, where each of the others is for one of them. None: all items are for all."""
     form: Form = Field(default_factory=lambda: load_form("vista"))
 
     @property
@@ -111,6 +113,10 @@ class Study(_Line):
         noun = "conversations" if self.turns else f"{self.form.item}s"
         drawn = ", ".join(f"{one.conversations:,} of {one.of:,} {noun} of {one.name}" for one in self.sets)
         parts = [f"{drawn}, by seed {self.seed}."]
+        if self.shared is not None:
+            parts.append(
+                f"{self.shared:,} of them are marked by all {len(self.annotators)} annotators, the others by one each."
+            )
         if self.enriched:
             counts = "; ".join(_enrichment_text(one) for one in self.sets if one.enriched)
             parts.append(f"Enriched: {counts}. Shares of labels say nothing of how frequent they are elsewhere.")
@@ -308,7 +314,7 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
         ConfigError: what is wanted makes no sense: names, numbers, labels to look for without a run, a form that is not of turns.
         InputError: a run is of other data, a source has fewer conversations than asked for, or none with claims.
     """
-    names = _annotators(wanted.annotators)
+    names = annotator_names(wanted.annotators)
     if not of_turns(wanted.form):
         raise ConfigError(
             f"form {wanted.form.name} does not annotate turns of a log: give a file of {wanted.form.item}s"
@@ -354,7 +360,7 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
         ConfigError: what is wanted makes no sense.
         InputError: the file cannot be read, or has fewer items than asked for.
     """
-    names, (count, *more) = _annotators(wanted.annotators), wanted.each
+    names, (count, *more) = annotator_names(wanted.annotators), wanted.each
     if more or wanted.enrich or wanted.shown:
         raise ConfigError(
             f"form {wanted.form.name} takes a file of items: give one --sample, no --enrich and no --suggestions"
@@ -467,7 +473,7 @@ def _text(content: Mapping[str, Any], name: str, where: str) -> str:
     return text
 
 
-def _annotators(given: Sequence[str]) -> tuple[str, ...]:
+def annotator_names(given: Sequence[str]) -> tuple[str, ...]:
     names = tuple(person(name) for name in given)
     # A name is a file's, and on some disks letters of both cases are one.
     odd = next((name for name in names if not name.replace("-", "").replace("_", "").isalnum()), None)

@@ -17,9 +17,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label, TurnReport
@@ -50,6 +50,11 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+def _without_empty(fields: dict[str, Any], name: str) -> dict[str, Any]:
+    """Fields without one that says nothing: earlier versions, which don't know it, go on reading what they could."""
+    return {key: value for key, value in fields.items() if key != name or value not in (None, "")}
+
+
 class Rows(_Line):
     """The rows of an evaluation: the files' sha256 (of unzipped bytes), and the chosen conversations in their order."""
 
@@ -65,6 +70,12 @@ class Rows(_Line):
     """Rows that could not be read, by reason."""
     sample: str = ""
     """How the rows relate to those of the paper's tables."""
+    grounded: int | None = None
+    """Turns that bring documents of their own, where the data name what turns were drawn with; else None, and not written."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_empty(write(self), "grounded")
 
 
 class Manifest(_Line):
@@ -144,6 +155,17 @@ class GoldLine(_Line):
     positive: bool | None = None
     claims: Mapping[str, Label] = {}
     unlabelled: int = 0
+    group: str = ""
+    """See `TurnGold`."""
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_empty(write(self), "group")
+
+    @property
+    def drawn_with(self) -> str:
+        """What intervals draw it with: its group, else its conversation."""
+        return self.group or self.conversation_id
 
 
 TurnName = tuple[str, int]

@@ -44,6 +44,8 @@ class Source:
     task: Task = Task.UNVERIFIABLE
     test: bool = False
     sample: str = ""
+    retrieves: bool = False
+    """True where turns without documents are held against those of `vista-guard documents add`, as in every log."""
 
     @property
     def is_log(self) -> bool:
@@ -85,6 +87,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
     skipped: Counter[str] = Counter()
     broken: list[BrokenEntry] = []
     turns: dict[str, tuple[GoldLine, ...]] = {}
+    grounded: dict[str, int] = {}
     silent = 0
     for entry in source.read():
         if isinstance(entry, BrokenEntry):
@@ -98,6 +101,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         lines = gold_lines(entry, claims)
         if lines:
             turns[name] = lines
+            grounded[name] = sum(bool(entry.conversation.turns[line.turn_index].documents) for line in lines)
         else:
             silent += 1
     if not turns:
@@ -114,6 +118,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         turns=len(gold),
         skipped=dict(skipped),
         sample=source.sample,
+        grounded=sum(grounded[name] for name in chosen) if any(line.group for line in gold) else None,
     )
     return Plan(source, rows, gold, tuple(broken), silent)
 
@@ -140,6 +145,7 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
                 positive=None if said is None else said.positive,
                 claims=labels,
                 unlabelled=len(brought) - len(labels),
+                group="" if said is None else said.group,
             )
         )
     return tuple(found)
@@ -175,6 +181,7 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         task=dataset.task,
         test=dataset.test,
         sample=dataset.sample,
+        retrieves=dataset.retrieves,
     )
 
 

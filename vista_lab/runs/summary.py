@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vista_guard.types import Action, Label, TurnReport, Usage
 from vista_lab.datasets.files import Task
-from vista_lab.metrics.detection import Detection, Reading, has_any_label, labels_of, target_labels
+from vista_lab.metrics.detection import Detection, Reading, balanced_interval, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Share, share_interval
 from vista_lab.metrics.labels import LabelAgreement, ReplaySummary, Tally
 from vista_lab.runs.folder import GoldLine, TurnName, read_evaluation, read_gold, read_run_reports
@@ -35,7 +35,10 @@ class Found(_Figures):
     coverage: float | None
     accuracy: float | None
     interval: tuple[float, float] | None
-    """95 %, of the accuracy: Wilson's where each conversation brings one turn, else over conversations drawn again."""
+    """95 %, of the accuracy: Wilson's where each conversation or document brings one turn, else over these drawn again."""
+    balanced_accuracy: float | None = None
+    """Mean of both classes' recalls; its interval is over documents, or conversations, drawn again."""
+    balanced_interval: tuple[float, float] | None = None
     precision: float | None
     recall: float | None
     f1: float | None
@@ -129,7 +132,7 @@ class _Counting:
                 name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
             }
             if pairs:
-                found[reading] = _figures(pairs)
+                found[reading] = _figures(pairs, self.gold)
         return found
 
 
@@ -143,9 +146,10 @@ def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool 
     return has_any_label([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
-def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
+def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]], lines: Mapping[TurnName, GoldLine]) -> Found:
     met = Detection.of(pairs.values())
-    judged = [(name[0], gold is said) for name, (gold, said) in pairs.items() if said is not None]
+    judged = [(gold, said) for gold, said in pairs.values() if said is not None]
+    groups = [lines[name].drawn_with for name, (_, said) in pairs.items() if said is not None]
     return Found(
         turns=met.turns,
         tp=met.tp,
@@ -155,7 +159,9 @@ def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]]) -> Found:
         unchecked=met.unchecked,
         coverage=_value(met.coverage),
         accuracy=_value(met.accuracy),
-        interval=share_interval([talk for talk, _ in judged], [held for _, held in judged]),
+        interval=share_interval(groups, [gold is said for gold, said in judged]),
+        balanced_accuracy=met.balanced_accuracy,
+        balanced_interval=balanced_interval(judged, groups),
         precision=_value(met.precision),
         recall=_value(met.recall),
         f1=met.f1,

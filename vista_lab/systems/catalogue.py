@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,8 @@ from vista_guard.types import Label
 from vista_lab.datasets.files import Task
 from vista_lab.systems import pipeline
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
+from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
+from vista_lab.systems.fact_check import FactCheck, fact_check_limits, read_options
 from vista_lab.systems.guarded import Ablated, GuardSystem, Order, SystemRecipe, build
 from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
 from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
@@ -107,6 +109,23 @@ def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
     return MetricJudge(scorer(metric), order.task)
 
 
+def _fact_check(order: Order, *, evidence: bool) -> Judge:
+    temperature, system_role = read_options(order.name, order.options)
+    own = (
+        order.given.model.parameters.get("temperature", temperature)
+        if isinstance(order.given, ModelJudge)
+        else temperature
+    )
+    if own != temperature:
+        raise ConfigError(
+            f"system {order.name} asks at temperature {temperature:g}, and the model of the judge that was given has {own}. "
+            f"Make it with that temperature, or give option temperature={own}"
+        )
+    asking = order.settings.model.model_copy(update={"temperature": temperature})
+    warm = replace(order, settings=order.settings.model_copy(update={"model": asking}))
+    return warm.model(partial(FactCheck, evidence=evidence, system_role=system_role))
+
+
 SYSTEMS: Mapping[str, SystemRecipe] = {
     "vista": SystemRecipe(lambda order: order.judge()),
     "vista+ctx": SystemRecipe(lambda order: order.judge(), context="full"),
@@ -124,6 +143,23 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
         knowledge=False,
         whole_turns=True,
         asks_task=True,
+    ),
+    "fact-check": SystemRecipe(
+        partial(_fact_check, evidence=False),
+        knowledge=False,
+        whole_turns=True,
+        tasks=_UNVERIFIABLE,
+        options=tuple(FACT_CHECK),
+        defaults=FACT_CHECK,
+    ),
+    "fact-check+evidence": SystemRecipe(
+        partial(_fact_check, evidence=True),
+        knowledge=False,
+        whole_turns=True,
+        tasks=_UNVERIFIABLE,
+        options=tuple(FACT_CHECK),
+        defaults=FACT_CHECK,
+        retrieval=fact_check_limits,
     ),
     "oasis": SystemRecipe(
         pipeline.oasis,

@@ -28,6 +28,8 @@ SAMPLE_TURNS = 40
 _SEED = 13
 _TWELVE_WORDS = "these words stand for those of the reference text that decide it"
 _TURN = re.compile(r"<turn>\n(.*?)\n</turn>", re.DOTALL)
+_PLAIN = "Not Factual"
+"""Of a system that asks for no more than a word."""
 _ID = re.compile(r"^(c\d+): ", re.MULTILINE)
 _CLAIMS_A_TURN = 4
 """Where the turn does not stand in tags: 888 claims in 227 turns (VISTA, Table 1)."""
@@ -132,7 +134,7 @@ class Rehearsal:
     async def complete(self, request: ChatRequest) -> Reply:
         """An answer that nobody thought about."""
         self._asked += 1
-        answer = json.dumps(_ANSWERS[request.stage](request, self._asked))
+        answer = _PLAIN if request.schema is None and request.stage == "turn" else _json_answer(request, self._asked)
         asked = sum(len(message.content) for message in request.messages) + self._schema(request)
         self.books.add(self.model, _tokens(asked), _tokens(len(answer)))
         return Reply(answer)
@@ -144,6 +146,10 @@ class Rehearsal:
 
     async def aclose(self) -> None:
         """Closes nothing: the model was never called, and its owner may still use it."""
+
+
+def _json_answer(request: ChatRequest, number: int) -> str:
+    return json.dumps(_ANSWERS[request.stage](request, number))
 
 
 def _tokens(characters: int) -> int:

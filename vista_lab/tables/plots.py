@@ -192,6 +192,23 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
         return save(figure, folder, name)
 
 
+def recall_curves(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
+    """Recall over k, a curve for each retriever."""
+    with open_figure(7.2, 3.6 + 0.22 * len(lines)) as figure:
+        axes = figure.subplots()
+        for place, (label, points) in enumerate(lines):
+            axes.plot(
+                [point.x for point in points],
+                [100 * point.y for point in points],
+                color=pick(COLOURS, place),
+                label=label,
+                ls=pick(LINES, place),
+            )
+        axes.set(title=set_titles(title, 7.2), xlabel="k", ylabel="recall at k, %", ylim=(0, 102))
+        figure.legend(loc="outside lower center", ncols=1)
+        return save(figure, folder, name)
+
+
 def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
     """How often judgements were right, by how sure the judge was. On the diagonal confidence means what it says."""
     with open_figure(5.2, 5.0 + 0.22 * len(lines)) as figure:

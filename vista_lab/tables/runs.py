@@ -17,7 +17,7 @@ import numpy as np
 from vista_guard.errors import InputError
 from vista_guard.types import Finding, Label, TurnReport
 from vista_lab.datasets.files import Task
-from vista_lab.metrics.detection import Detection, Reading, has_any_label, labels_of, target_labels
+from vista_lab.metrics.detection import Detection, Reading, balanced_interval, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Discordant, bootstrap_interval, share_interval
 from vista_lab.metrics.labels import Confusion, Spending, macro_f1, spending
 from vista_lab.runs.folder import GoldLine, Manifest, Rows, TurnName, read_evaluation, read_gold, read_run_reports
@@ -100,12 +100,23 @@ class Measured:
 
     def accuracy_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of the accuracy over judged turns; see `share_interval`."""
-        judged = [(name[0], gold is said) for name, (gold, said) in self.answers(reading).items() if said is not None]
-        return share_interval([talk for talk, _ in judged], [held for _, held in judged])
+        judged = [
+            (self.gold[name].drawn_with, gold is said)
+            for name, (gold, said) in self.answers(reading).items()
+            if said is not None
+        ]
+        return share_interval([group for group, _ in judged], [held for _, held in judged])
+
+    def balanced_interval(self, reading: Reading) -> Interval | None:
+        """95 % interval of the balanced accuracy over judged turns, by drawing documents, or conversations, again."""
+        answers = self.answers(reading).items()
+        judged = [(self.gold[name].drawn_with, gold, said) for name, (gold, said) in answers if said is not None]
+        return balanced_interval([(gold, said) for _, gold, said in judged], [group for group, _, _ in judged])
 
     def f1_interval(self, reading: Reading) -> Interval | None:
-        """95 % interval of F1, by drawing conversations again."""
-        judged = [(name[0], *pair) for name, pair in self.answers(reading).items() if pair[1] is not None]
+        """95 % interval of F1, by drawing documents, or conversations, again."""
+        answers = self.answers(reading).items()
+        judged = [(self.gold[name].drawn_with, *pair) for name, pair in answers if pair[1] is not None]
         if not judged:
             return None
         gold, said = (np.array([row[place] for row in judged], bool) for place in (1, 2))
@@ -136,7 +147,7 @@ class Measured:
         return Counter((human, judged) for _, human, judged in self.claims)
 
     def macro_f1_interval(self) -> Interval | None:
-        """95 % interval of macro-F1, by drawing conversations again."""
+        """95 % interval of macro-F1, by drawing documents, or conversations, again."""
         if not self.claims:
             return None
         labels = [*Label, None]
@@ -147,7 +158,7 @@ class Measured:
             pairs = {(labels[one], labels[other]): int(met[one, other]) for one, other in np.argwhere(met)}
             return macro_f1(Counter(pairs)) or 0.0
 
-        return _interval_or_none(bootstrap_interval([name[0] for name, _, _ in self.claims], figure))
+        return _interval_or_none(bootstrap_interval([self.gold[name].drawn_with for name, _, _ in self.claims], figure))
 
     @cached_property
     def spending(self) -> Spending | None:

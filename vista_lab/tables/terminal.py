@@ -253,12 +253,19 @@ def _coverage(figures: RunSummary) -> Table:
     return table
 
 
+def _balanced(found: Found) -> str:
+    if found.balanced_accuracy is None or found.balanced_interval is None:
+        return share_text(found.balanced_accuracy)
+    return percent(found.balanced_accuracy, found.balanced_interval)
+
+
 def _score_table(found: Found, gold: str) -> Table:
     table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
     table.add_row("turns with gold", f"{found.turns:,}")
     table.add_row("of them not judged", f"{found.unchecked:,}", style="red" if found.unchecked else None)
     accuracy = "–" if found.accuracy is None or found.interval is None else percent(found.accuracy, found.interval)
     table.add_row("accuracy of the judged", accuracy)
+    table.add_row("balanced accuracy", _balanced(found))
     table.add_row("precision", share_text(found.precision))
     table.add_row("recall", share_text(found.recall))
     table.add_row("F1", share_text(found.f1))

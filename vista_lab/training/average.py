@@ -2,16 +2,26 @@
 
 The mean of the weights of two stages keeps more of what each was good at than the last stage alone (model soups, Wortsman et
 al. 2022). Which stages: chosen on development files. ``--shares 0.3 0.7`` weighs them, so that what a start was good at is kept
-in part (Wortsman et al. 2022, robust fine-tuning). Alone because it is a command.
+in part (Wortsman et al. 2022, robust fine-tuning).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
+from torch import Tensor
+
+
+def mean_of(models: Sequence[Mapping[str, Tensor]], shares: Sequence[float]) -> dict[str, Tensor]:
+    """The mean of several models' weights in float32, each with its share."""
+    return {
+        name: sum((share * model[name].float() for share, model in zip(shares, models, strict=True)), torch.zeros(()))
+        for name in models[0]
+    }
 
 
 def main() -> None:
@@ -22,12 +32,8 @@ def main() -> None:
     args = parser.parse_args()
     shares = args.shares or [1 / len(args.checkpoints)] * len(args.checkpoints)
     models = [torch.load(path, weights_only=True)["model"] for path in args.checkpoints]
-    mean = {
-        name: sum(share * model[name].float() for share, model in zip(shares, models, strict=True))
-        for name in models[0]
-    }
     args.out.mkdir(parents=True, exist_ok=True)
-    torch.save({"model": mean}, args.out / "final.pt")
+    torch.save({"model": mean_of(models, shares)}, args.out / "final.pt")
     last = json.loads(args.checkpoints[-1].with_suffix(".json").read_text())
     facts = {"seed": last["seed"], "averaged": [str(path) for path in args.checkpoints], "shares": shares}
     (args.out / "final.json").write_text(json.dumps(facts, indent=2) + "\n")

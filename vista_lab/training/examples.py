@@ -60,10 +60,11 @@ def load_examples(path: Path, max_length: int) -> list[Example]:
     """Tokenise the pairs; a long premise loses its end."""
     tokenizer = verifier_tokenizer(max_length)
     with path.open(encoding="utf-8") as lines:
-        return [example for chunk in batched(map(json.loads, lines), _BUCKET) for example in _encoded(tokenizer, chunk)]
+        return [example for chunk in batched(map(json.loads, lines), _BUCKET) for example in encode(tokenizer, chunk)]
 
 
-def _encoded(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> Iterator[Example]:
+def encode(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> Iterator[Example]:
+    """Pairs as examples, in order."""
     encodings: list[Encoding] = tokenizer.encode_batch([(row["premise"], row["hypothesis"]) for row in rows])
     for e, row in zip(encodings, rows, strict=True):
         allowed = tuple(float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS)))

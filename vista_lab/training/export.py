@@ -9,6 +9,8 @@ import argparse
 import hashlib
 import json
 import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,6 +128,54 @@ def export_model(model: nn.Module, folder: Path, name: str, output: str, reduce_
         to_onnx(model, source, output)
         quantise(source, folder / f"{name}.onnx", reduce_range)
         optimise(folder / f"{name}.onnx")
+
+
+FOLDER_FILE = "model_quantized.onnx"
+"""The name says that activations are quantised: who runs it gives it one text at a time, as a batch would change the scores."""
+
+
+def write_verifier_folder(model: Verifier, folder: Path, max_tokens: int) -> None:
+    """A folder that `verifier=` loads: the int8 graph, the tokenizer and the meaning of its outputs."""
+    from vista_lab.training.model import VERIFIER_LABELS
+
+    _write_folder(
+        model,
+        folder,
+        "logits",
+        {
+            "architectures": ["BertForSequenceClassification"],
+            "max_position_embeddings": max_tokens,  # longer evidence is read in windows, as it was trained
+            "id2label": dict(enumerate(VERIFIER_LABELS)),
+            "label2id": {label: number for number, label in enumerate(VERIFIER_LABELS)},
+        },
+        max_tokens,
+    )
+
+
+def write_embedder_folder(model: Embedder, folder: Path, max_tokens: int) -> None:
+    """A folder that `embedder=` loads: the int8 graph from tokens to unit vectors, and the tokenizer."""
+    _write_folder(model, folder, "sentence_embedding", {"architectures": ["BertModel"]}, max_tokens)
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": max_tokens}) + "\n")
+    (folder / "1_Pooling").mkdir(exist_ok=True)
+    pooling = {"word_embedding_dimension": model.encoder.words.embedding_dim, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling, indent=2) + "\n")
+
+
+def _write_folder(
+    model: Verifier | Embedder, folder: Path, output: str, config: Mapping[str, object], max_tokens: int
+) -> None:
+    from vista_lab.training.shipped import shipped_tokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    export_model(model, folder, Path(FOLDER_FILE).stem, output, reduce_range=False, keep=None)
+    tokenizer = shipped_tokenizer(max_tokens)
+    tokenizer.no_truncation()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    sizes = model.encoder.config
+    known = {"model_type": "bert", "pad_token_id": 0, **asdict(sizes), **config}
+    (folder / "config.json").write_text(json.dumps(known, indent=2) + "\n")
+    told = {"model_max_length": max_tokens, "pad_token": "[PAD]", "sep_token": "[SEP]", "cls_token": "[CLS]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told, indent=2) + "\n")
 
 
 def main() -> None:

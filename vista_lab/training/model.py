@@ -92,7 +92,7 @@ class Encoder(nn.Module):
     def __init__(self, config: EncoderConfig, dropout: float = 0.1, gated: Collection[int] = ()) -> None:
         super().__init__()
         size = config.hidden_size
-        self.dropout = dropout
+        self.config, self.dropout = config, dropout
         self.words = nn.Embedding(config.vocab_size, size)
         self.positions = nn.Embedding(config.max_position_embeddings, size)
         self.types = nn.Embedding(config.type_vocab_size, size)
@@ -141,11 +141,11 @@ def read_verifier(checkpoint: Path, dropout: float = 0.1) -> Verifier:
     return verifier_of(torch.load(checkpoint, weights_only=True)["model"], dropout)
 
 
-def verifier_of(state: Mapping[str, Tensor], dropout: float) -> Verifier:
-    """A cross-encoder with the layers and gates that the weights name."""
+def verifier_of(state: Mapping[str, Tensor], dropout: float, sizes: EncoderConfig | None = None) -> Verifier:
+    """A cross-encoder with the layers and gates that the weights name; its other sizes are the base model's, or `sizes`."""
     depth = 1 + max(int(name.split(".")[2]) for name in state if name.startswith("encoder.layers."))
     gated = [i for i in range(depth) if f"encoder.layers.{i}.gate" in state]
-    model = Verifier(replace(EncoderConfig.read(base_folder()), num_hidden_layers=depth), dropout, gated)
+    model = Verifier(replace(sizes or EncoderConfig.read(base_folder()), num_hidden_layers=depth), dropout, gated)
     model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
     return model
 

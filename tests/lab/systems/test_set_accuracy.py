@@ -29,6 +29,8 @@ SYSTEMS = [
     ("factscore", "batched"),
     ("factscore+split", "batched"),
     ("llm-judge", "batched"),
+    ("fact-check", "batched"),
+    ("fact-check+evidence", "batched"),
 ]
 
 
@@ -104,6 +106,8 @@ class InProcess:
         ("vista", "per_claim", 50),
         ("factscore", "batched", 50),
         ("llm-judge", "batched", 100),
+        ("fact-check", "batched", 100),
+        ("fact-check+evidence", "batched", 100),
     ],
 )
 def test_a_model_that_is_right_at_a_set_rate_is_measured_at_it(name: str, strategy: str, conversations: int) -> None:

@@ -1,13 +1,15 @@
 """`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
 
-Each part registers its commands here: `generate` makes, joins, counts and exports a set.
+Each part registers its commands here: `generate` makes, joins, counts and exports a set; `people` has the sheets that people fill
+in, their agreement and gold; `training` trains extractor, retriever and verifier on a set, and measures them; `submit` writes the
+verdicts of a run as the benchmark's publishers take them.
 """
 
 from __future__ import annotations
 
 import typer
 
-from vista_lab.cli.oasis import generate
+from vista_lab.cli.oasis import generate, people, submit, training
 
 oasis_app = typer.Typer(
     name="oasis",
@@ -22,3 +24,8 @@ oasis_app.command("generate")(generate.generate)
 oasis_app.command("join")(generate.join)
 oasis_app.command("stats")(generate.stats)
 oasis_app.command("export")(generate.export)
+oasis_app.command("sheets")(people.sheets)
+oasis_app.command("agree")(people.agree)
+oasis_app.command("train")(training.train)
+oasis_app.command("score")(training.score)
+oasis_app.command("submit")(submit.submit)

@@ -1,0 +1,39 @@
+"""`vista-guard oasis submit`: the verdicts of a run as LLM-OASIS's publishers take them.
+
+Alone because it is about a run, and the group's other commands are about a generated set.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vista_guard.cli.common import exit_codes
+
+
+def submit(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that vista-guard eval wrote.")],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where the lines go. Replaces what is there.  [default: print]")
+    ] = None,
+) -> None:
+    """Write a run's verdicts as the benchmark takes them: {"id": …, "factual": true} a line.
+
+    Refused while a turn is not judged or unchecked: a missing verdict would be scored as one. Exits with 0, or 2 for wrong usage
+    or input.
+    """
+    with exit_codes():
+        from vista_guard.cli.common import visible
+        from vista_lab.runs.line_file import write_whole
+        from vista_lab.runs.submission import read_submission
+
+        found = read_submission(run)
+        if out is None:
+            typer.echo(found.text, nl=False)
+        else:
+            write_whole(out, found.text)
+            typer.echo(f"wrote {visible(str(out))}")
+        told = f"{sum(found.factual.values()):,} of {len(found.factual):,} are called factual"
+        typer.echo(told + (f"; {found.silent:,} made no claim, and count as such" if found.silent else ""), err=True)

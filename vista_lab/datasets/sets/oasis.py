@@ -1,0 +1,109 @@
+"""LLM-OASIS (Scirè et al. 2024), as the hub has it: what each step of its generation made, and its gold without labels.
+
+Parquet files. Steps: `title` and `text` (a passage of a Wikipedia page) with `claims`; or with `factual_claim` and
+`unfactual_claim`, lists of pairs; or with a paraphrase; or with an unfactual text. Gold: `id`, `text`; `id`, `claim`, `evidence`.
+Labels of the steps are by construction, a model's and not people's; those of the gold are the publishers' secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_guard.types import Claim, Document, Label
+from vista_lab.datasets.files import Entry, Row, answer, entries, labelled, parquet_rows
+from vista_lab.logs.source import LoggedConversation, TurnGold
+
+FACTUAL, UNFACTUAL, BLIND = "factual", "unfactual", "blind"
+
+Make = Callable[[Row], Iterator[LoggedConversation]]
+
+
+def reader(make: Make) -> Callable[[Sequence[Path]], Iterator[Entry]]:
+    """A reader of one file, by what it makes of a row."""
+
+    def read(paths: Sequence[Path]) -> Iterator[Entry]:
+        (path,) = paths
+        yield from entries(parquet_rows(path), make)
+
+    return read
+
+
+def extracted(row: Row) -> Iterator[LoggedConversation]:
+    """The claims of a passage as what is said of it, and as the turn's own claims. All are taken to be in the passage."""
+    texts = [claim.strip() for claim in row.texts("claims") if claim.strip()]
+    if not texts:
+        raise InputError("claims is empty")
+    claims = tuple(Claim(id=f"t0.c{number}", text=text) for number, text in enumerate(texts, 1))
+    turn = answer(" ".join(texts), (_passage(row),)).model_copy(update={"claims": claims})
+    entry = labelled(row, _name(row), (turn,), _gold(row, FACTUAL))
+    yield LoggedConversation(
+        entry.conversation, dict.fromkeys((claim.id for claim in claims), Label.VERIFIED), entry.line, entry.gold
+    )
+
+
+def falsified(row: Row) -> Iterator[LoggedConversation]:
+    """Each claim of a passage and its falsified version."""
+    pairs = [_texts(row, name) for name in ("factual_claim", "unfactual_claim")]
+    if len(pairs[0]) != len(pairs[1]) or not pairs[0]:
+        raise InputError(
+            f"factual_claim has {len(pairs[0])} claims and unfactual_claim {len(pairs[1])}; expected as many"
+        )
+    for number, (true, false) in enumerate(zip(*pairs, strict=True), 1):
+        for label, text in ((FACTUAL, true), (UNFACTUAL, false)):
+            name = f"{_name(row)}/{label}-{number}"
+            yield labelled(row, name, (answer(text, (_passage(row),)),), _gold(row, label))
+
+
+def paraphrased(row: Row) -> Iterator[LoggedConversation]:
+    """A passage in other words."""
+    text = row.nonblank(_column(row, "paraphrase"))
+    yield labelled(row, _name(row), (answer(text, (_passage(row),)),), _gold(row, FACTUAL))
+
+
+def altered(row: Row) -> Iterator[LoggedConversation]:
+    """A text with one altered claim, beside the passage."""
+    text = row.nonblank(_column(row, "unfactual", "text"))
+    yield labelled(row, _name(row), (answer(text, (_passage(row),)),), _gold(row, UNFACTUAL))
+
+
+def blind_text(row: Row) -> Iterator[LoggedConversation]:
+    """A text of the gold (Task 1): it brings no document, and nobody says whether it is true."""
+    yield labelled(row, row.nonblank("id"), (answer(row.nonblank("text")),), TurnGold(BLIND, None))
+
+
+def blind_claim(row: Row) -> Iterator[LoggedConversation]:
+    """A claim of the gold with its evidence (Task 2)."""
+    evidence = Document(id="evidence", text=row.nonblank("evidence"))
+    yield labelled(row, row.nonblank("id"), (answer(row.nonblank("claim"), (evidence,)),), TurnGold(BLIND, None))
+
+
+def _name(row: Row) -> str:
+    return f"{row.stem.partition('-')[0]}-{row.number}"
+
+
+def _passage(row: Row) -> Document:
+    return Document(id="passage", title=row.text("title"), text=row.nonblank("text"))
+
+
+def _gold(row: Row, label: str) -> TurnGold:
+    return TurnGold(label, label == UNFACTUAL, row.text("title"))
+
+
+def _texts(row: Row, name: str) -> list[str]:
+    """A list of claims; one claim where a release has it as a text."""
+    given = [row.text(name)] if isinstance(row.value(name), str) else row.texts(name)
+    if any(not text.strip() for text in given):
+        raise InputError(f"{name} has a blank claim")
+    return given
+
+
+def _column(row: Row, *words: str) -> str:
+    """The column that is called by these words: the publisher's page does not print its name in full."""
+    found = [name for name in row.content if all(word in str(name).lower() for word in words)]
+    if len(found) != 1:
+        raise InputError(
+            f"has {len(found)} columns with {' and '.join(words)} in the name; its fields are {', '.join(map(str, row.content))}"
+        )
+    return str(found[0])

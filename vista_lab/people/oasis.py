@@ -1,0 +1,611 @@
+"""LLM-OASIS: people check the four steps of a generated set (§4.1, App. E), and what nobody marks is its gold (§4.2).
+
+Each step has a form of this room. A passage is given to one annotator, and some passages to all of them. All four steps of a
+passage go to the same people.
+
+    sheets/
+      extraction/  falsification/  factual/  unfactual/
+        ada.xlsx, ben.xlsx, …      what each has to mark
+        study/                     what was drawn: keep it from annotators
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from vista_guard import __version__
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.metrics.agreement import fleiss_kappa
+from vista_lab.metrics.intervals import Share, share_interval
+from vista_lab.people import sheets
+from vista_lab.people.agreement import ANSWER, Discussed, FormResults, answers_of
+from vista_lab.people.forms import Answers, Form, Item, Level, Part, Value, load_form
+from vista_lab.people.sheets import Faults, Filled, Table, collect_sheets
+from vista_lab.people.study import Study, StudyData, StudySet, annotator_names, load
+from vista_lab.runs.folder import MANIFEST, read_manifest
+from vista_lab.runs.plan import sample_names
+from vista_lab.synthesis.exports import ExportNote
+from vista_lab.synthesis.records import RECORDS, GeneratedPair, Record, State, read_records
+from vista_lab.synthesis.splits import Part as SetPart
+from vista_lab.synthesis.splits import Splitting
+from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
+
+SHEETS, GOLD_FOLDER, GOLD = "sheets", "gold", "gold.jsonl"
+"""Folders inside a set's own, and the file of its gold: records as `records.jsonl` has them."""
+
+DISCUSS, STEP = "discuss.tsv", "step"
+"""The sheet of what has no majority, and its first column."""
+
+SHARED = 100
+"""Passages that all annotators mark, where there are enough: a tenth of a small set."""
+
+RIGHT, WRONG, DISCARDED = "v", "x", "d"
+
+
+PartName = Literal["test", "all"]
+
+
+class Step(StrEnum):
+    """A step of generation that people check. The value names its folder."""
+
+    EXTRACTION = "extraction"
+    FALSIFICATION = "falsification"
+    FACTUAL = "factual"
+    UNFACTUAL = "unfactual"
+
+    @property
+    def form(self) -> Form:
+        return load_form(f"oasis_{self}")
+
+
+# Drawing
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What is wanted: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
+
+    `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all. `test`: the share set aside.
+    """
+
+    annotators: Sequence[str]
+    sample: int | None = None
+    shared: int | None = None
+    seed: int = 0
+    part: PartName = "test"
+    test: float = Splitting.test
+
+
+def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
+    """Draws accepted passages of a generated set, and makes a study of each step.
+
+    The shared ones are beside the sample, as each annotator has N / M + K (§4.1: 1,750 / 5 + 100 = 450).
+
+    Raises:
+        ConfigError: names or numbers that make no sense.
+        InputError: the set cannot be read, or has too few accepted passages.
+    """
+    names = annotator_names(wanted.annotators)
+    usable = list(_usable(folder, wanted))
+    shared, sample = _sizes(len(usable), len(names), wanted, folder)
+    known = tuple(record.passage.id for record in usable)
+    chosen = sample_names(known, sample + shared, wanted.seed)
+    given = _assign(chosen, frozenset(sample_names(chosen, shared, wanted.seed)), names)
+    records = [record for record in usable if record.passage.id in given]
+    source = StudySet(
+        name=folder.resolve().name + (" (test part)" if wanted.part == "test" else ""),
+        files={RECORDS: _sha256(folder / RECORDS)},
+        conversations=len(chosen),
+        of=len(usable),
+    )
+    return {step: _study(step, records, given, names, source, shared, wanted.seed) for step in Step}
+
+
+def _usable(folder: Path, wanted: Drawing) -> Iterator[Record]:
+    splitting = Splitting(test=wanted.test)
+    for record in read_records(folder):
+        if record.state is State.ACCEPTED and (wanted.part == "all" or splitting.part(record.passage) is SetPart.TEST):
+            yield record
+
+
+def _sizes(there: int, people: int, wanted: Drawing, folder: Path) -> tuple[int, int]:
+    shared = wanted.shared
+    if shared is None:
+        shared = min(SHARED, there // 10) if people > 1 else 0
+    if shared and people < 2:
+        raise ConfigError(f"--shared is {shared} and there is one annotator; name several, or give --shared 0")
+    sample = there - shared if wanted.sample is None else wanted.sample
+    if there == 0 or sample + shared > there:
+        where = "its test part" if wanted.part == "test" else "it"
+        more = ", or --part all for a set that nothing is trained on" if wanted.part == "test" else ""
+        raise InputError(
+            f"{folder / RECORDS}: {where} has {there:,} accepted passages; {sample:,} for one annotator each and {shared:,} for "
+            f"all were asked for. Generate more, or give a smaller --sample or --shared{more}"
+        )
+    return shared, sample
+
+
+def _assign(chosen: Sequence[str], shared: frozenset[str], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """Who marks which passage: sizes of two annotators differ by one at most."""
+    own = [name for name in chosen if name not in shared]
+    given = {name: (names[place % len(names)],) for place, name in enumerate(own)}
+    return {**given, **dict.fromkeys(shared, names)}
+
+
+def _study(
+    step: Step,
+    records: Sequence[Record],
+    given: Mapping[str, tuple[str, ...]],
+    names: tuple[str, ...],
+    source: StudySet,
+    shared: int,
+    seed: int,
+) -> StudyData:
+    items = [item_of(step, record, given[record.passage.id]) for record in records]
+    study = Study(
+        made_by=f"vista-guard {__version__}",
+        annotators=names,
+        seed=seed,
+        shown=False,
+        sets=(source,),
+        shared=shared,
+        form=step.form,
+    )
+    return StudyData(study, given=items)
+
+
+def item_of(step: Step, record: Record, annotators: tuple[str, ...] = ()) -> Item:
+    """What annotators are shown of a record at a step."""
+    pair = record.pair
+    assert pair is not None  # an accepted record has one
+    texts, claims = _SHOWN[step](record, pair)
+    parts = tuple(Part(f"claim {number}", {"text": claim}) for number, claim in enumerate(claims, 1))
+    return Item(record.passage.id, texts, parts, record.passage.document, annotators)
+
+
+def _altered(pair: GeneratedPair) -> Sequence[str]:
+    """C̄: the claims with the falsified one in its place."""
+    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
+
+
+_SHOWN: Mapping[Step, Callable[[Record, GeneratedPair], tuple[Mapping[str, str], Sequence[str]]]] = {
+    Step.EXTRACTION: lambda record, pair: ({"passage": record.passage.text}, pair.claims),
+    Step.FALSIFICATION: lambda _, pair: ({"original": pair.original, "falsified": pair.falsified}, ()),
+    Step.FACTUAL: lambda _, pair: ({"paraphrase": pair.factual}, pair.claims),
+    Step.UNFACTUAL: lambda _, pair: ({"unfactual_text": pair.unfactual}, _altered(pair)),
+}
+
+
+def _sha256(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
+
+
+# Work that came back
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """All marks on one step. `answers` are by annotator and passage; an item that was discarded has its parts discarded."""
+
+    step: Step
+    results: FormResults
+
+    @classmethod
+    def of(
+        cls,
+        step: Step,
+        items: Sequence[Item],
+        answers: Mapping[str, Mapping[str, Answers]],
+        about: Sequence[str],
+        settled: Discussed,
+    ) -> StepWork:
+        form, by_id = step.form, {item.id: item for item in items}
+        known = {
+            who: {name: _spread(form, by_id[name], one) for name, one in own.items()} for who, own in answers.items()
+        }
+        return cls(step, FormResults(form, items, known, about, settled))
+
+    @property
+    def items(self) -> Sequence[Item]:
+        return self.results.items
+
+    def of_item(self, item: Item) -> Mapping[str, Answers]:
+        """Everybody's marks on an item."""
+        return {who: own[item.id] for who, own in self.results.answers.items() if item.id in own}
+
+
+def _spread(form: Form, item: Item, answers: Answers) -> Answers:
+    if answers.item.get("instance") != DISCARDED:
+        return answers
+    mark = form.marks_of(Level.PART)[0].name
+    return Answers(answers.item, {part.id: {mark: DISCARDED} for part in item.parts})
+
+
+def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
+    """The marks in all sheets of a folder that `oasis sheets` wrote.
+
+    Raises:
+        InputError: a step is missing, its sheets are of other records, or cells are wrong: names each cell of all steps.
+    """
+    faults, found = Faults(), []
+    for step in Step:
+        if not (folder / step).is_dir():
+            raise InputError(
+                f"{folder} has no sheets of {step}; vista-guard oasis sheets writes them. Name their folder with --sheets"
+            )
+        data = load(folder / step)
+        check_items(step, data.items, records)
+        filled = collect_sheets(_files(folder / step, data.study.annotators), data.study.form, data.items, faults)
+        about = [data.study.about, *(f"{step}: {told}" for told in _unfinished(data.study.annotators, filled))]
+        answers = {one.annotator: one.answers for one in filled}
+        found.append(StepWork.of(step, data.items, answers, about, {}))
+    faults.check("the sheets")
+    if not any(work.results.answers.get(who) for work in found for who in work.results.answers):
+        raise InputError(f"every sheet in {folder} is empty; fill in at least one passage")
+    return found
+
+
+def _files(folder: Path, annotators: Sequence[str]) -> list[Path]:
+    return [path for who in annotators for ending in sheets.SUFFIXES if (path := folder / f"{who}{ending}").is_file()]
+
+
+def _unfinished(annotators: Sequence[str], filled: Sequence[Filled]) -> Iterator[str]:
+    yield from (f"{one.annotator} left {one.open:,} as they were." for one in filled if one.open)
+    yield from (f"{who} has no sheet." for who in annotators if who not in {one.annotator for one in filled})
+
+
+def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) -> None:
+    """Passes where the items are what `records` holds now.
+
+    Raises:
+        InputError: a passage is not there, or has other texts; names it.
+    """
+    by_id = {record.passage.id: record for record in records}
+    for item in items:
+        record = by_id.get(item.id)
+        if record is None or record.pair is None or item_of(step, record, item.annotators) != item:
+            what = "lacks it" if record is None else "has other texts for it now"
+            raise InputError(
+                f"the work on {step} has passage {item.id}, and {RECORDS} {what}. Give the set that it is of"
+            )
+
+
+def has_answers(path: Path) -> bool:
+    """True if somebody wrote into a sheet for the discussion.
+
+    Raises:
+        InputError: the file is none.
+    """
+    return any(row[ANSWER] for row in sheets.read(path, (ANSWER,), Faults()))
+
+
+# Figures
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of Table 3. With several marks a row of the sheets is right where all of them are."""
+
+    title: str
+    step: Step
+    marks: tuple[str, ...]
+    printed: str = ""
+    """The row of the paper's table."""
+
+
+LINES = (
+    Line("Claim extraction", Step.EXTRACTION, ("mark",), "Claim Extraction"),
+    Line("Claim falsification", Step.FALSIFICATION, ("mark",), "Claim Falsification"),
+    Line("Factual text: semantics", Step.FACTUAL, ("semantics",)),
+    Line("Factual text: paraphrased", Step.FACTUAL, ("paraphrased",)),
+    Line("Factual text: both", Step.FACTUAL, ("semantics", "paraphrased"), "Factual Text Gen."),
+    Line("Unfactual text", Step.UNFACTUAL, ("mark",), "Unfactual Text Gen."),
+)
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A row of the sheets, a claim or a pair, with each annotator's word on it. `settled` is None while there is no majority."""
+
+    item: Item
+    by: Mapping[str, str]
+    settled: str | None
+
+
+@dataclass(frozen=True)
+class LineFigures:
+    """The figures of one row of Table 3. Discarded rows and open ones are in no share.
+
+    `rows` are claims or pairs, `passages` those whose rows are all right or not; intervals draw documents. `kappa` is over the
+    `shared` rows that everybody marked.
+    """
+
+    line: Line
+    rows: Share
+    interval: tuple[float, float] | None
+    passages: Share
+    passage_interval: tuple[float, float] | None
+    discarded: int
+    open: int
+    kappa: float | None
+    shared: int
+
+
+@dataclass(frozen=True)
+class AnnotatorFigures:
+    """One annotator over all steps: rows marked, those called wrong and discarded, and shared rows unlike their majority."""
+
+    name: str
+    rows: int
+    wrong: Share
+    discarded: int
+    unlike: Share
+
+
+def marked(line: Line, work: StepWork) -> list[Marked]:
+    """The rows of a line that somebody marked."""
+    found = []
+    for item in work.items:
+        given = work.of_item(item)
+        for part in [one.id for one in item.parts] or [""]:
+            values = {who: one.parts.get(part, {}) if part else one.item for who, one in given.items()}
+            by = {who: word for who, own in values.items() if (word := _word(own, line.marks)) is not None}
+            if by:
+                settled = {mark: _settled(mark, item, part, values, work.results.discussed) for mark in line.marks}
+                known = {mark: value for mark, value in settled.items() if value is not None}
+                found.append(Marked(item, by, _word(known, line.marks)))
+    return found
+
+
+def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
+    """What several marks say together; None where one is missing, unless another one discards."""
+    given = [values.get(mark) for mark in marks]
+    if DISCARDED in given:
+        return DISCARDED
+    if None in given:
+        return None
+    return RIGHT if all(value == RIGHT for value in given) else WRONG
+
+
+def _settled(
+    mark: str, item: Item, part: str, values: Mapping[str, Mapping[str, Value]], discussed: Discussed
+) -> Value | None:
+    """What more than half of those say who gave this mark, else what was agreed on. One alone counts."""
+    votes = Counter(own[mark] for own in values.values() if mark in own)
+    if not votes:
+        return None
+    value, count = votes.most_common(1)[0]
+    return value if 2 * count > votes.total() else discussed.get((item.id, part, mark))
+
+
+def figures(line: Line, work: StepWork) -> LineFigures:
+    """Accuracy with its interval, and agreement."""
+    rows = marked(line, work)
+    decided = [row for row in rows if row.settled in (RIGHT, WRONG)]
+    right = [row.settled == RIGHT for row in decided]
+    passages = _passages(rows)
+    people = sorted({who for row in rows for who in row.by})
+    shared = [[row.by[who] for who in people] for row in rows if len(row.by) == len(people) > 1]
+    return LineFigures(
+        line=line,
+        rows=Share.of(right),
+        interval=share_interval([row.item.group for row in decided], right),
+        passages=Share.of(passages.values()),
+        passage_interval=share_interval(
+            [item.group for item in work.items if item.id in passages], [*passages.values()]
+        ),
+        discarded=sum(row.settled == DISCARDED for row in rows),
+        open=sum(row.settled is None for row in rows),
+        kappa=fleiss_kappa(shared) if shared else None,
+        shared=len(shared),
+    )
+
+
+def _passages(rows: Sequence[Marked]) -> dict[str, bool]:
+    """Whether all rows of a passage are right, by its id; passages that are open or discarded whole are left out."""
+    by_item: dict[str, list[str | None]] = {}
+    for row in rows:
+        by_item.setdefault(row.item.id, []).append(row.settled)
+    kept = {name: [word for word in words if word != DISCARDED] for name, words in by_item.items()}
+    return {name: all(word == RIGHT for word in words) for name, words in kept.items() if words and None not in words}
+
+
+def annotator_figures(works: Sequence[StepWork]) -> list[AnnotatorFigures]:
+    """How each annotator marked, over all steps; factual texts count once, by both of their marks."""
+    rows = [
+        row for line in LINES if line.printed for work in works if work.step is line.step for row in marked(line, work)
+    ]
+    found = []
+    for who in sorted({who for row in rows for who in row.by}):
+        own = [row for row in rows if who in row.by]
+        known = [row.by[who] for row in own]
+        compared = [row for row in own if len(row.by) > 1 and row.settled is not None]
+        found.append(
+            AnnotatorFigures(
+                who,
+                len(own),
+                Share(known.count(WRONG), len(own) - known.count(DISCARDED)),
+                known.count(DISCARDED),
+                Share.of(row.by[who] != row.settled for row in compared),
+            )
+        )
+    return found
+
+
+# Discussion
+
+
+def discussion(works: Sequence[StepWork]) -> Table | None:
+    """One sheet of what has no majority at any step; None where nothing is open."""
+    columns = [STEP, sheets.ID, "claim", "mark", "text", "versions", ANSWER]
+    rows: list[list[str | sheets.Field]] = []
+    for work in works:
+        table = work.results.queue()
+        places = {} if table is None else {name: place for place, name in enumerate(table.columns)}
+        for row in () if table is None else table.rows:
+            rows.append([str(work.step), *(row[places[name]] if name in places else "" for name in columns[1:])])
+    told = f"Talk about each mark, and write what you agree on into {ANSWER}."
+    return Table("discuss", columns, rows, told) if rows else None
+
+
+def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
+    """The same with the answers of a discussion.
+
+    Raises:
+        InputError: the file cannot be read, or cells are wrong: names each.
+    """
+    faults = Faults()
+    rows = sheets.read(path, [STEP, sheets.ID, "claim", "mark", "versions", ANSWER], faults)
+    for row in rows:
+        if row[STEP] not in tuple(Step):
+            faults.append(row.fault(STEP, f"the steps are {', '.join(Step)}"))
+    found = []
+    for work in works:
+        answers = answers_of([row for row in rows if row[STEP] == work.step], work.results, faults)
+        results = replace(work.results, discussed={**work.results.discussed, **answers})
+        found.append(replace(work, results=results))
+    faults.check("the answers")
+    return found
+
+
+# Gold
+
+
+@dataclass(frozen=True)
+class GoldSet:
+    """Records that nobody marked at any step, and why the others are not among them.
+
+    `lost` counts those that somebody marked, by the first step of it; `unfinished` those that lack an annotator's marks.
+    """
+
+    records: Sequence[Record]
+    lost: Mapping[Step, int]
+    unfinished: int
+
+    def files(self) -> dict[str, str]:
+        """The records, and the two tasks over them."""
+        lines = "".join(f"{record.model_dump_json()}\n" for record in self.records)
+        return {GOLD: lines, TASK_1: text_log(self.records), TASK_2: claim_log(self.records)} if self.records else {}
+
+
+def gold_note(folder: Path, found: GoldSet) -> str:
+    """The gold described as an export of its set is, so that `eval` says when the measured judge was also the gate."""
+    manifest = folder / MANIFEST
+    gate = read_manifest(folder).system.options.get("gate", "none") if manifest.is_file() else "none"
+    note = ExportNote(
+        sets=(folder.resolve().name,),
+        made_by=tuple(sorted({record.made_by for record in found.records})),
+        gate=gate,
+        doubtful=False,
+        split="gold: marked by nobody at any step",
+        counts={TASK_1: 2 * len(found.records), TASK_2: 2 * len(found.records)},
+    )
+    return note.model_dump_json(indent=2) + "\n"
+
+
+def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:
+    """The gold: a passage of which each of its annotators has marked every row of every step with v (§4.2)."""
+    by_id = {record.passage.id: record for record in records}
+    kept, lost, unfinished = [], Counter[Step](), 0
+    given = {work.step: {item.id: item for item in work.items} for work in works}
+    for name in dict.fromkeys(item.id for work in works for item in work.items):
+        verdicts = [
+            (work.step, _clean(work, given[work.step][name])) if name in given[work.step] else (work.step, None)
+            for work in works
+        ]
+        wrong = next((step for step, clean in verdicts if clean is False), None)
+        if wrong is not None:
+            lost[wrong] += 1
+        elif any(clean is None for _, clean in verdicts):
+            unfinished += 1
+        else:
+            kept.append(by_id[name])
+    return GoldSet(kept, {step: lost[step] for step in Step}, unfinished)
+
+
+def _clean(work: StepWork, item: Item) -> bool | None:
+    """True where everybody put v everywhere; None where somebody has not marked it yet, and nobody anything else."""
+    given = work.of_item(item)
+    values = [value for one in given.values() for own in (one.item, *one.parts.values()) for value in own.values()]
+    if any(value != RIGHT for value in values):
+        return False
+    return None if set(item.annotators or work.results.answers) - given.keys() or not given else True
+
+
+@dataclass(frozen=True)
+class OasisResults:
+    """All that comes of the sheets of a set."""
+
+    works: Sequence[StepWork]
+    records: Sequence[Record]
+
+    @cached_property
+    def lines(self) -> list[LineFigures]:
+        by_step = {work.step: work for work in self.works}
+        return [figures(line, by_step[line.step]) for line in LINES]
+
+    @cached_property
+    def annotators(self) -> list[AnnotatorFigures]:
+        return annotator_figures(self.works)
+
+    @cached_property
+    def gold(self) -> GoldSet:
+        return gold_of(self.works, self.records)
+
+    @property
+    def open(self) -> int:
+        """How many marks have no majority yet."""
+        return sum(work.results.open for work in self.works)
+
+    @property
+    def notes(self) -> list[str]:
+        """How the passages were drawn, which is the same at each step, and who has not finished."""
+        first, *_ = self.works
+        return [first.results.about[0], *(told for work in self.works for told in work.results.about[1:])]
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures, as JSON types."""
+        return {
+            "study": self.notes,
+            "steps": [_line_json(one) for one in self.lines],
+            "annotators": [
+                {
+                    "name": one.name,
+                    "rows": one.rows,
+                    "wrong": one.wrong.hits,
+                    "discarded": one.discarded,
+                    "compared": one.unlike.n,
+                    "unlike": one.unlike.hits,
+                }
+                for one in self.annotators
+            ],
+            "gold": len(self.gold.records),
+            "lost": {str(step): count for step, count in self.gold.lost.items()},
+            "unfinished": self.gold.unfinished,
+            "to_discuss": self.open,
+        }
+
+
+def _line_json(one: LineFigures) -> dict[str, Any]:
+    return {
+        "step": str(one.line.step),
+        "marks": list(one.line.marks),
+        "rows": one.rows.n,
+        "right": one.rows.hits,
+        "accuracy": one.rows.value if one.rows.n else None,
+        "interval": one.interval,
+        "passages": one.passages.n,
+        "right_passages": one.passages.hits,
+        "passage_interval": one.passage_interval,
+        "discarded": one.discarded,
+        "open": one.open,
+        "fleiss": one.kappa,
+        "shared": one.shared,
+    }

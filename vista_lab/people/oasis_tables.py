@@ -1,0 +1,109 @@
+"""The tables of people's work on a generated set: Table 3 of LLM-OASIS, each annotator beside the others, and the gold."""
+
+from __future__ import annotations
+
+from vista_lab.metrics.intervals import Share
+from vista_lab.papers.oasis import printed
+from vista_lab.people.oasis import GoldSet, LineFigures, OasisResults
+from vista_lab.tables.overview import in_brackets
+from vista_lab.tables.writers import NOTHING, Heading, Row, Sheet, percent, row
+
+UNIT = (
+    "Rows are claims, of falsification pairs; a row of several annotators is what most of them say, and counts once. Discarded "
+    "rows and open ones are in no share. Passages: all rows right. Brackets: 95 %, drawing documents. κ is Fleiss' over v, x and "
+    "d of the rows that everybody marked, before any discussion."
+)
+
+
+def tables(results: OasisResults) -> list[Sheet]:
+    """All of them."""
+    return [table_3(results), annotators(results), gold(results.gold)]
+
+
+def table_3(results: OasisResults) -> Sheet:
+    """Accuracy and agreement by step; the paper's beside them."""
+    heads = (
+        Heading("step", figures=False),
+        Heading("rows"),
+        Heading("accuracy, %", "rows"),
+        Heading("passages"),
+        Heading("accuracy, %", "passages"),
+        Heading("discarded"),
+        Heading("open"),
+        Heading("κ", "shared"),
+        Heading("rows", "shared"),
+        Heading("accuracy, %", "paper"),
+        Heading("κ", "paper"),
+    )
+    notes = (UNIT, f"The paper's unit is not stated: {_sizes()}.", *results.notes)
+    rows = tuple(map(_line, results.lines))
+    return Sheet("table-3", f"Table 3. {printed('table03')['title']}", heads, rows, notes)
+
+
+def _sizes() -> str:
+    told = ", ".join(f"{n:,}" for n in printed("table03")["sizes"])
+    return f"its accuracies are whole numbers of none of {told}"
+
+
+def _line(one: LineFigures) -> Row:
+    paper = printed("table03")["rows"].get(one.line.printed)
+    return row(
+        one.line.title,
+        f"{one.rows.n:,}",
+        _accuracy(one.rows, one.interval),
+        f"{one.passages.n:,}",
+        _accuracy(one.passages, one.passage_interval),
+        f"{one.discarded:,}",
+        f"{one.open:,}",
+        NOTHING if one.kappa is None else f"{one.kappa:.3f}",
+        f"{one.shared:,}",
+        *((str(value) for value in paper) if paper else (None, None)),
+    )
+
+
+def _accuracy(share: Share, interval: tuple[float, float] | None) -> str:
+    return in_brackets(share.value, interval) if share.n else NOTHING
+
+
+def annotators(results: OasisResults) -> Sheet:
+    """Each annotator: what they call wrong, and how often they are unlike the majority of a shared row."""
+    rows = tuple(
+        row(
+            one.name,
+            f"{one.rows:,}",
+            _accuracy(one.wrong, one.wrong.interval if one.wrong.n else None),
+            f"{one.discarded:,}",
+            f"{one.unlike.n:,}",
+            _accuracy(one.unlike, one.unlike.interval if one.unlike.n else None),
+        )
+        for one in results.annotators
+    )
+    heads = (
+        Heading("annotator", figures=False),
+        Heading("rows"),
+        Heading("called wrong, %"),
+        Heading("discarded"),
+        Heading("compared", "shared rows"),
+        Heading("unlike the majority, %", "shared rows"),
+    )
+    notes = ("Over all four steps; a claim of a factual text counts once, by both of its marks.",)
+    return Sheet("annotators", "Annotators", heads, rows, notes)
+
+
+def gold(found: GoldSet) -> Sheet:
+    """Passages that nobody marked at any step, and where the others were lost."""
+    kept = len(found.records)
+    total = kept + sum(found.lost.values()) + found.unfinished
+    counted = [
+        ("gold", kept),
+        *((f"marked at {step}", count) for step, count in found.lost.items()),
+        ("unfinished", found.unfinished),
+    ]
+    rows = [row(name, f"{count:,}", percent(count / total if total else None, 1)) for name, count in counted]
+    rows.append(row("passages", f"{total:,}", None))
+    notes = (
+        "Gold: each annotator of the passage put v everywhere, at all four steps. Each gives two texts to Task 1, and two "
+        "claims to Task 2.",
+    )
+    heads = (Heading("passages", figures=False), Heading("n"), Heading("%"))
+    return Sheet("gold", "Gold", heads, tuple(rows), notes, frozenset({len(rows) - 1}))

@@ -1,0 +1,178 @@
+"""LLM-OASIS's plain models (§6.2, App. B): one question about a text, answered Factual or Not Factual, with evidence or without.
+
+As in the paper: temperature 0.7, instructions as a system message or before the text for models that know no such role, four
+examples without evidence (Table 6) and three with it (Table 7), the 30 nearest passages (§7.1). Texts of the prompts are our
+own. Answers are not cut at five tokens, which would cut those of models that think, and no beam search is asked for: endpoints
+of chat models have none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vista_guard.errors import ConfigError, JudgeError, UnreadableError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelOptions, Roles
+from vista_guard.judges.model.answers.tolerant import unreadable
+from vista_guard.judges.model.judge import RAW_CHARS, ask_model
+from vista_guard.judges.model.prompt_files import Stage, fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
+from vista_guard.judges.model.rendering import Style
+from vista_guard.settings.sources import Limits
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked
+from vista_lab.datasets.files import Task
+from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+
+if TYPE_CHECKING:
+    from vista_lab.systems.guarded import Order
+
+PROMPTS = Path(__file__).parent / "texts" / "fact_check"
+
+RETRIEVED = 30
+"""Passages that a text is checked with (§7.1): for the whole text, as 30 of some 100 tokens fill the 4,000 of §7.2."""
+
+DEFAULTS = {"temperature": "0.7", "system_role": "yes"}
+"""Options of the systems (App. B)."""
+
+_WITH: Stage = "fused"
+_WITHOUT: Stage = "decompose"
+"""Stages whose prompts have the slots that are shown here: documents and turn, or the turn alone."""
+
+_WORD = r"(?P<not>not|non|un)?[-\s_]?factual"
+_VERDICT = re.compile(
+    rf"^\W*(?:(?:final\s+)?(?:answer|output|verdict|result|determination|label)\W+)?{_WORD}[^\w?]*$", re.IGNORECASE
+)
+_FIRST = re.compile(rf"^[\W_]*{_WORD}[\"'*`_]*\s*[.!\n]", re.IGNORECASE)
+
+
+def read_verdict(text: str) -> bool | None:
+    """True for Factual, False for Not Factual; None where an answer is neither, or both.
+
+    Only a line of its own counts, or the sentence that an answer begins with: "not entirely factual" is neither.
+
+    Examples:
+        >>> read_verdict("Not Factual."), read_verdict('Output: "Factual"'), read_verdict("It is factual or not factual.")
+        (False, True, None)
+    """
+    lines = [found for line in text.splitlines() if (found := _VERDICT.match(line))]
+    first = _FIRST.match(text)
+    said = {found["not"] is None for found in ([first] if first else []) + lines}
+    return said.pop() if len(said) == 1 else None
+
+
+class FactCheck:
+    """Implements `Judge`: asks a model whether the whole turn is factual. It takes no turn apart: the one claim is the turn.
+
+    Args:
+        model: the model behind its endpoint.
+        options: what the speakers are called; its strategy and shots mean nothing here.
+        evidence: whether it is shown documents.
+        system_role: whether instructions are a system message.
+    """
+
+    def __init__(self, model: ChatModel, options: ModelOptions, *, evidence: bool, system_role: bool) -> None:
+        self._model = model
+        self._evidence = evidence
+        self._system_role = system_role
+        self._roles = Roles(assistant=options.assistant_name, user=options.user_name)
+        path, stage = (PROMPTS / "evidence.txt", _WITH) if evidence else (PROMPTS / "plain.txt", _WITHOUT)
+        self._file = read_prompt(path, stage, examples=True)
+        self._system = fill(self._file.system, self._names)
+
+    @property
+    def prompts(self) -> Mapping[str, PromptInfo]:
+        """Its one prompt, under the stage `turn`."""
+        texts = [self._names, self._system, repr(self._file.input), self._system_role]
+        fingerprint = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
+        return {"turn": PromptInfo(fingerprint, self._file.shots)}
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The model's name; a fingerprint of the prompt and of all that shapes an answer."""
+        shaping = json.dumps([self.prompts["turn"].fingerprint, dict(self._model.parameters)], sort_keys=True)
+        fingerprint = hashlib.sha256(shaping.encode()).hexdigest()[:12]
+        return JudgeInfo(name=self._model.name, version=f"fact-check{'+evidence' * self._evidence}-{fingerprint}")
+
+    @property
+    def why_exhausted(self) -> str | None:
+        return self._model.why_exhausted
+
+    async def aclose(self) -> None:
+        """Closes the connections that were opened for this judge."""
+        await self._model.aclose()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        return whole_turn(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
+        return await ensemble.together([self._judged(claim, evidence) for claim in claims])
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        return [ensemble.finding(check) for check in checks]
+
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+        shown = EvidenceSet(documents=evidence.documents if self._evidence else ())
+
+        async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> bool:
+            return await ask_model(self._model, self._request(claim, seen), _read)
+
+        try:
+            factual = await ask_trimmed(ask, self._model.name, claim.text, shown, ())
+        except JudgeError as exc:
+            raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
+            return Unchecked(claim=claim, error=str(exc), raw=raw)
+        label = Label.VERIFIED if factual else POSITIVE[Task.UNVERIFIABLE]
+        return labelled_check(claim, label, f"the judge called the text {'Factual' if factual else 'Not Factual'}")
+
+    @property
+    def _names(self) -> dict[str, str]:
+        return {"assistant": self._roles.assistant, "user": self._roles.user}
+
+    def _request(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
+        style = Style(self._roles, self._file.headings)
+        turn = style.turn(Turn(role=Role.ASSISTANT, text=claim.text))
+        values = {"documents": style.documents(evidence.documents), "turn": turn, "history": ""}
+        text = fill(self._file.input, {**values, **self._names})
+        if self._system_role:
+            return ChatRequest((Message("system", self._system), Message("user", text)), "turn")
+        return ChatRequest((Message("user", f"{self._system}\n\n{text}"),), "turn")
+
+
+def _read(text: str) -> bool:
+    verdict = read_verdict(text)
+    if verdict is None:
+        raise unreadable("is neither Factual nor Not Factual", text)
+    return verdict
+
+
+def fact_check_limits(order: Order) -> Mapping[str, Any]:
+    """The guard's limits, with as many passages of a store or of the turn's own documents, where the settings name no number."""
+    limits, usual = order.settings.limits, Limits()
+    names = ("retrieved", "passages")
+    changed = {name: RETRIEVED for name in names if getattr(limits, name) == getattr(usual, name)}
+    return {"limits": limits.model_copy(update=changed)}
+
+
+def read_options(name: str, options: Mapping[str, str]) -> tuple[float, bool]:
+    """Temperature, and whether there is a system message.
+
+    Raises:
+        ConfigError: an option's value is none.
+    """
+    given = {**DEFAULTS, **options}
+    try:
+        temperature = float(given["temperature"])
+    except ValueError:
+        temperature = -1.0
+    if not 0 <= temperature <= 2:
+        raise ConfigError(f"option temperature of system {name} is {given['temperature']!r}; it must lie in [0, 2]")
+    if given["system_role"] not in ("yes", "no"):
+        raise ConfigError(f"option system_role of system {name} is {given['system_role']!r}; give yes or no")
+    return temperature, given["system_role"] == "yes"

@@ -1,0 +1,300 @@
+"""LLM-OASIS's Tables 4, 5 and 8 and Figure 2, filled from runs and from what `oasis score retriever --json` printed.
+
+Table 4 takes runs over texts that bring no documents (Task 1), Table 5 runs over claims that bring their evidence (Task 2). Which
+of the two a run is says how many of its turns bring documents, and not its name. Data that name no documents of turns,
+such as those of other papers, fill neither.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vista_guard.errors import InputError
+from vista_lab.datasets.files import Task
+from vista_lab.metrics.detection import Reading
+from vista_lab.metrics.intervals import NOT_SIGNIFICANT
+from vista_lab.papers.oasis import printed
+from vista_lab.tables.output import Picture
+from vista_lab.tables.overview import in_brackets, overview
+from vista_lab.tables.plots import Point, recall_curves
+from vista_lab.tables.runs import Measured, check_comparable, discordant, names_of, notes_of
+from vista_lab.tables.vista import PAPER
+from vista_lab.tables.writers import Cell, Heading, Sheet, one_line, percent, row
+
+NUMBERS = (4, 5, 8)
+"""Of the paper's tables that runs and scores can fill. Table 2 is `oasis stats`, Table 3 `oasis agree`."""
+
+NEEDS = {
+    4: "a run over texts without documents, with labels of their own (task1.json)",
+    5: "a run over claims that bring their evidence, with labels of their own (task2.json)",
+    8: "a file that vista-guard oasis score retriever --json printed, with --scores",
+}
+
+WITHOUT, WITH = "fact-check", "fact-check+evidence"
+NO_EVIDENCE = frozenset({WITHOUT, "majority"})
+"""Systems that see no documents."""
+
+KS = (1, 5, 10, 20, 30, 50, 100)
+"""Of Figure 2's table."""
+
+DRAWN = (
+    "B-Acc.: mean of both classes' recalls. Brackets: 95 %, drawing documents where the data name them, else conversations. "
+    "Texts without a verdict are in coverage and in no other figure."
+)
+
+
+class RecallScores(BaseModel):
+    """What `oasis score retriever --json` prints: recall for k = 1, 2, …, over so many claims."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    embedder: str
+    claims: int = Field(ge=0)
+    recall: tuple[float, ...] = Field(min_length=1)
+
+    def at(self, k: int) -> float | None:
+        """R@k, in [0, 1]; None for a k that was not measured."""
+        return self.recall[k - 1] if k <= len(self.recall) else None
+
+
+@dataclass(frozen=True)
+class OasisMaterial:
+    """Runs and scores that fill the tables."""
+
+    runs: Sequence[Measured]
+    scores: Sequence[RecallScores] = ()
+
+
+def read_scores(path: Path) -> RecallScores:
+    """A retriever's scores.
+
+    Raises:
+        InputError: the file cannot be read, or is something else.
+    """
+    try:
+        return RecallScores.model_validate(json.loads(path.read_bytes()))
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(
+            f"{path}: {where}: {first['msg']}; give what vista-guard oasis score retriever --json printed"
+        ) from exc
+    except ValueError as exc:
+        raise InputError(f"{path} is not JSON: {exc}") from exc
+
+
+def numbers(asked: str) -> frozenset[int]:
+    """The tables in a list such as `4,5`.
+
+    Raises:
+        InputError: something in it is no number of such a table.
+    """
+    found = set()
+    for part in asked.split(","):
+        if part.strip() not in map(str, NUMBERS):
+            raise InputError(
+                f"--tables has {part.strip()!r}; of LLM-OASIS runs fill 4, 5 and 8 (Table 2: oasis stats, 3: oasis agree)"
+            )
+        found.add(int(part))
+    return frozenset(found)
+
+
+def sheets(material: OasisMaterial, asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+    """The overview and the tables, and which of those asked for nothing fills.
+
+    Raises:
+        InputError: runs on one data set cannot be compared.
+    """
+    check_comparable(material.runs)
+    found, empty = [overview(material.runs)] if material.runs else [], []
+    filled = {4: table_4(material.runs), 5: table_5(material.runs), 8: table_8(material.scores)}
+    for number, made in filled.items():
+        if asked is None or number in asked:
+            found += made
+            if not made and asked is not None:
+                empty.append(f"nothing fills Table {number}: it needs {NEEDS[number]}")
+    return found, empty
+
+
+def _scored(runs: Sequence[Measured], *, grounded: bool) -> list[Measured]:
+    """Runs over turns that all bring documents, or of which none does."""
+    wanted = (run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL))
+    return [run for run in wanted if run.rows.grounded == (run.rows.turns if grounded else 0)]
+
+
+def table_4(runs: Sequence[Measured]) -> list[Sheet]:
+    """Balanced accuracy end to end, without and with evidence: a row for each model, and for each other system."""
+    fitting = _scored(runs, grounded=False)
+    if not fitting:
+        return []
+    names = names_of(fitting)
+    rows, gains = [], []
+    for place, group in _by_model(fitting, names).items():
+        without = next((run for run in group if run.system in NO_EVIDENCE), None)
+        with_evidence = next((run for run in group if run.system not in NO_EVIDENCE), None)
+        first = with_evidence or without
+        assert first is not None  # every group has a run
+        rows.append(
+            row(*place, _n(first), _coverage(first), None, *(_balanced(one) for one in (without, with_evidence)))
+        )
+        if without is not None and with_evidence is not None:
+            gains.append(_gain(place[2], without, with_evidence))
+    columns = (
+        *(Heading(head, figures=False) for head in ("data set", "system", "model")),
+        Heading("n"),
+        Heading("coverage"),
+        Heading("params"),
+        Heading("w/o ext.", "B-Acc."),
+        Heading("w/ ext.", "B-Acc."),
+    )
+    released = f"{printed('released')['task_1']:,}"
+    paper = [
+        row(
+            "LLM-OASIS gold",
+            _system(model),
+            PAPER + model,
+            released,
+            None,
+            params,
+            _or_none(without),
+            str(with_evidence),
+        )
+        for model, (params, without, with_evidence) in printed("table04")["rows"].items()
+    ]
+    notes = (DRAWN, *gains, *_sizes(), *notes_of(fitting))
+    return [Sheet("oasis-table-4", f"Table 4. {printed('table04')['title']}", columns, tuple(rows), notes).below(paper)]
+
+
+def _by_model(runs: Sequence[Measured], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[Measured]]:
+    """Runs that share a row: one model without evidence and with it; every other run is a row of its own."""
+    found: dict[tuple[str, str, str], list[Measured]] = {}
+    for run in runs:
+        system = WITHOUT if run.system in (WITHOUT, WITH) else run.system
+        place = (run.data_set, system, names[run.name])
+        if place in found and any(one.system == run.system for one in found[place]):
+            place = (run.data_set, run.system, f"{names[run.name]} ({run.name})")
+        found.setdefault(place, []).append(run)
+    return found
+
+
+def table_5(runs: Sequence[Measured]) -> list[Sheet]:
+    """Balanced accuracy on claims with their evidence. Systems that see no documents are left out."""
+    fitting = [run for run in _scored(runs, grounded=True) if run.system not in NO_EVIDENCE]
+    if not fitting:
+        return []
+    names = names_of(fitting)
+    rows = [
+        row(run.data_set, run.system, names[run.name], _n(run), _coverage(run), None, _balanced(run)) for run in fitting
+    ]
+    columns = (
+        *(Heading(head, figures=False) for head in ("data set", "system", "model")),
+        Heading("n"),
+        Heading("coverage"),
+        Heading("params"),
+        Heading("B-Acc."),
+    )
+    released = f"{printed('released')['task_2']:,}"
+    paper = [
+        row("LLM-OASIS gold", _system(model), PAPER + model, released, None, params, str(accuracy))
+        for model, (params, accuracy) in printed("table05")["rows"].items()
+    ]
+    notes = (DRAWN, *_sizes(), *notes_of(fitting))
+    return [Sheet("oasis-table-5", f"Table 5. {printed('table05')['title']}", columns, tuple(rows), notes).below(paper)]
+
+
+def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
+    """Recall at 30, and Figure 2 as a table."""
+    if not scores:
+        return []
+    k = printed("table08")["k"]
+    rows = [row(one.embedder, f"{one.claims:,}", _recall(one.at(k))) for one in scores]
+    paper = [row(PAPER + model, None, str(recall)) for model, recall in printed("table08")["rows"].items()]
+    heads = (Heading("retriever", figures=False), Heading("claims"), Heading(f"R@{k}"))
+    note = (
+        f"The paper searches {printed('text')['corpus_millions']} million passages; fewer passages are easier. Its number of "
+        "claims is not printed."
+    )
+    title = f"Table 8. {printed('table08')['title']}"
+    curve = tuple(row(one.embedder, *(_recall(one.at(at)) for at in KS)) for one in scores)
+    curves = (Heading("retriever", figures=False), *(Heading(f"R@{at}") for at in KS))
+    figure = Sheet(
+        "oasis-figure-2",
+        "Figure 2. Recall at k",
+        curves,
+        curve,
+        ("The paper prints no figures of its curve but R@30.",),
+    )
+    return [Sheet("oasis-table-8", title, heads, tuple(rows), (note,)).below(paper), figure]
+
+
+def draw(scores: Sequence[RecallScores], folder: Path) -> list[Picture]:
+    """Figure 2 as a picture, where there are scores.
+
+    Raises:
+        ConfigError: matplotlib is not installed, or the folder cannot be written.
+    """
+    if not scores:
+        return []
+    caption = "Recall at k of retrievers (the paper's Figure 2)"
+    lines = [
+        (
+            f"{one_line(one.embedder)}, {one.claims:,} claims",
+            [Point(k, value, one.claims) for k, value in enumerate(one.recall, 1)],
+        )
+        for one in scores
+    ]
+    return [Picture(caption, *recall_curves(folder, "oasis-figure-2", caption, lines))]
+
+
+def _system(model: str) -> str:
+    return "pipeline" if model == "Our Model" else WITHOUT
+
+
+def _sizes() -> Iterator[str]:
+    released = printed("released")
+    yield (
+        f"The paper's rows: {released['task_1']:,} texts and {released['task_2']:,} claims were released, without labels; how "
+        "many it scored is not printed."
+    )
+
+
+def _n(run: Measured) -> str:
+    return f"{len(run.answers(Reading.ORIGINAL)):,}"
+
+
+def _coverage(run: Measured) -> str | None:
+    met = run.detection(Reading.ORIGINAL)
+    return None if met is None else percent(met.coverage.value, 1)
+
+
+def _balanced(run: Measured | None) -> Cell | None:
+    met = None if run is None else run.detection(Reading.ORIGINAL)
+    if run is None or met is None:
+        return None
+    return Cell(in_brackets(met.balanced_accuracy, run.balanced_interval(Reading.ORIGINAL)))
+
+
+def _gain(name: str, without: Measured, with_evidence: Measured) -> str:
+    met = [run.detection(Reading.ORIGINAL) for run in (without, with_evidence)]
+    values = [one.balanced_accuracy for one in met if one is not None and one.balanced_accuracy is not None]
+    if len(values) < 2:
+        return f"{name}: evidence gains nothing that can be told, as one class alone was judged."
+    test = discordant(with_evidence, without, Reading.ORIGINAL)
+    stars = "" if test.stars == NOT_SIGNIFICANT else f" {test.stars}"
+    gain = 100 * (values[1] - values[0])
+    return f"{name}: evidence gains {gain:+.2f} points (McNemar, p = {test.p:.4f}{stars}, n = {test.n:,})."
+
+
+def _or_none(value: object) -> str | None:
+    return None if value == "-" else str(value)
+
+
+def _recall(value: float | None) -> str | None:
+    return None if value is None else f"{value:.3f}"

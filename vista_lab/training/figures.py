@@ -1,0 +1,122 @@
+"""How well an extractor, an embedder or a verifier does on rows of a generated set (LLM-OASIS, sections 6.1 and 7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from vista_guard.errors import JudgeError
+from vista_guard.protocols import Embedder, Extractor, Verifier
+from vista_guard.types import Role, Turn
+from vista_lab.metrics.claim_sets import DecompositionScore, score
+from vista_lab.metrics.retrieval import DEPTH, RecallCurve, recall_curve
+from vista_lab.training.nli import balanced_accuracy, predict
+from vista_lab.training.rows import LABELS, ExtractorRow, Part, RetrieverRow, Source, Split, VerifierRow
+
+KS = (1, 5, 10, 30, 100)
+"""The depths that are told."""
+
+
+def measure(part: Part, model: str, split: Split[Any]) -> dict[str, float]:
+    """Figures of a model, named as the settings name it, on the held-out rows."""
+    if part == "verifier":
+        from vista_guard.judges.verifiers import build_verifier
+
+        return verifier_figures(build_verifier(model).verifier, split.held_out)
+    if part == "retriever":
+        from vista_guard.stores.embedders import build_embedder
+
+        curve = embedder_curve(build_embedder(model), split.held_out)
+        return {f"R@{k}": curve.at(k) for k in KS}
+    scored = extractor_score(load_extractor(model), split.held_out)
+    easiness = scored.easiness.macro
+    figures = {f"easiness {name}": getattr(easiness, name) for name in ("precision", "recall", "f1")}
+    return figures | {"share of passages read": 1 - scored.unread / scored.easiness.turns}
+
+
+def load_extractor(model: str) -> Extractor:
+    """The extractor that the settings name so; the shipped rules for `shipped`."""
+    from vista_guard.judges.extractors import build_extractor
+    from vista_guard.stores.entries import OnnxEmbedder
+
+    return cast(Extractor, build_extractor(model, OnnxEmbedder()))
+
+
+def verifier_figures(verifier: Verifier, rows: Sequence[VerifierRow]) -> dict[str, float]:
+    """The likeliest label: mean recall of the three labels, and of supported or not."""
+    gold, found = [LABELS.index(row.label) for row in rows], predict(verifier, rows)
+    return {
+        "balanced accuracy, three labels": balanced_accuracy(gold, found),
+        "balanced accuracy, supported or not": balanced_accuracy(
+            [int(one > 0) for one in gold], [int(one > 0) for one in found]
+        ),
+    }
+
+
+@dataclass(frozen=True)
+class ExtractorScore:
+    """Easiness over passages. Those that the extractor could not read count as without claims."""
+
+    easiness: DecompositionScore
+    unread: int
+
+
+def extractor_score(extractor: Extractor, rows: Sequence[ExtractorRow]) -> ExtractorScore:
+    """Easiness of the claims that the extractor takes from each text (Eq. 8 and 9)."""
+    found = asyncio.run(_claims(extractor, [row.text for row in rows]))
+    scored = score(zip([claims or [] for claims in found], [row.claims for row in rows], strict=True))
+    assert scored is not None  # a split has held-out rows
+    return ExtractorScore(scored, found.count(None))
+
+
+async def _claims(extractor: Extractor, texts: Sequence[str]) -> list[list[str] | None]:
+    """The claims of each text; None where the extractor has no whole answer."""
+    found: list[list[str] | None] = []
+    for text in texts:
+        try:
+            claims = await extractor.decompose(Turn(role=Role.ASSISTANT, text=text), ())
+        except JudgeError:
+            found.append(None)
+        else:
+            found.append([claim.text for claim in claims])
+    return found
+
+
+def embedder_curve(
+    embedder: Embedder,
+    rows: Sequence[RetrieverRow],
+    others: Mapping[Source, str] | None = None,
+    depth: int = DEPTH,
+) -> RecallCurve:
+    """R@k of finding each claim's own passage among those of all rows (Eq. 10).
+
+    Relevant is the passage that the claim was taken from. Windows that overlap it are left out of that claim's ranking: they say
+    the same in part, so that they are neither right nor wrong.
+
+    Args:
+        embedder: as the settings build it; one with prefixes gets claims as queries.
+        rows: claims with passages; the documents' own passages alone are searched, not what was generated of them.
+        others: more windows of the documents, to make the corpus as large as in use.
+        depth: the deepest k.
+    """
+    own_rows = [row for row in rows if row.original]
+    corpus = dict(others or {}) | {row.source: row.passage for row in own_rows}
+    sources = list(corpus)
+    claims = list(dict.fromkeys((row.source, row.claim) for row in own_rows))
+    vectors = embedder.embed([corpus[source] for source in sources])
+    queries = getattr(embedder, "embed_queries", embedder.embed)([claim for _, claim in claims])
+    near: dict[str, list[int]] = {}
+    for place, source in enumerate(sources):
+        near.setdefault(source.document, []).append(place)
+    ranked = []
+    for (own, _), query in zip(claims, queries, strict=True):
+        scores = vectors @ query
+        for place in near[own.document]:
+            if sources[place] != own and sources[place].overlaps(own):
+                scores[place] = -np.inf
+        ranked.append([sources[place] for place in np.argsort(-scores, kind="stable")[:depth]])
+    return recall_curve(ranked, [{own} for own, _ in claims], [own.document for own, _ in claims], depth)

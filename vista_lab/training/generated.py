@@ -1,0 +1,114 @@
+"""Reads the rows of a generated set, divided as its exports are: training, validation, and a test part that is set aside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.protocols import Verifier
+from vista_lab.synthesis.exports import (
+    LABELS,
+    Exporting,
+    extractor_row,
+    retriever_pairs,
+    usable,
+    verifier_triplets,
+)
+from vista_lab.synthesis.passages import Cut, survey, windows
+from vista_lab.synthesis.records import Passage, Record
+from vista_lab.synthesis.splits import Part as SetPart
+from vista_lab.synthesis.splits import Splitting, divide
+from vista_lab.training.rows import ExtractorRow, Part, RetrieverRow, Source, Split, VerifierRow
+
+_PASSAGE = re.compile(r"^(.+)#(\d+)\+(\d+)(?:/.*)?$")
+
+
+def read_split(
+    folder: Path,
+    part: Part,
+    *,
+    doubtful: bool = False,
+    splitting: Splitting | None = None,
+    neutrals: Verifier | None = None,
+) -> Split[Any]:
+    """Rows of a set: its training part, and its validation part to measure by.
+
+    Args:
+        folder: of the set.
+        part: what is trained.
+        doubtful: pairs that a gate was in doubt about, too.
+        splitting: how the set is divided; as `oasis export` does by default.
+        neutrals: chooses each claim's neutral passage, for a verifier's rows.
+
+    Raises:
+        InputError: the folder is no set, has too few pairs to divide, or its parts leak.
+    """
+    parts = divide(_records(folder, doubtful), splitting or Splitting())
+    make = maker(part, neutrals)
+    return Split(make(parts[SetPart.TRAIN]), make(parts[SetPart.VALIDATION]))
+
+
+def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting: Splitting | None = None) -> list[Any]:
+    """Rows of the set's test part, which no training has seen; of all of a set that has none.
+
+    Raises:
+        InputError: the folder is no set, or has no pair.
+    """
+    records = _records(folder, doubtful)
+    rows = maker(part)(divide(records, splitting or Splitting())[SetPart.TEST] or records)
+    return list(rows)
+
+
+def _records(folder: Path, doubtful: bool) -> list[Record]:
+    records = list(usable([folder], doubtful=doubtful))
+    if not records:
+        raise InputError(f"{folder} has no accepted pair; vista-guard oasis stats says why")
+    return records
+
+
+def maker(part: Part, neutrals: Verifier | None = None) -> Callable[[Sequence[Record]], Sequence[Any]]:
+    """Makes a part's rows of records (sections 5.1 to 5.3)."""
+    if part == "extractor":
+        return lambda records: [_extractor(extractor_row(record)) for record in records]
+    if part == "retriever":
+        return lambda records: [_retriever(row) for row in retriever_pairs(records)]
+    return lambda records: list(_verifier(records, neutrals))
+
+
+def _extractor(row: Mapping[str, Any]) -> ExtractorRow:
+    return ExtractorRow(source_of(row["passage"]), row["text"], tuple(row["claims"]))
+
+
+def _retriever(row: Mapping[str, Any]) -> RetrieverRow:
+    return RetrieverRow(source_of(row["group"]), row["claim"], row["passage"], original=row["kind"] == "t")
+
+
+def _verifier(records: Sequence[Record], neutrals: Verifier | None) -> Iterator[VerifierRow]:
+    for one in verifier_triplets(records, Exporting(neutrals=neutrals)):
+        yield VerifierRow(source_of(one.twin), one.claim, one.passage, LABELS[one.label], one.twin)  # type: ignore[arg-type]
+
+
+def source_of(name: str) -> Source:
+    """The window that a passage's name tells, as `Passage.id` writes it; what stands behind it is left out.
+
+    Examples:
+        >>> source_of("handbook/fees.md#12+5/F/3")
+        Source(document='handbook/fees.md', first=12, end=17)
+    """
+    found = _PASSAGE.match(name)
+    if found is None:
+        raise InputError(f"{name!r} is no name of a passage, such as handbook/fees.md#12+5")
+    return Source(found[1], int(found[2]), int(found[2]) + int(found[3]))
+
+
+def windows_of(documents: Path, sentences: int = 5) -> dict[Source, str]:
+    """All windows of a folder's documents, to make the corpus that is searched as large as in use."""
+    corpus = survey(documents, Cut(sentences=sentences, per_document=0))
+    return {_source(one): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}
+
+
+def _source(passage: Passage) -> Source:
+    return Source(passage.document, passage.first, passage.first + passage.sentences)
