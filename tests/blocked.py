@@ -30,6 +30,7 @@ EXTRAS = {
     "reports": ("sqlalchemy",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),
+    "train": ("accelerate", "datasets", "onnx", "sentence_transformers"),
     "verifiers": ("huggingface_hub",),
 }
 """What each extra brings, and the base does not have, by the names under which it is imported."""

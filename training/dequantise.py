@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from vista_lab.training.model import Verifier
 
+
 def sample_pairs(count: int, seed: int) -> list[tuple[str, str]]:
     """Pairs of sentences from this project's templates, some of them alike."""
     rng = random.Random(seed)

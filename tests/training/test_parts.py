@@ -56,7 +56,9 @@ COSTS = ("two", "three", "five")
 
 
 def passage(number: int) -> tuple[Source, str]:
-    return Source(f"d{number}.md", 0, 5), f"The ferry {number} leaves every ten minutes. A ticket costs {COSTS[number % 3]} euros."
+    return Source(
+        f"d{number}.md", 0, 5
+    ), f"The ferry {number} leaves every ten minutes. A ticket costs {COSTS[number % 3]} euros."
 
 
 def extractor_rows(numbers: Sequence[int]) -> list[ExtractorRow]:
@@ -139,15 +141,16 @@ def test_a_recipe_of_the_paper_runs_whole(part: str, tmp_path: Path) -> None:
     logged: list[str] = []
     made = train(Job(part, split(part), recipe, out, "ours"), logged.append)  # type: ignore[arg-type]
     assert read_training(out) == made
-    assert made.finished and made.after and all(0 <= value <= 1 for value in made.after.values())
+    assert made.finished
+    assert made.after
+    assert all(0 <= value <= 1 for value in made.after.values())
     assert made.data.sha256 in (out / CARD).read_text()
     assert any("step 4/4" in line for line in logged)
     assert not (out / "checkpoints").exists()
-    before, after = (
-        safetensors_of(folder) for folder in (Path(recipe.base), out)
-    )
+    before, after = (safetensors_of(folder) for folder in (Path(recipe.base), out))
     shared = [name for name in before if name in after]
-    assert shared and any(not np.array_equal(before[name], after[name]) for name in shared)
+    assert shared
+    assert any(not np.array_equal(before[name], after[name]) for name in shared)
 
 
 def safetensors_of(folder: Path) -> dict[str, Any]:
@@ -180,7 +183,8 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: p
         patch.undo()
     assert not read_training(out).finished
     begun = library.resumable(out)
-    assert begun is not None and begun.endswith("checkpoint-2")
+    assert begun is not None
+    assert begun.endswith("checkpoint-2")
     logged: list[str] = []
     assert train(job, logged.append).finished
     assert not any(line.startswith("step 2/4") for line in logged)
@@ -211,7 +215,9 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in out.iterdir()] == ["thesis.txt"]
 
 
-@pytest.mark.parametrize(("part", "wrong"), [("extractor", "verifier"), ("verifier", "extractor"), ("retriever", "extractor")])
+@pytest.mark.parametrize(
+    ("part", "wrong"), [("extractor", "verifier"), ("verifier", "extractor"), ("retriever", "extractor")]
+)
 def test_a_base_of_another_kind_is_refused(part: str, wrong: str, tmp_path: Path) -> None:
     recipe = read_recipe("paper", part, random_base(wrong, tmp_path / "base")).model_copy(update=QUICK)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=part):
@@ -244,7 +250,11 @@ def test_the_shipped_verifier_learns_and_the_guard_loads_it(tmp_path: Path) -> N
     recipe = read_recipe("small", "verifier").model_copy(update={"least_per_label": 2, "epochs": 1})
     out = tmp_path / "out"
     made = train(Job("verifier", split("verifier"), recipe, out, "ours", replay))
-    assert set(made.before) == set(made.after) == {"balanced accuracy, three labels", "balanced accuracy, supported or not"}
+    assert (
+        set(made.before)
+        == set(made.after)
+        == {"balanced accuracy, three labels", "balanced accuracy, supported or not"}
+    )
     assert made.data.labels == {"supported": 8, "contradicted": 8, "not_enough": 8}
     assert len(made.data.replay) == 64
     rows = LocalVerifier.load(str(out)).probabilities([("The hall opened in 1925.", "The hall opened in 1930.")])

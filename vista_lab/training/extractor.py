@@ -27,7 +27,9 @@ def target_of(claims: Sequence[str]) -> str:
         >>> target_of(["The pier is old", "It is long."])
         'The pier is old. It is long.'
     """
-    return " ".join(claim.strip() if claim.strip().endswith((".", "!", "?")) else f"{claim.strip()}." for claim in claims)
+    return " ".join(
+        claim.strip() if claim.strip().endswith((".", "!", "?")) else f"{claim.strip()}." for claim in claims
+    )
 
 
 def claims_of(text: str) -> list[str]:

@@ -12,7 +12,15 @@ import numpy as np
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier as GuardVerifier
-from vista_lab.training.library import arguments, checkpoints, load_base_model, remove_checkpoints, run_trainer, without_noise, write_model
+from vista_lab.training.library import (
+    arguments,
+    checkpoints,
+    load_base_model,
+    remove_checkpoints,
+    run_trainer,
+    without_noise,
+    write_model,
+)
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
 from vista_lab.training.rows import LABELS, Split, VerifierRow
 

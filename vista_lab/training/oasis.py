@@ -20,12 +20,21 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.runs.line_file import ANOTHER_OUT, refuse_differences, write_whole
 from vista_lab.training import figures
 from vista_lab.training.recipes import SHIPPED, Recipe, ShippedRecipe
-from vista_lab.training.rows import ExtractorRow, Part, RetrieverRow, Split, VerifierRow, apart, label_counts, refuse_few
+from vista_lab.training.rows import (
+    ExtractorRow,
+    Part,
+    RetrieverRow,
+    Split,
+    VerifierRow,
+    apart,
+    label_counts,
+    refuse_few,
+)
 
 TRAINING, CARD = "training.json", "README.md"
 SETTINGS: Mapping[Part, str] = {"extractor": "extractor", "retriever": "embedder", "verifier": "verifier"}
 """The setting that loads each part."""
-LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate")
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate", "onnx")
 
 AnySplit = Split[ExtractorRow] | Split[RetrieverRow] | Split[VerifierRow]
 

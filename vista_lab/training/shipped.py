@@ -68,8 +68,6 @@ def read_state(path: Path) -> dict[str, Tensor]:
     return {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
 
 
-
-
 def sizes_of(state: Mapping[str, Tensor]) -> EncoderConfig:
     """The sizes of the encoder that these weights belong to."""
     from vista_lab.training.model import EncoderConfig

@@ -259,7 +259,9 @@ def fit(
 
 def _loop(run: Run, log: Callable[[str], None]) -> None:
     schedule, at, total = run.schedule, run.at, run.schedule.total(run.learner.rows)
-    rng = random.Random(f"{schedule.seed}-{at.step}")  # after a resumption the order is another one: the data may be too
+    rng = random.Random(
+        f"{schedule.seed}-{at.step}"
+    )  # after a resumption the order is another one: the data may be too
     begun, saved = time.monotonic() - 60 * at.minutes, at.minutes
     for batch in endless(run.learner, rng):
         at.minutes = (time.monotonic() - begun) / 60

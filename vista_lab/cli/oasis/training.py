@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]
-SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)]
+SetArgument = Annotated[
+    Path, typer.Argument(metavar="SET", help="Folder that oasis generate wrote.", show_default=False)
+]
 DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Use pairs that a gate was in doubt about, too.")]
 
 
 def train(
-    part: Annotated[PartName, typer.Argument(help="What to train.", show_default=False)],
+    part: Annotated[
+        PartName, typer.Argument(metavar="PART", help="extractor, retriever or verifier.", show_default=False)
+    ],
     folder: SetArgument,
     out: Annotated[
         Path,
@@ -45,7 +49,8 @@ def train(
     neutrals: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]"
+            metavar="NAME",
+            help="verifier: chooses each claim's neutral passage, named as in the settings.  [default: the recipe's]",
         ),
     ] = None,
     max_minutes: Annotated[
@@ -87,7 +92,9 @@ def _show(made: Training, out: Path) -> None:
     from vista_lab.training.oasis import SETTINGS
 
     data = made.data
-    table = Table("held-out passages", "base", "trained", title=f"{made.part}, {data.train:,} rows, {data.held_out:,} held out")
+    table = Table(
+        "held-out passages", "base", "trained", title=f"{made.part}, {data.train:,} rows, {data.held_out:,} held out"
+    )
     for name, value in made.after.items():
         table.add_row(name, f"{made.before[name]:.3f}" if name in made.before else "–", f"{value:.3f}")
     console = Console(highlight=False)
@@ -99,7 +106,7 @@ def _show(made: Training, out: Path) -> None:
 
 
 def score(
-    part: Annotated[ScoredName, typer.Argument(help="What to measure.", show_default=False)],
+    part: Annotated[ScoredName, typer.Argument(metavar="PART", help="extractor or retriever.", show_default=False)],
     folder: SetArgument,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
