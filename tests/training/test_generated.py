@@ -20,7 +20,7 @@ from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State
 from vista_lab.synthesis.splits import Splitting
 from vista_lab.training.figures import embedder_curve, extractor_score, verifier_figures
 from vista_lab.training.generated import maker, read_held_out, read_split, source_of, windows_of
-from vista_lab.training.rows import ExtractorRow, RetrieverRow, Source, VerifierRow, label_counts
+from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, VerifierRow, label_counts
 
 TOWNS = ("Ghent", "Bruges", "Antwerp", "Leuven", "Namur", "Mons", "Dinant", "Arlon")
 
@@ -122,7 +122,7 @@ def test_a_folder_that_is_no_set_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_passages_name_gives_its_window() -> None:
-    assert source_of("a/b#c.md#12+5/F/3") == Source("a/b#c.md", 12, 17)
+    assert source_of("a/b#c.md#12+5/F/3") == PassageWindow("a/b#c.md", 12, 17)
     with pytest.raises(InputError, match=r"'a\.md'"):
         source_of("a.md")
 
@@ -140,9 +140,9 @@ def test_recall_leaves_overlapping_windows_out_and_counts_the_others() -> None:
     rows = list(maker("retriever")([record(number) for number in range(4)]))
     assert embedder_curve(Exact(), rows, depth=3).at(1) == 1.0
     own = {row.source: row.passage for row in rows}
-    overlapping = {Source(one.document, 1, 4): text for one, text in own.items()}
+    overlapping = {PassageWindow(one.document, 1, 4): text for one, text in own.items()}
     assert embedder_curve(Exact(), rows, overlapping, depth=3).at(1) == 1.0
-    apart = {Source(f"a-{one.document}", 0, 3): text for one, text in own.items()}
+    apart = {PassageWindow(f"a-{one.document}", 0, 3): text for one, text in own.items()}
     # Two passages with the same vector: the one that came first, which is the other, is ranked first.
     curve = embedder_curve(Exact(), rows, apart, depth=3)
     assert (curve.at(1), curve.at(2)) == (0.0, 1.0)
@@ -173,8 +173,8 @@ def test_figures_of_a_verifier_that_is_never_sure() -> None:
 def test_windows_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("One is here. Two is here. Three is here.", encoding="utf-8")
     assert windows_of(tmp_path, sentences=2) == {
-        Source("a.md", 0, 2): "One is here. Two is here.",
-        Source("a.md", 1, 3): "Two is here. Three is here.",
+        PassageWindow("a.md", 0, 2): "One is here. Two is here.",
+        PassageWindow("a.md", 1, 3): "Two is here. Three is here.",
     }
 
 

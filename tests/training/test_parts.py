@@ -18,7 +18,7 @@ from vista_guard import ConfigError, InputError
 from vista_guard.judges.verifiers.local import LocalVerifier
 from vista_lab.training.oasis import CARD, TRAINING, Job, read_training, train
 from vista_lab.training.recipes import read_recipe
-from vista_lab.training.rows import ExtractorRow, RetrieverRow, Source, Split, VerifierRow
+from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, Split, VerifierRow
 
 WHY = "the extra `train` is not installed: no part of the pipeline can be trained"
 torch = pytest.importorskip("torch", reason=WHY)
@@ -55,8 +55,8 @@ QUICK = {"steps": 4, "evaluate_every": 2, "batch": 4, "max_tokens": 48, "least_p
 COSTS = ("two", "three", "five")
 
 
-def passage(number: int) -> tuple[Source, str]:
-    return Source(
+def passage(number: int) -> tuple[PassageWindow, str]:
+    return PassageWindow(
         f"d{number}.md", 0, 5
     ), f"The ferry {number} leaves every ten minutes. A ticket costs {COSTS[number % 3]} euros."
 

@@ -12,8 +12,8 @@ from vista_guard import ConfigError, InputError
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe, read_recipe
 from vista_lab.training.rows import (
     ExtractorRow,
+    PassageWindow,
     RetrieverRow,
-    Source,
     Split,
     VerifierRow,
     apart,
@@ -23,7 +23,7 @@ from vista_lab.training.rows import (
 
 
 def row(document: str, first: int, claim: str, passage: str | None = None) -> RetrieverRow:
-    source = Source(document, first, first + 5)
+    source = PassageWindow(document, first, first + 5)
     return RetrieverRow(source, claim, passage or f"Text of {source}.")
 
 
@@ -102,7 +102,7 @@ def test_the_data_hash_knows_every_character_and_the_side() -> None:
 
 
 def test_too_few_rows_of_a_label_are_told_by_label() -> None:
-    source = Source("a.md", 0, 5)
+    source = PassageWindow("a.md", 0, 5)
     given = [VerifierRow(source, "A.", "T.", "supported")] * 3 + [VerifierRow(source, "B.", "T.", "contradicted")]
     assert label_counts(given) == {"supported": 3, "contradicted": 1, "not_enough": 0}
     refuse_few({"supported": 3, "contradicted": 3, "not_enough": 3}, 3)
@@ -113,8 +113,8 @@ def test_too_few_rows_of_a_label_are_told_by_label() -> None:
 def test_extractor_rows_leak_by_their_text() -> None:
     with pytest.raises(InputError):
         Split(
-            [ExtractorRow(Source("a.md", 0, 5), "Text.", ("A.",))],
-            [ExtractorRow(Source("b.md", 0, 5), "text.", ("B.",))],
+            [ExtractorRow(PassageWindow("a.md", 0, 5), "Text.", ("A.",))],
+            [ExtractorRow(PassageWindow("b.md", 0, 5), "text.", ("B.",))],
         )
 
 
