@@ -292,3 +292,19 @@ def test_a_replayed_line_that_is_no_pair_is_told(line: str, tmp_path: Path) -> N
     file.write_text('{"premise": "A.", "hypothesis": "B.", "allowed": [0]}\n' + line + "\n")
     with pytest.raises(InputError, match="line 2"):
         replayed(file, 5, 1)
+
+
+def test_the_mean_of_a_run_shorter_than_its_step_is_not_where_it_began(tmp_path: Path) -> None:
+    """Two steps: the mean of the weights is what is written, and it is taken every twenty steps."""
+    from vista_lab.training.retriever import RetrieverLearner
+    from vista_lab.training.shipped import shipped_embedder, shipped_tokenizer
+    from vista_lab.training.train import Schedule, fit
+
+    model = shipped_embedder()
+    before = model.encoder.layers[0].up.weight.detach().clone()
+    learner = RetrieverLearner(model, retriever_rows(range(8)), shipped_tokenizer(64), batch=8, scale=20.0)
+    run = fit(learner, Schedule(lr=1e-3), tmp_path, log=lambda line: None)
+    assert 0 < run.at.step < 20
+    mean = run.mean["encoder.layers.0.up.weight"]
+    assert not torch.allclose(mean, before)
+    assert (mean - model.encoder.layers[0].up.weight).abs().max() < (mean - before).abs().max()
