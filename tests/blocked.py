@@ -32,6 +32,7 @@ EXTRAS = {
     "search": ("faiss",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),
+    "train": ("accelerate", "datasets", "onnx", "sentence_transformers"),
     "verifiers": ("huggingface_hub",),
 }
 """What each extra brings, and the base does not have, by the names under which it is imported."""

@@ -150,6 +150,11 @@ NEEDS = {
         "from vista_guard.inference.local_models import ModelTokens; ModelTokens.load(ModelFolder(Path('.'), 'old', {}))",
         "verifier old has no tokenizer.json, and to make one of its older files it needs transformers, sentencepiece",
     ),
+    "training": (
+        "train",
+        "from vista_lab.training.oasis import require_libraries; require_libraries()",
+        "training a model of your own needs ",
+    ),
     "sending traces": (
         "otel",
         "import os; os.environ['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9'\n"

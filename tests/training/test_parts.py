@@ -18,7 +18,7 @@ from vista_guard import ConfigError, InputError
 from vista_guard.judges.verifiers.local import LocalVerifier
 from vista_lab.training.oasis import CARD, TRAINING, Job, read_training, train
 from vista_lab.training.recipes import read_recipe
-from vista_lab.training.rows import ExtractorRow, RetrieverRow, Source, Split, VerifierRow
+from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, Split, VerifierRow
 
 WHY = "the extra `train` is not installed: no part of the pipeline can be trained"
 torch = pytest.importorskip("torch", reason=WHY)
@@ -55,8 +55,8 @@ QUICK = {"steps": 4, "evaluate_every": 2, "batch": 4, "max_tokens": 48, "least_p
 COSTS = ("two", "three", "five")
 
 
-def passage(number: int) -> tuple[Source, str]:
-    return Source(
+def passage(number: int) -> tuple[PassageWindow, str]:
+    return PassageWindow(
         f"d{number}.md", 0, 5
     ), f"The ferry {number} leaves every ten minutes. A ticket costs {COSTS[number % 3]} euros."
 
@@ -141,13 +141,16 @@ def test_a_recipe_of_the_paper_runs_whole(part: str, tmp_path: Path) -> None:
     logged: list[str] = []
     made = train(Job(part, split(part), recipe, out, "ours"), logged.append)  # type: ignore[arg-type]
     assert read_training(out) == made
-    assert made.finished and made.after and all(0 <= value <= 1 for value in made.after.values())
+    assert made.finished
+    assert made.after
+    assert all(0 <= value <= 1 for value in made.after.values())
     assert made.data.sha256 in (out / CARD).read_text()
     assert any("step 4/4" in line for line in logged)
     assert not (out / "checkpoints").exists()
     before, after = (safetensors_of(folder) for folder in (Path(recipe.base), out))
     shared = [name for name in before if name in after]
-    assert shared and any(not np.array_equal(before[name], after[name]) for name in shared)
+    assert shared
+    assert any(not np.array_equal(before[name], after[name]) for name in shared)
 
 
 def safetensors_of(folder: Path) -> dict[str, Any]:
@@ -180,7 +183,8 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: p
         patch.undo()
     assert not read_training(out).finished
     begun = library.resumable(out)
-    assert begun is not None and begun.endswith("checkpoint-2")
+    assert begun is not None
+    assert begun.endswith("checkpoint-2")
     logged: list[str] = []
     assert train(job, logged.append).finished
     assert not any(line.startswith("step 2/4") for line in logged)
@@ -288,3 +292,19 @@ def test_a_replayed_line_that_is_no_pair_is_told(line: str, tmp_path: Path) -> N
     file.write_text('{"premise": "A.", "hypothesis": "B.", "allowed": [0]}\n' + line + "\n")
     with pytest.raises(InputError, match="line 2"):
         replayed(file, 5, 1)
+
+
+def test_the_mean_of_a_run_shorter_than_its_step_is_not_where_it_began(tmp_path: Path) -> None:
+    """Two steps: the mean of the weights is what is written, and it is taken every twenty steps."""
+    from vista_lab.training.retriever import RetrieverLearner
+    from vista_lab.training.shipped import shipped_embedder, shipped_tokenizer
+    from vista_lab.training.train import Schedule, fit
+
+    model = shipped_embedder()
+    before = model.encoder.layers[0].up.weight.detach().clone()
+    learner = RetrieverLearner(model, retriever_rows(range(8)), shipped_tokenizer(64), batch=8, scale=20.0)
+    run = fit(learner, Schedule(lr=1e-3), tmp_path, log=lambda line: None)
+    assert 0 < run.at.step < 20
+    mean = run.mean["encoder.layers.0.up.weight"]
+    assert not torch.allclose(mean, before)
+    assert (mean - model.encoder.layers[0].up.weight).abs().max() < (mean - before).abs().max()

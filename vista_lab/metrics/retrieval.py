@@ -24,7 +24,7 @@ class RecallCurve:
 
     @property
     def depth(self) -> int:
-        return self.shares.shape[1]
+        return int(self.shares.shape[1])
 
     def at(self, k: int) -> float:
         """R@k, the mean over queries; not a number without any.

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from vista_guard.errors import InputError
 from vista_guard.reading.passages import sentence_spans
 from vista_lab.metrics.claim_sets import score
 from vista_lab.training.library import arguments, load_base_model, run_trainer, without_noise, write_model
@@ -64,12 +65,21 @@ def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, 
                 {"text": [row.text for row in rows], "target": [target_of(row.claims) for row in rows]}
             )
             return texts.map(
-                lambda one: tokenizer(
-                    one["text"], text_target=one["target"], truncation=True, max_length=recipe.max_tokens
-                ),
+                lambda one: {
+                    **tokenizer(one["text"], truncation=True, max_length=recipe.max_tokens),
+                    "labels": tokenizer(text_target=one["target"])["input_ids"],
+                },
                 batched=True,
                 remove_columns=["text", "target"],
             )
+
+        rows = tokenise(split.train)
+        # Half a target would teach to stop in the middle of the claims.
+        fitting = rows.filter(lambda row: len(row["labels"]) <= recipe.max_tokens)
+        if len(fitting) < len(rows):
+            log(f"{len(rows) - len(fitting):,} rows are left out: their claims have over {recipe.max_tokens} tokens")
+        if not len(fitting):
+            raise InputError(f"the claims of every passage have over {recipe.max_tokens} tokens; raise max_tokens")
 
         def measure(found: Any) -> dict[str, float]:
             ids = np.where(found.predictions == IGNORED, tokenizer.pad_token_id, found.predictions)
@@ -85,7 +95,7 @@ def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, 
                 predict_with_generate=True,
                 generation_max_length=recipe.max_tokens,
             ),
-            train_dataset=tokenise(split.train),
+            train_dataset=fitting,
             eval_dataset=tokenise(split.held_out),
             data_collator=DataCollatorForSeq2Seq(tokenizer, model=model, label_pad_token_id=IGNORED),
             processing_class=tokenizer,

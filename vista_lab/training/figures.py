@@ -15,7 +15,7 @@ from vista_guard.types import Role, Turn
 from vista_lab.metrics.claim_sets import DecompositionScore, score
 from vista_lab.metrics.retrieval import DEPTH, RecallCurve, recall_curve
 from vista_lab.training.nli import balanced_accuracy, predict
-from vista_lab.training.rows import LABELS, ExtractorRow, Part, RetrieverRow, Source, Split, VerifierRow
+from vista_lab.training.rows import LABELS, ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
 KS = (1, 5, 10, 30, 100)
 """The depths that are told."""
@@ -89,7 +89,7 @@ async def _claims(extractor: Extractor, texts: Sequence[str]) -> list[list[str] 
 def embedder_curve(
     embedder: Embedder,
     rows: Sequence[RetrieverRow],
-    others: Mapping[Source, str] | None = None,
+    others: Mapping[PassageWindow, str] | None = None,
     depth: int = DEPTH,
 ) -> RecallCurve:
     """R@k of finding each claim's own passage among those of all rows (Eq. 10).

@@ -21,7 +21,7 @@ from vista_lab.synthesis.passages import Cut, survey, windows
 from vista_lab.synthesis.records import Passage, Record
 from vista_lab.synthesis.splits import Part as SetPart
 from vista_lab.synthesis.splits import Splitting, divide
-from vista_lab.training.rows import ExtractorRow, Part, RetrieverRow, Source, Split, VerifierRow
+from vista_lab.training.rows import ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
 _PASSAGE = re.compile(r"^(.+)#(\d+)\+(\d+)(?:/.*)?$")
 
@@ -91,24 +91,24 @@ def _verifier(records: Sequence[Record], neutrals: Verifier | None) -> Iterator[
         yield VerifierRow(source_of(one.twin), one.claim, one.passage, LABELS[one.label], one.twin)  # type: ignore[arg-type]
 
 
-def source_of(name: str) -> Source:
+def source_of(name: str) -> PassageWindow:
     """The window that a passage's name tells, as `Passage.id` writes it; what stands behind it is left out.
 
     Examples:
         >>> source_of("handbook/fees.md#12+5/F/3")
-        Source(document='handbook/fees.md', first=12, end=17)
+        PassageWindow(document='handbook/fees.md', first=12, end=17)
     """
     found = _PASSAGE.match(name)
     if found is None:
         raise InputError(f"{name!r} is no name of a passage, such as handbook/fees.md#12+5")
-    return Source(found[1], int(found[2]), int(found[2]) + int(found[3]))
+    return PassageWindow(found[1], int(found[2]), int(found[2]) + int(found[3]))
 
 
-def windows_of(documents: Path, sentences: int = 5) -> dict[Source, str]:
+def windows_of(documents: Path, sentences: int = 5) -> dict[PassageWindow, str]:
     """All windows of a folder's documents, to make the corpus that is searched as large as in use."""
     corpus = survey(documents, Cut(sentences=sentences, per_document=0))
     return {_source(one): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}
 
 
-def _source(passage: Passage) -> Source:
-    return Source(passage.document, passage.first, passage.first + passage.sentences)
+def _source(passage: Passage) -> PassageWindow:
+    return PassageWindow(passage.document, passage.first, passage.first + passage.sentences)

@@ -34,7 +34,7 @@ from vista_lab.training.rows import (
 TRAINING, CARD = "training.json", "README.md"
 SETTINGS: Mapping[Part, str] = {"extractor": "extractor", "retriever": "embedder", "verifier": "verifier"}
 """The setting that loads each part."""
-LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate")
+LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate", "onnx")
 
 AnySplit = Split[ExtractorRow] | Split[RetrieverRow] | Split[VerifierRow]
 

@@ -21,14 +21,14 @@ LABELS: tuple[LabelName, ...] = ("supported", "contradicted", "not_enough")
 
 
 @dataclass(frozen=True)
-class Source:
+class PassageWindow:
     """The window of a document that a row was made of: its sentences from `first`, `end` left out."""
 
     document: str
     first: int
     end: int
 
-    def overlaps(self, other: Source) -> bool:
+    def overlaps(self, other: PassageWindow) -> bool:
         """True if both windows have a sentence in common."""
         return self.document == other.document and self.first < other.end and other.first < self.end
 
@@ -40,7 +40,7 @@ class Source:
 class ExtractorRow:
     """A text and its claims in order, t and C."""
 
-    source: Source
+    source: PassageWindow
     text: str
     claims: tuple[str, ...]
 
@@ -49,7 +49,7 @@ class ExtractorRow:
 class RetrieverRow:
     """A claim and a passage that supports or contradicts it."""
 
-    source: Source
+    source: PassageWindow
     claim: str
     passage: str
     original: bool = True
@@ -60,7 +60,7 @@ class RetrieverRow:
 class VerifierRow:
     """A claim, a passage and how the passage judges the claim."""
 
-    source: Source
+    source: PassageWindow
     claim: str
     passage: str
     label: LabelName
@@ -86,8 +86,8 @@ class Split(Generic[Row]):
 
     def _refuse_leak(self) -> None:
         """Windows of one document overlap, and copies of a document have other names: neither may lie on both sides."""
-        seen = defaultdict[str, list[Source]](list)
-        texts: dict[str, Source] = {}
+        seen = defaultdict[str, list[PassageWindow]](list)
+        texts: dict[str, PassageWindow] = {}
         for row in self.train:
             seen[row.source.document].append(row.source)
             texts.setdefault(_text(row), row.source)
@@ -160,7 +160,7 @@ def _groups(rows: Iterable[RetrieverRow]) -> list[list[RetrieverRow]]:
         return node
 
     rows = list(rows)
-    last: dict[str, Source] = {}
+    last: dict[str, PassageWindow] = {}
     for source in sorted({row.source for row in rows}, key=lambda one: (one.document, one.first, one.end)):
         before = last.get(source.document)
         if before is not None and before.overlaps(source):

@@ -204,9 +204,18 @@ class Run:
         at.step, at.examples = at.step + 1, at.examples + examples
         at.loss, at.ranking = 0.99 * at.loss + 0.01 * loss, 0.99 * at.ranking + 0.01 * ranking
         if at.step % _MEAN_EVERY == 0:
-            kept = min(self.schedule.mean_decay**_MEAN_EVERY, at.step / (at.step + 10 * _MEAN_EVERY))
-            for name, tensor in self.model.state_dict().items():
-                self.mean[name].lerp_(tensor, 1 - kept)
+            self._average(_MEAN_EVERY)
+
+    def _average(self, steps: int) -> None:
+        """Takes the weights into their mean, for the steps since the last time."""
+        kept = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
+        for name, tensor in self.model.state_dict().items():
+            self.mean[name].lerp_(tensor, 1 - kept)
+
+    def finish(self) -> None:
+        """Takes the last steps into the mean: a short run would leave it where it began."""
+        if rest := self.at.step % _MEAN_EVERY:
+            self._average(rest)
 
     def save(self, name: str, state: dict[str, Tensor], **facts: object) -> None:
         """A checkpoint in half precision, and its facts."""
@@ -254,6 +263,8 @@ def fit(
     if resume and (out / "last.pt").exists():
         run.resume()
     _loop(run, log)
+    run.finish()
+    log(f"{run.at.minutes:6.1f} min  step {run.at.step}  {run.at.examples} rows: done")
     return run
 
 

@@ -23,7 +23,9 @@ DoubtfulOption = Annotated[bool, typer.Option("--doubtful", help="Use pairs that
 
 
 def train(
-    part: Annotated[PartName, typer.Argument(help="What to train.", show_default=False)],
+    part: Annotated[
+        PartName, typer.Argument(metavar="PART", help="extractor, retriever or verifier.", show_default=False)
+    ],
     folder: SetArgument,
     out: Annotated[
         Path,
@@ -104,7 +106,7 @@ def _show(made: Training, out: Path) -> None:
 
 
 def score(
-    part: Annotated[ScoredName, typer.Argument(help="What to measure.", show_default=False)],
+    part: Annotated[ScoredName, typer.Argument(metavar="PART", help="extractor or retriever.", show_default=False)],
     folder: SetArgument,
     model: Annotated[
         str, typer.Option(metavar="NAME", help="As the setting extractor or embedder names it.")
