@@ -153,7 +153,7 @@ def response_support(probabilities: Sequence[float]) -> float | None:
     return 0.0 if 0 in probabilities else len(probabilities) / sum(1 / p for p in probabilities)
 
 
-class Answer(StrEnum):
+class CheckAnswer(StrEnum):
     """The checklist judge's answer to one question."""
 
     YES = "Yes"
@@ -176,7 +176,7 @@ CHECK_WEIGHTS = MappingProxyType(
 
 MAY_BE_NA = frozenset({"qualifiers_sufficient", "references_explicit"})
 
-Checks = Mapping[str, Answer]
+Checks = Mapping[str, CheckAnswer]
 """The five answers about one claim, by the question's name."""
 
 
@@ -228,10 +228,10 @@ def _checks(entry: Mapping[str, object], place: int) -> Checks:
             raise ValueError(f"the {part} on claim {place} are not these five: {', '.join(sorted(names))}")
     assert isinstance(checks, dict)
     for name, answer in checks.items():
-        allowed = tuple(Answer) if name in MAY_BE_NA else (Answer.YES, Answer.NO)
+        allowed = tuple(CheckAnswer) if name in MAY_BE_NA else (CheckAnswer.YES, CheckAnswer.NO)
         if answer not in allowed:
             raise ValueError(f"{name} on claim {place} is {answer!r}: {', '.join(allowed)} are allowed")
-    return {name: Answer(answer) for name, answer in checks.items()}
+    return {name: CheckAnswer(answer) for name, answer in checks.items()}
 
 
 def checklist_reward(checks: Sequence[Checks] | None) -> float:
@@ -245,10 +245,10 @@ def checklist_reward(checks: Sequence[Checks] | None) -> float:
 
 
 def _claim_score(answers: Checks) -> float:
-    if answers[GATE] is not Answer.YES:
+    if answers[GATE] is not CheckAnswer.YES:
         return 0.0
-    weights = {name: weight for name, weight in CHECK_WEIGHTS.items() if answers[name] is not Answer.NA}
-    return sum(weight for name, weight in weights.items() if answers[name] is Answer.YES) / sum(weights.values())
+    weights = {name: weight for name, weight in CHECK_WEIGHTS.items() if answers[name] is not CheckAnswer.NA}
+    return sum(weight for name, weight in weights.items() if answers[name] is CheckAnswer.YES) / sum(weights.values())
 
 
 @dataclass(frozen=True)

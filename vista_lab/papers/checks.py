@@ -3,85 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from statistics import fmean
-from typing import Any
 
 from vista_guard.types import Label
 from vista_lab.metrics.claim_sets import SetAgreement
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, stars
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
+from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
 from vista_lab.papers.vista import (
     MODELS,
     SYSTEMS,
     Difference,
     accuracies,
-    agrees,
     confusion,
     differences,
     table,
     whole_number,
 )
-
-
-@dataclass(frozen=True)
-class Check:
-    """A printed figure and the one that was computed, as texts. `table` is the table's number; `what` names the figure in it."""
-
-    table: int
-    what: str
-    printed: str
-    found: str
-    holds: bool
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """All checks, sorted. Nothing is `wrong` while the package's metrics are what they were when the exceptions were named."""
-
-    held: tuple[Check, ...]
-    known: tuple[tuple[Check, str], ...]
-    """Printed figures that contradict others, each with the reason or remark."""
-    wrong: tuple[str, ...]
-    """Figures that should hold and do not, and named exceptions that hold or that no check is about."""
-
-
-def figure(number: int, what: str, printed: Decimal, found: float) -> Check:
-    """Checks that a figure rounds to the printed one."""
-    digits = max(-int(printed.as_tuple().exponent), 0)
-    return Check(number, what, str(printed), f"{found:.{digits}f}", agrees(printed, found))
-
-
-def count(number: int, what: str, printed: int, found: int) -> Check:
-    """Checks that a count is the printed one."""
-    return Check(number, what, f"{printed}", f"{found}", printed == found)
-
-
-def verdict(checks: Iterable[Check], exceptions: Iterable[Mapping[str, Any]] | None = None) -> Verdict:
-    """Sorts checks into what holds, what is a named exception, and what is wrong.
-
-    An exception is named by table and figure: a change of a metric cannot hide behind one. VISTA's are taken when none are given.
-    """
-    named = table("contradictions")["known"] if exceptions is None else exceptions
-    reasons = {(one["table"], one["what"]): one["why"] for one in named}
-    held, known, wrong = [], [], []
-    for check in checks:
-        why = reasons.pop((check.table, check.what), None)
-        name = f"Table {check.table}, {check.what}: printed {check.printed}, found {check.found}"
-        if check.holds and why is None:
-            held.append(check)
-        elif why is not None and not check.holds:
-            known.append((check, why))
-        else:
-            wrong.append(name if why is None else f"{name}, which holds, and is named as a contradiction")
-    wrong += [
-        f"Table {number}, {what} is named as a contradiction, and no figure is called so" for number, what in reasons
-    ]
-    return Verdict(tuple(held), tuple(known), tuple(wrong))
-
 
 SHORT = {"factscore": "f", "llm-judge": "l"}
 """A system in Table 2's superscripts. Nothing is marked as better than VISTA."""
@@ -312,4 +253,4 @@ def check_all() -> Verdict:
         >>> len(check_all().wrong)
         0
     """
-    return verdict(check for checks in CHECKS for check in checks())
+    return verdict((check for checks in CHECKS for check in checks()), table("contradictions")["known"])

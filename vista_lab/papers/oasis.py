@@ -14,7 +14,7 @@ from typing import Any
 
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import Share
-from vista_lab.papers.checks import Check, Verdict, count, figure, verdict
+from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
 from vista_lab.papers.vista import whole_number
 
 TEXT = 0

@@ -33,8 +33,7 @@ from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.runs.plan import sample_names
 from vista_lab.synthesis.exports import ExportNote
 from vista_lab.synthesis.records import RECORDS, GeneratedPair, Record, State, read_records
-from vista_lab.synthesis.splits import Part as SetPart
-from vista_lab.synthesis.splits import Splitting
+from vista_lab.synthesis.splits import SetPart, Splitting
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 
 SHEETS, GOLD_FOLDER, GOLD = "sheets", "gold", "gold.jsonl"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from vista_guard.types import Label
 from vista_lab.metrics.intervals import Discordant
 from vista_lab.metrics.labels import accuracy, macro_f1
+from vista_lab.papers.checking import Verdict
 from vista_lab.papers.checks import (
-    Verdict,
     check_all,
     detection_counts,
     marks,

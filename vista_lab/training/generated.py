@@ -12,15 +12,15 @@ from vista_guard.protocols import Verifier
 from vista_lab.synthesis.exports import (
     LABELS,
     Exporting,
+    all_records,
     extractor_row,
+    is_usable,
     retriever_pairs,
-    usable,
     verifier_triplets,
 )
 from vista_lab.synthesis.passages import Cut, survey, windows
 from vista_lab.synthesis.records import Passage, Record
-from vista_lab.synthesis.splits import Part as SetPart
-from vista_lab.synthesis.splits import Splitting, divide
+from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.training.rows import ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
 _PASSAGE = re.compile(r"^(.+)#(\d+)\+(\d+)(?:/.*)?$")
@@ -63,7 +63,7 @@ def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting
 
 
 def _records(folder: Path, doubtful: bool) -> list[Record]:
-    records = list(usable([folder], doubtful=doubtful))
+    records = [record for record in all_records([folder]) if is_usable(record, doubtful=doubtful)]
     if not records:
         raise InputError(f"{folder} has no accepted pair; vista-guard oasis stats says why")
     return records

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tests.dashboard.browser import Served, faults
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
-from tests.people.oasis_set import CLAIMS, write_set
+from tests.lab.people.oasis_set import CLAIMS, write_set
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
 from vista_guard.stores.reviews.queue import Reviews

@@ -15,7 +15,7 @@ from vista_lab.metrics.rewards import (
     CHECK_WEIGHTS,
     FORMAT_WEIGHTS,
     GATE,
-    Answer,
+    CheckAnswer,
     Reward,
     checklist_reward,
     dense_reward,
@@ -28,10 +28,10 @@ from vista_lab.metrics.rewards import (
 )
 
 GOOD = '<think>Two facts.</think>\n<output>["The hall seats 90.", "It opened in 1925."]</output>'
-YES, NO, NA = Answer.YES, Answer.NO, Answer.NA
+YES, NO, NA = CheckAnswer.YES, CheckAnswer.NO, CheckAnswer.NA
 
 
-def checks(*answers: Answer, gate: Answer = YES) -> dict[str, Answer]:
+def checks(*answers: CheckAnswer, gate: CheckAnswer = YES) -> dict[str, CheckAnswer]:
     return {GATE: gate, **dict(zip(CHECK_WEIGHTS, answers, strict=True))}
 
 

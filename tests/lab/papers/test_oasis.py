@@ -13,7 +13,7 @@ from vista_lab.metrics import agreement, detection
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.detection import Detection
 from vista_lab.papers import oasis
-from vista_lab.papers.checks import Verdict
+from vista_lab.papers.checking import Verdict
 from vista_lab.papers.oasis import check_all, claim_detection, printed, retriever_pairs, verifier_triplets
 
 

@@ -9,8 +9,9 @@ import pytest
 
 from vista_lab.metrics import detection, intervals, labels
 from vista_lab.papers import checks
-from vista_lab.papers.checks import Check, Verdict, check_all, verdict
-from vista_lab.papers.vista import MODELS, agrees, confusion, differences, whole_number
+from vista_lab.papers.checking import Check, Verdict, figure, verdict
+from vista_lab.papers.checks import check_all
+from vista_lab.papers.vista import MODELS, agrees, confusion, differences, table, whole_number
 from vista_lab.tables import printed as command
 from vista_lab.tables.printed import confusions
 
@@ -76,7 +77,9 @@ def test_the_turns_behind_the_percentages() -> None:
 def test_nothing_hides_behind_an_exception() -> None:
     named = {"table": 1, "what": "percent of VERIFIED"}
     holds = Check(named["table"], named["what"], "47.1", "47.1", holds=True)  # type: ignore[arg-type]
-    wrong = verdict([holds, Check(9, "p of nothing", "0.1", "0.2", holds=False)]).wrong
+    wrong = verdict(
+        [holds, Check(9, "p of nothing", "0.1", "0.2", holds=False)], table("contradictions")["known"]
+    ).wrong
     assert (
         wrong[0]
         == "Table 1, percent of VERIFIED: printed 47.1, found 47.1, which holds, and is named as a contradiction"
@@ -113,7 +116,7 @@ def test_a_metric_that_is_another_one_is_noticed(
 )
 def test_a_figure_agrees_within_half_a_unit_of_its_last_digit(printed: str, value: float, same: bool) -> None:
     assert agrees(Decimal(printed), value) is same
-    assert checks.figure(1, "it", Decimal(printed), value).holds is same
+    assert figure(1, "it", Decimal(printed), value).holds is same
 
 
 def test_counts_behind_percentages() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from tests.people.oasis_set import (
+from tests.lab.people.oasis_set import (
     CLAIMS,
     Marker,
     all_right,
@@ -29,7 +29,7 @@ from vista_lab.people.forms import ChoiceMark, Form, form_names, load_form
 from vista_lab.people.oasis import Drawing, OasisResults, Step, draw, item_of, read_work
 from vista_lab.people.oasis_tables import tables
 from vista_lab.synthesis.records import RECORDS, Record, read_records
-from vista_lab.synthesis.splits import Part, Splitting
+from vista_lab.synthesis.splits import SetPart, Splitting
 
 FIVE = ("ada", "ben", "cleo", "dan", "eve")
 STEPS = tuple(map(str, Step))
@@ -101,7 +101,7 @@ def test_the_test_part_is_drawn_from_unless_asked_otherwise(tmp_path: Path) -> N
     """Gold that something was trained on measures nothing: whole documents are set aside, as for `oasis export`."""
     records = write_set(tmp_path, 400)
     splitting = Splitting()
-    aside = {one.passage.id for one in records if splitting.part(one.passage) is Part.TEST}
+    aside = {one.passage.id for one in records if splitting.part(one.passage) is SetPart.TEST}
     data = draw(tmp_path, Drawing(("ada", "ben"), shared=4))[Step.EXTRACTION]
     assert {item.id for item in data.items} == aside
     assert "(test part)" in data.study.about

@@ -13,7 +13,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from tests.evaluation.synthesis.model import ScriptedModel
+from tests.lab.synthesis.model import ScriptedModel
 from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
 from vista_guard.judges.model import ChatRequest, Reply
 from vista_lab.synthesis.chat import ATTEMPTS, Calls, ModelGenerator
@@ -21,10 +21,6 @@ from vista_lab.synthesis.generate import HowGenerated, Making, Outcome, generate
 from vista_lab.synthesis.passages import Cut, survey
 from vista_lab.synthesis.records import RECORDS, Grade, Record, State, read_records
 from vista_lab.synthesis.scripted import ANSWER_FAULTS, CERTAIN_FAULTS, House, houses
-
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"
-)
 
 
 def written(folder: Path, known: list[House]) -> Path:

@@ -20,10 +20,6 @@ from vista_lab.synthesis.passages import Cut, draw, overlap, sentences_of, shard
 from vista_lab.synthesis.records import GeneratedPair, Grade, NoPair, Passage
 from vista_lab.synthesis.rewriters.values import numeric_values
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"
-)
-
 
 def edited(claim: str, passage: str = "", others: tuple[str, ...] = (), edits: str = "paper") -> dict[str, str]:
     """Falsified claims by kind; the last of each."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.evaluation.systems.rows import run
+from tests.lab.systems.rows import run
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, assistant, conversation

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.people.oasis_set import record
+from tests.lab.people.oasis_set import record
 from vista_guard.cli import app
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, gold_script
 from vista_guard.types import Label

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from lemminflect import getAllLemmas, getInflection  # type: ignore[import-untyped]
 from textblob.en import parse  # type: ignore[import-untyped]
@@ -35,6 +36,14 @@ class Token:
         return self.text.lower()
 
 
+@cache
+def _load_words() -> None:
+    """Has textblob read its list of words, whose file it leaves open for the garbage collector to warn about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        parse("words", tokenize=False, tags=True, chunks=False)
+
+
 @lru_cache(maxsize=200_000)
 def tokens(text: str) -> tuple[Token, ...]:
     """The tagged words of a sentence."""
@@ -42,6 +51,7 @@ def tokens(text: str) -> tuple[Token, ...]:
     if not spans:
         return ()
     words = [m.group().replace("/", "&slash;").replace("’", "'") for m in spans]
+    _load_words()
     tagged = parse(" ".join(words), tokenize=False, tags=True, chunks=False).split(" ")
     tags = [piece.rsplit("/", 1)[-1] for piece in " ".join(tagged).split()]
     tags = mended(words, tags if len(tags) == len(spans) else ["NN"] * len(spans))

@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tests.people.oasis_set import all_right, mark_tsv, rows_of, wrong_rows
+from tests.lab.people.oasis_set import all_right, mark_tsv, rows_of, wrong_rows
 from vista_guard.cli import app
-from vista_lab.synthesis.splits import Part
+from vista_lab.synthesis.splits import SetPart
 
 pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"
-)
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "tutorial-oasis.md").read_text(encoding="utf-8")
@@ -61,7 +58,9 @@ def test_from_a_folder_to_a_verified_text_in_eight_commands(tmp_path: Path, monk
     pairs = [json.loads(line) for line in Path("data/train/pairs.jsonl").read_text("utf-8").splitlines()]
     assert {pair["label"] for pair in pairs} == {"supported", "contradicted"}
     assert documents.isdisjoint(pair["document"] for pair in pairs)
-    assert not any((Path("data") / part / "pairs.jsonl").read_text("utf-8") == "" for part in (Part.TRAIN, Part.TEST))
+    assert not any(
+        (Path("data") / part / "pairs.jsonl").read_text("utf-8") == "" for part in (SetPart.TRAIN, SetPart.TEST)
+    )
     run(calibrate)
     run(evaluate)
     judged = json.loads(Path("runs/calibrated/summary.json").read_text("utf-8"))["readings"]["original"]
