@@ -16,8 +16,7 @@ from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.stores.reviews.records import ConsensusClaim, Op, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
-from vista_lab.metrics.agreement import Method
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim, Method
 from vista_lab.people.annotations import Annotations
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import ConsensusClaim, Op
-from vista_guard.types import Label
+from vista_guard.types import Label, Span
 from vista_lab.metrics import claim_sets
-from vista_lab.metrics.claim_sets import AnnotatedClaim, ClaimGroup, Same, groups
+from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups
 
 LABELS = tuple(Label)
 
@@ -30,6 +31,28 @@ DRAWS = 2000
 """Samples of turns that an interval is made of."""
 
 SEED = 13
+
+
+class AnnotatedClaim(BaseModel):
+    """A claim after an annotator's work on it.
+
+    `source_claim_id` is the judge's claim it came from, None for an added one. `span` is its place in the judged draft, where it
+    has one. `label` is None until it was chosen, and always None for a deleted claim.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str = Field(max_length=10_000)
+    op: Op = Op.CONFIRM
+    label: Label | None = None
+    source_claim_id: str | None = None
+    span: Span | None = None
+
+    @property
+    def kept(self) -> bool:
+        """True unless the claim was deleted."""
+        return self.op is not Op.DELETE
+
 
 Turn = Mapping[str, Sequence[AnnotatedClaim]]
 """Each annotator's claims of one turn."""

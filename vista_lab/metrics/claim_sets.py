@@ -16,40 +16,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.records import Op
-from vista_guard.types import Label, Span
+from vista_guard.types import Label
+
+if TYPE_CHECKING:
+    from vista_lab.metrics.agreement import AnnotatedClaim
 
 Counts = NDArray[np.float64]
 
 COSINE = 0.9
 """Above which two claims are one (VISTA, §5)."""
-
-
-class AnnotatedClaim(BaseModel):
-    """A claim after an annotator's work on it.
-
-    `source_claim_id` is the judge's claim it came from, None for an added one. `span` is its place in the judged draft, where it
-    has one. `label` is None until it was chosen, and always None for a deleted claim.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: str = Field(max_length=10_000)
-    op: Op = Op.CONFIRM
-    label: Label | None = None
-    source_claim_id: str | None = None
-    span: Span | None = None
-
-    @property
-    def kept(self) -> bool:
-        """True unless the claim was deleted."""
-        return self.op is not Op.DELETE
 
 
 @dataclass(frozen=True)
@@ -166,7 +147,7 @@ def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
 OVERLAP = 0.5
 """Share of the characters of both places together that two claims must have in common."""
 
-Same = Callable[[AnnotatedClaim, AnnotatedClaim], float]
+Same = Callable[["AnnotatedClaim", "AnnotatedClaim"], float]
 
 
 @dataclass
@@ -189,6 +170,7 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
         steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
     Examples:
+        >>> from vista_lab.metrics.agreement import AnnotatedClaim
         >>> pier = AnnotatedClaim(text="The pier is long.", source_claim_id="t1.c1")
         >>> [sorted(group.by) for group in groups({"ada": [pier], "ben": [pier]})]
         [['ada', 'ben']]

@@ -144,7 +144,7 @@ def response_support(probabilities: Sequence[float]) -> float | None:
         InputError: a probability is outside of [0, 1].
 
     Examples:
-        >>> response_support([0.9, 0.3])
+        >>> round(response_support([0.9, 0.3]), 2)
         0.45
     """
     _check_probabilities(probabilities)

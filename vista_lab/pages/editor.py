@@ -16,7 +16,7 @@ from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import Op
 from vista_guard.types import Label, Span, label_of
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.annotations import Annotation, Condition
 from vista_lab.people.batches import FormBatch, FormDraft
 from vista_lab.people.forms import (

@@ -20,6 +20,7 @@ from vista_guard.stores.reviews.records import ConsensusClaim, Op
 from vista_guard.types import Claim, Label
 from vista_lab.metrics.agreement import (
     Agreement,
+    AnnotatedClaim,
     Method,
     agreement,
     answers,
@@ -30,7 +31,7 @@ from vista_lab.metrics.agreement import (
     method_of,
 )
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
-from vista_lab.metrics.claim_sets import STEPS, AnnotatedClaim, ClaimGroup, Same, alike, groups, same_text
+from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_lab.people.forms import Answers, Form, Level, Measure, TextMark, Value
 from vista_lab.people.sheets import Faults, Field, Filled, Row, Table, read
 from vista_lab.people.study import StudyData, StudyTurn

@@ -23,8 +23,7 @@ from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CO
 from vista_guard.stores.reviews.queue import find_report, person, visible, written
 from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Op
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
-from vista_lab.metrics.agreement import Method
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
 T = TypeVar("T")
 

@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from vista_guard.stores.reviews.records import Op
 from vista_guard.types import Label, Span
-from vista_lab.metrics.agreement import Method, agreement, answers, compare, krippendorff_alpha, method_of
-from vista_lab.metrics.claim_sets import AnnotatedClaim, groups, match_claims, maximum_matching
+from vista_lab.metrics.agreement import (
+    AnnotatedClaim,
+    Method,
+    agreement,
+    answers,
+    compare,
+    krippendorff_alpha,
+    method_of,
+)
+from vista_lab.metrics.claim_sets import groups, match_claims, maximum_matching
 
 CODERS = (
     "1 2 3 3 2 1 4 1 2 . . .",

@@ -19,8 +19,7 @@ from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.records import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
-from vista_lab.metrics.agreement import Method, agreement
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
 from vista_lab.papers.vista import agrees, table
 from vista_lab.people.agreeing import AnnotatedTurn, Discussed, key, match, of_sheets, rates, read_discussed, settle
 from vista_lab.people.annotations import Annotations

@@ -18,8 +18,7 @@ from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, PEOPLE_ON_A_REP
 from vista_guard.stores.reviews.queue import Reviews
 from vista_guard.stores.reviews.records import ConsensusClaim, Op, Word, words
 from vista_guard.types import Label, Span
-from vista_lab.metrics.agreement import Method
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim, Method
 from vista_lab.people.annotations import AnnotationBatch, Annotations, Condition
 
 PIER = AnnotatedClaim(

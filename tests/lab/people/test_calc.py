@@ -20,7 +20,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reviews.records import Op
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.agreeing import Work, work_of
 from vista_lab.people.sheets import content, form_table, read_sheets
 from vista_lab.people.study import Sampling, StudyData, draw

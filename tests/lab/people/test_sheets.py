@@ -16,7 +16,7 @@ from tests.lab.people.work import ABSTENTION, CONTRADICTED, LACKING, SCOPE, Chan
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviews.records import Op
 from vista_guard.types import Label
-from vista_lab.metrics.claim_sets import AnnotatedClaim
+from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.agreeing import Work, work_of
 from vista_lab.people.sheets import Filled, Table, content, form_table, read_sheets, too_long
 from vista_lab.people.study import Sampling, StudyData, draw, load
