@@ -73,7 +73,7 @@ SYNC_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class LineKind(Generic[Line]):
-    """What the lines of a file hold, and by which names they are found again."""
+    """The lines of a file: their model, and by which names they are found again."""
 
     model: type[Line]
     noun: str

@@ -29,7 +29,7 @@ _TAG = re.compile(r"</?(?:think|output)>")
 
 @dataclass(frozen=True)
 class Completion:
-    """What a decomposer wrote, read by the letter of App. I.2."""
+    """A decomposer's answer, read by the letter of App. I.2."""
 
     tagged: bool
     """Both blocks are there, `<output>` outside of `<think>`."""

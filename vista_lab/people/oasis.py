@@ -69,7 +69,7 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is wanted: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
+    """The wanted study: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
 
     `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all. `test`: the share set aside.
     """
@@ -161,7 +161,7 @@ def _study(
 
 
 def item_of(step: Step, record: Record, annotators: tuple[str, ...] = ()) -> Item:
-    """What annotators are shown of a record at a step."""
+    """The texts of a record that annotators see at a step."""
     pair = record.pair
     assert pair is not None  # an accepted record has one
     texts, claims = _SHOWN[step](record, pair)
@@ -364,7 +364,7 @@ def marked(line: Line, work: StepWork) -> list[Marked]:
 
 
 def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
-    """What several marks say together; None where one is missing, unless another one discards."""
+    """Several marks as one; None where one is missing, unless another one discards."""
     given = [values.get(mark) for mark in marks]
     if DISCARDED in given:
         return DISCARDED
@@ -408,7 +408,7 @@ def figures(line: Line, work: StepWork) -> LineFigures:
 
 
 def _passages(rows: Sequence[Marked]) -> dict[str, bool]:
-    """Whether all rows of a passage are right, by its id; passages that are open or discarded whole are left out."""
+    """By passage id, True if all its rows are right; passages that are open or discarded whole are left out."""
     by_item: dict[str, list[str | None]] = {}
     for row in rows:
         by_item.setdefault(row.item.id, []).append(row.settled)

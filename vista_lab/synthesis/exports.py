@@ -45,7 +45,7 @@ NEUTRAL = 0.5
 
 
 class ExportNote(BaseModel):
-    """What an export was made of. `eval` reads `gate`: a judge that chose the pairs is no independent measure of them."""
+    """The sources of an export. `eval` reads `gate`: a judge that chose the pairs is no independent measure of them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -61,7 +61,7 @@ class ExportNote(BaseModel):
 
 @dataclass(frozen=True)
 class Exporting:
-    """What is exported.
+    """The options of an export.
 
     `doubtful`: doubtful records too. `entailed_by_unfactual`: the triplets ⟨c_j≠i, U, ENT⟩, which the paper's example A.2 breaks.
     `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets.

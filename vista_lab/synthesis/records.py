@@ -21,7 +21,7 @@ RECORDS = "records.jsonl"
 
 
 class State(StrEnum):
-    """What became of a passage."""
+    """The end of a passage."""
 
     ACCEPTED = "accepted"
     """All gates passed."""
@@ -61,7 +61,7 @@ class Passage(_Part):
 
 
 class GeneratedPair(_Part):
-    """What four steps made of a passage."""
+    """The outcome of the four steps on a passage."""
 
     claims: tuple[str, ...] = Field(min_length=1)
     """C = (c_1, …, c_n), in the passage's order (Eq. 1)."""

@@ -58,7 +58,7 @@ class Result:
 
     @property
     def fails(self) -> bool:
-        """Whether a limit is exceeded by more than chance."""
+        """True if a limit is exceeded by more than chance."""
         over = max(self.claim - CLAIM_LIMIT, self.sets - SETS_LIMIT)
         return self.count >= _ENOUGH and over > 2 * self.error
 

@@ -79,7 +79,7 @@ class Training(_Record):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be trained: the part, its rows, the recipe, and where the model goes."""
+    """A training job: the part, its rows, the recipe, and where the model goes."""
 
     part: Part
     split: AnySplit

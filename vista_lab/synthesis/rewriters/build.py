@@ -158,7 +158,7 @@ class Workshop:
 
 
 def shares_name(one: Carrier, other: Carrier) -> bool:
-    """Whether two carriers speak of the same page."""
+    """True if two carriers speak of the same page."""
     return (bool(one.title) and one.title == other.title and one.source == "fever") or one.claim == other.claim
 
 

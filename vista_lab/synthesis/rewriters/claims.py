@@ -112,7 +112,7 @@ _MEASURED_AT = re.compile(
 
 
 def countable(claim: str, value: Value) -> bool:
-    """Whether "more than" may stand before the value."""
+    """True if "more than" may stand before the value."""
     head = claim[: value.start]
     return (
         bool(_COUNTED.search(head))

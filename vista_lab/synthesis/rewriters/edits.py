@@ -37,7 +37,7 @@ def value_edits(carrier: Carrier, rng: Random) -> Iterator[Quad]:
 
 
 def bound_anywhere(carrier: Carrier, value: Value) -> bool:
-    """Whether the value is only a bound in the claim or in the evidence."""
+    """True if the value is only a bound in the claim or in the evidence."""
     texts = (carrier.claim, carrier.text)
     return any(loosely_held(text[:start], value.kind) for text in texts for start, _ in occurrences(text, value.text))
 

@@ -80,12 +80,12 @@ def other_value(sentence: str, told: str, rng: Random) -> str | None:
 
 
 def usable(value: Value, sentence: str) -> bool:
-    """Whether a value of the passages stands nowhere in the sentence and is no bare digit of a list."""
+    """True if a value of the passages stands nowhere in the sentence and is no bare digit of a list."""
     return not occurrences(sentence, value.text) and not re.fullmatch(r"[1-9]", value.text)
 
 
 def only_listed(sentence: str, value: Value) -> bool:
-    """Whether the value is the number of a step or a list item."""
+    """True if the value is the number of a step or a list item."""
     return value.start < 2 or sentence[value.end : value.end + 1] == ")"
 
 

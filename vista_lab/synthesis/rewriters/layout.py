@@ -65,7 +65,7 @@ def frame_for(
 
 
 def fit(sentence: str, keep_out: Sequence[str]) -> bool:
-    """Whether the sentence has nothing to say about the values at stake."""
+    """True if the sentence has nothing to say about the values at stake."""
     return not stems(" ".join(keep_out)) & stems(sentence)
 
 

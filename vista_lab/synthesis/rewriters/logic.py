@@ -127,7 +127,7 @@ def duty_group(carrier: Carrier) -> tuple[Group, int] | None:
 
 
 def plainly(pattern: str, text: str) -> bool:
-    """Whether the words stand in a main clause that denies nothing."""
+    """True if the words stand in a main clause that denies nothing."""
     match = re.search(pattern, text)
     head = re.split(r"[.?!;] ", text[: match.start()] if match else text)[-1]
     return not re.search(
@@ -244,6 +244,6 @@ def denial_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
 
 
 def near_equal(one: str, other: str) -> bool:
-    """Whether two sentences say about as much: like lengths, many shared words."""
+    """True if two sentences say about as much: like lengths, many shared words."""
     a, b = (set(re.findall(r"\w{3,}", t.lower())) for t in (one, other))
     return len(a & b) >= 0.6 * max(len(a), len(b))

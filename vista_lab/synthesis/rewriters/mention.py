@@ -48,7 +48,7 @@ FRAMES = read_frames()
 
 
 def frameable(claim: str) -> bool:
-    """Whether a sentence can be set into a frame: one plain statement."""
+    """True if a sentence can be set into a frame: one plain statement."""
     words = claim.split()
     plain = not _QUOTED.search(claim) and not _CHATTY.search(claim) and stripped(claim)[1] == "."
     return plain and 4 <= len(words) <= 26 and ". " not in claim and verb_at(claim) is not None
@@ -87,7 +87,7 @@ class Said:
 
     @property
     def same(self) -> bool:
-        """Whether the claim is the sentence itself."""
+        """True if the claim is the sentence itself."""
         return self.sentence == self.claim
 
 

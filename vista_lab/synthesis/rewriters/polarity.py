@@ -43,7 +43,7 @@ def verb_at(text: str) -> int | None:
 
 
 def reduced(words: tuple[Token, ...], at: int) -> bool:
-    """Whether what looks like a past tense may be a participle ("the topics covered include …")."""
+    """True if what looks like a past tense may be a participle ("the topics covered include …")."""
     if words[at].tag != "VBD" or words[at].lower in BE | _HAVE or not past_is_participle(words[at].text):
         return False
     for word in words[at + 1 :]:

@@ -63,7 +63,7 @@ _BOUND = re.compile(
 
 
 def loosely_held(before: str, kind: str) -> bool:
-    """Whether a bound stands before a value, so that another value may be true as well: "by 2015" goes with 2014 too."""
+    """True if a bound stands before a value, so that another value may be true as well: "by 2015" goes with 2014 too."""
     dated = kind in _DATED and re.search(r"\b(?:by|until|since|before|after|till) $", before, re.IGNORECASE)
     return bool(dated or (kind in NUMERIC and _BOUND.search(before)))
 
@@ -93,7 +93,7 @@ def joined(carrier: Carrier, stranger: Carrier, rng: Random) -> Carrier:
 
 
 def names_itself(carrier: Carrier) -> bool:
-    """Whether the first evidence sentence names what the claim is about: it can then stand beside another subject."""
+    """True if the first evidence sentence names what the claim is about: it can then stand beside another subject."""
     last = re.sub(r" \(.*\)$", "", carrier.title).split()[-1:]
     pronoun = re.match(
         r"(?:The (?:film|series|album|song|show|city|book|novel|game|band|group|company)|He|She|It"
@@ -148,7 +148,7 @@ def clauses_with(text: str, value: str) -> str:
 
 
 def shared_clause(text: str, one: str, other: str) -> bool:
-    """Whether both stand in one clause, or in one list."""
+    """True if both stand in one clause, or in one list."""
     guarded = text.replace(one, "\1").replace(other, "\2")
     listed = re.search(r"[\1\2](?:\s*(?:,|and|or|&|–|-|to|through|until|/|\()\s*(?:[A-Z][\w.']*\s*)*)+[\1\2]", guarded)
     return bool(listed) or any("\1" in clause and "\2" in clause for clause in _CLAUSE.split(guarded))

@@ -78,13 +78,13 @@ def mended(words: list[str], tags: list[str]) -> list[str]:
 
 @lru_cache(maxsize=50_000)
 def is_verb(word: str) -> bool:
-    """Whether the word is the base form of a verb."""
+    """True if the word is the base form of a verb."""
     return word.lower() in getAllLemmas(word.lower(), upos="VERB").get("VERB", ())
 
 
 @lru_cache(maxsize=50_000)
 def past_is_participle(word: str) -> bool:
-    """Whether the verb's past tense and participle look alike."""
+    """True if the verb's past tense and participle look alike."""
     base = next(iter(getAllLemmas(word.lower(), upos="VERB").get("VERB", ())), "")
     return bool(base) and word.lower() in getInflection(base, "VBD")
 

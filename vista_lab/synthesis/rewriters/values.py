@@ -119,7 +119,7 @@ _COUNTS = re.compile(
 
 
 def part_of_name(text: str, match: re.Match[str]) -> bool:
-    """Whether a number belongs to a name ("Room 93", "Eight Below") or to an era ("146 BC")."""
+    """True if a number belongs to a name ("Room 93", "Eight Below") or to an era ("146 BC")."""
     before, after = text[: match.start()].split()[-1:], text[match.end() :].split()[:1]
     named = before and before[0][:1].isupper() and len(text[: match.start()].split()) > 1 and before[0].isalnum()
     first = before and before[0] in {
@@ -246,7 +246,7 @@ WORD_VALUES = {w: i + 2 for i, w in enumerate(NUMBER_WORDS[:19])} | {"thirty": 3
 
 
 def like_numbers(one: str, other: str, ratio: float = 30.0) -> bool:
-    """Whether two amounts are of one order of size, so that either could be meant."""
+    """True if two amounts are of one order of size, so that either could be meant."""
     a, b = magnitude(one), magnitude(other)
     return a is not None and b is not None and min(a, b) > 0 and max(a, b) / min(a, b) <= ratio
 

@@ -77,7 +77,7 @@ def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]
 
 
 def in_place(text: str, word: str) -> bool:
-    """Whether the word stands where its opposite could: no name, no fixed phrase, no denial near it."""
+    """True if the word stands where its opposite could: no name, no fixed phrase, no denial near it."""
     start, end = occurrences(text, word)[0]
     before, after = text[:start].lower().split()[-3:], text[end:].split()[:1]
     fixed = f"{' '.join(before[-1:])} {word}" in _FIXED or f"{word} {' '.join(after).strip('.,').lower()}" in _FIXED
