@@ -22,7 +22,7 @@ from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.synthesis.records import RECORDS, read_records
 from vista_lab.synthesis.scripted import House, houses, pair_script
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:

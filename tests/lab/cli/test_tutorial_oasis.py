@@ -19,7 +19,7 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "tutorial-oasis.md").read_text(encoding="utf-8")
 COMMANDS = [block.removeprefix("$ ").rstrip() for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)]
 
