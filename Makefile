@@ -25,7 +25,7 @@ dashboard: $(BASE)
 # The tests start some hundred processes: each would compile the package for itself.
 test: $(DEV)
 	@$(BIN)/python -m compileall -q vista_guard vista_lab
-	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv-oldest/.made
 	.venv-oldest/bin/python -m pytest -q tests/graph tests/integrations/langgraph tests/integrations/langchain

@@ -107,7 +107,7 @@ def _telling(finding: Finding) -> tuple[bool, bool, bool]:
 
 def annotating(url: str, report: TurnReport) -> None:
     """A batch of the one turn, of which somebody has labelled the first claim."""
-    from vista_lab.metrics.claim_sets import AnnotatedClaim
+    from vista_lab.metrics.agreement import AnnotatedClaim
     from vista_lab.people.annotations import Annotations
 
     annotations = Annotations(url)
