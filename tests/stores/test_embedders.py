@@ -52,8 +52,13 @@ def test_neighbours_in_a_pass_change_nothing(tmp_path: Path) -> None:
     assert np.allclose(together, np.concatenate([alone.embed([text]) for text in texts]), atol=1e-6)
 
 
-def test_the_first_token_counts_where_the_folder_or_the_settings_say_so(tmp_path: Path) -> None:
-    folder = model(tmp_path / "cls", pooling={"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False})
+@pytest.mark.parametrize(
+    "pooling", [{"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}]
+)
+def test_the_first_token_counts_where_the_folder_or_the_settings_say_so(
+    pooling: dict[str, object], tmp_path: Path
+) -> None:
+    folder = model(tmp_path / "cls", pooling=pooling)
     first = tiny.table(16)[tiny.VOCABULARY["<s>"]]
     expected = [first / np.linalg.norm(first)] * 2
     assert np.allclose(LocalEmbedder.load(str(folder)).embed(TEXTS[:2]), expected, atol=1e-5)
@@ -120,3 +125,6 @@ def test_names_of_embedders(tmp_path: Path) -> None:
     odd = model(tmp_path / "odd", pooling={"pooling_mode_max_tokens": True})
     with pytest.raises(ConfigError, match="pooling_mode_max_tokens"):
         build_embedder(str(odd))
+    both = model(tmp_path / "both", pooling={"pooling_mode": ["cls", "mean"]})
+    with pytest.raises(ConfigError, match="pools by cls, mean"):
+        build_embedder(str(both))

@@ -162,10 +162,14 @@ def _pooling(folder: ModelFolder) -> Literal["mean", "cls"]:
         ConfigError: it pools in a way that is not read here.
     """
     told = folder.json("1_Pooling/config.json")
-    chosen = [name for name, value in told.items() if name.startswith("pooling_mode_") and value is True]
-    if not chosen or chosen == ["pooling_mode_mean_tokens"]:
+    mode = told.get("pooling_mode")  # a name or several since sentence-transformers 6, a flag for each way before
+    if mode is None:
+        chosen = [name for name, value in told.items() if name.startswith("pooling_mode_") and value is True]
+    else:
+        chosen = [str(one) for one in (mode if isinstance(mode, list) else [mode])]
+    if chosen in ([], ["mean"], ["pooling_mode_mean_tokens"]):
         return "mean"
-    if chosen == ["pooling_mode_cls_token"]:
+    if chosen in (["cls"], ["pooling_mode_cls_token"]):
         return "cls"
     raise ConfigError(
         f"{folder} pools by {', '.join(chosen)} (1_Pooling/config.json); mean and cls are read. Choose another model, or "
