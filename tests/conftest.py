@@ -46,7 +46,7 @@ def pytest_sessionstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected and imported stays until the end: from here on only what tests make is looked at."""
+    """Keeps imported and collected objects out of garbage collection: they stay until the end anyway."""
     gc.freeze()
     gc.enable()
 

@@ -1,4 +1,4 @@
-"""What each family of the embedded judge's rules brings: ``python -m training.ablate --data DIR [--twins FILE] [--limit 300]``.
+"""The gain of each family of the embedded judge's rules: ``python -m training.ablate --data DIR [--twins FILE] [--limit 300]``.
 
 Every family is switched off in turn, on development sets and on the attacks of the tests. Two figures a set: of what is fine, the
 share of claims that are held; of what is wrong, the share of turns in which nothing is held. A markdown table shows how many

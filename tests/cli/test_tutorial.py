@@ -33,7 +33,7 @@ FORMATS = [
 
 
 def run(command: str) -> str:
-    """What a command of the page says on stdout. Those of this package run in this process."""
+    """The standard output of a command of the page. Those of this package run in this process."""
     if not command.startswith("vista-guard "):
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
         return done.stdout

@@ -168,7 +168,7 @@ def test_an_e5_learns_with_its_prefixes_and_its_folder_says_so(tmp_path: Path) -
 
 
 def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from vista_lab.training import library
+    from vista_lab.training import trainers
 
     recipe, out = paper("verifier", tmp_path / "base"), tmp_path / "out"
     job = Job("verifier", split("verifier"), recipe, out, "ours")
@@ -182,7 +182,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: p
             train(job, stop)
         patch.undo()
     assert not read_training(out).finished
-    begun = library.resumable(out)
+    begun = trainers.resumable(out)
     assert begun is not None
     assert begun.endswith("checkpoint-2")
     logged: list[str] = []

@@ -117,7 +117,7 @@ T = TypeVar("T")
 
 
 def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
-    """What `build` makes of the folder's weights; whatever goes wrong is a `ConfigError`."""
+    """The model that `build` makes of the folder's weights; any failure is a `ConfigError`."""
     require(f"{folder} has weights for torch only, and to run them it", "torch", "transformers", extra="torch")
     _check_device(folder, device)
     try:

@@ -174,6 +174,23 @@ TurnName = tuple[str, int]
 GOLD_ANEW = f"Delete {GOLD} and rerun the command: it rewrites the file and judges nothing again"
 
 
+def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
+    """Makes a folder for what `noun` names, which has one of the files, or finds it there.
+
+    Raises:
+        ConfigError: it is a file, holds something else, or cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        others = sorted(path.name for path in folder.iterdir())
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{folder} is a file; a {noun} needs a folder. {ANOTHER_OUT}") from exc
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
+    if others and not set(files) & set(others):
+        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is not a {noun}. {ANOTHER_OUT}")
+
+
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
     """Opens the reports of a new run, or of one made in the same way, which is resumed.
 
@@ -181,15 +198,7 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
         ConfigError: the run was made in another way, which names the fields, or by another version of the manifest; the folder
             holds something else, is in use, or cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        others = sorted(path.name for path in folder.iterdir())
-    except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{folder} is a file; a run needs a folder. {ANOTHER_OUT}") from exc
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
-    if others and not {MANIFEST, REPORTS} & set(others):
-        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is not a run. {ANOTHER_OUT}")
+    claim_folder(folder, "run", {MANIFEST, REPORTS})
     return ReportFile.open(folder / REPORTS, REPORT_LINES, _Made(folder, manifest, gold))
 
 

@@ -23,7 +23,7 @@ from typing import Protocol
 from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
 from vista_guard.types import JudgeInfo
 from vista_lab.datasets.files import Task
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, read_manifest
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus, Cut, survey
@@ -152,21 +152,13 @@ def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
         ConfigError: the set was made in another way, which names the fields; the folder holds something else, is in use, or
             cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        others = sorted(path.name for path in folder.iterdir())
-    except (FileExistsError, NotADirectoryError) as exc:
-        raise ConfigError(f"{folder} is a file; a set needs a folder. {ANOTHER_OUT}") from exc
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. {ANOTHER_OUT}") from exc
-    if others and not {MANIFEST, RECORDS} & set(others):
-        raise ConfigError(f"{folder} has {others[0]} but no {MANIFEST}, so it is no generated set. {ANOTHER_OUT}")
+    claim_folder(folder, "generated set", {MANIFEST, RECORDS})
     return LineFile.open(folder / RECORDS, RECORD_LINES, _MadeSet(folder, manifest))
 
 
 @dataclass
 class Outcome:
-    """What a run did. `states`: records of this run by state. `resumed`: records that were there. `unasked`: passages that no
+    """The outcome of a run. `states`: its records by state. `resumed`: records that were there. `unasked`: passages that no
     endpoint answered; they have no record, and are asked about again by the next run."""
 
     total: int

@@ -8,26 +8,23 @@ of chat models have none.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vista_guard.errors import ConfigError, JudgeError, UnreadableError
-from vista_guard.judges.composed import ensemble
-from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelOptions, Roles
+from vista_guard.errors import ConfigError
+from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelOptions
 from vista_guard.judges.model.answers.tolerant import unreadable
-from vista_guard.judges.model.judge import RAW_CHARS, ask_model
-from vista_guard.judges.model.prompt_files import Stage, fill
+from vista_guard.judges.model.judge import ask_model
+from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
-from vista_guard.judges.model.rendering import Style
+from vista_guard.judges.model.prompts import ask_trimmed
 from vista_guard.settings.sources import Limits
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked
+from vista_guard.types import Check, Claim, EvidenceSet, Label, Turn
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+from vista_lab.systems.protocol import POSITIVE, labelled_check
+from vista_lab.systems.turn_judges import WholeTurnJudge
 
 if TYPE_CHECKING:
     from vista_lab.systems.guarded import Order
@@ -66,80 +63,35 @@ def read_verdict(text: str) -> bool | None:
     return said.pop() if len(said) == 1 else None
 
 
-class FactCheck:
-    """Implements `Judge`: asks a model whether the whole turn is factual. It takes no turn apart: the one claim is the turn.
+class FactCheck(WholeTurnJudge):
+    """Asks a model whether the whole turn is factual.
 
     Args:
         model: the model behind its endpoint.
-        options: what the speakers are called; its strategy and shots mean nothing here.
+        options: what the speakers are called.
         evidence: whether it is shown documents.
         system_role: whether instructions are a system message.
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, *, evidence: bool, system_role: bool) -> None:
-        self._model = model
         self._evidence = evidence
         self._system_role = system_role
-        self._roles = Roles(assistant=options.assistant_name, user=options.user_name)
         path, stage = (PROMPTS / "evidence.txt", _WITH) if evidence else (PROMPTS / "plain.txt", _WITHOUT)
-        self._file = read_prompt(path, stage, examples=True)
-        self._system = fill(self._file.system, self._names)
+        file = read_prompt(path, stage, examples=True)
+        super().__init__(model, options, file, f"fact-check{'+evidence' * evidence}", system_role)
 
-    @property
-    def prompts(self) -> Mapping[str, PromptInfo]:
-        """Its one prompt, under the stage `turn`."""
-        texts = [self._names, self._system, repr(self._file.input), self._system_role]
-        fingerprint = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
-        return {"turn": PromptInfo(fingerprint, self._file.shots)}
-
-    @property
-    def info(self) -> JudgeInfo:
-        """The model's name; a fingerprint of the prompt and of all that shapes an answer."""
-        shaping = json.dumps([self.prompts["turn"].fingerprint, dict(self._model.parameters)], sort_keys=True)
-        fingerprint = hashlib.sha256(shaping.encode()).hexdigest()[:12]
-        return JudgeInfo(name=self._model.name, version=f"fact-check{'+evidence' * self._evidence}-{fingerprint}")
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return self._model.why_exhausted
-
-    async def aclose(self) -> None:
-        """Closes the connections that were opened for this judge."""
-        await self._model.aclose()
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return whole_turn(turn, history)
-
-    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
-        return await ensemble.together([self._judged(claim, evidence) for claim in claims])
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
-
-    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
         shown = EvidenceSet(documents=evidence.documents if self._evidence else ())
 
         async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> bool:
             return await ask_model(self._model, self._request(claim, seen), _read)
 
-        try:
-            factual = await ask_trimmed(ask, self._model.name, claim.text, shown, ())
-        except JudgeError as exc:
-            raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
-            return Unchecked(claim=claim, error=str(exc), raw=raw)
+        factual = await ask_trimmed(ask, self._model.name, claim.text, shown, ())
         label = Label.VERIFIED if factual else POSITIVE[Task.UNVERIFIABLE]
         return labelled_check(claim, label, f"the judge called the text {'Factual' if factual else 'Not Factual'}")
 
-    @property
-    def _names(self) -> dict[str, str]:
-        return {"assistant": self._roles.assistant, "user": self._roles.user}
-
     def _request(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
-        style = Style(self._roles, self._file.headings)
-        turn = style.turn(Turn(role=Role.ASSISTANT, text=claim.text))
-        values = {"documents": style.documents(evidence.documents), "turn": turn, "history": ""}
-        text = fill(self._file.input, {**values, **self._names})
+        text = self._input(claim, evidence)
         if self._system_role:
             return ChatRequest((Message("system", self._system), Message("user", text)), "turn")
         return ChatRequest((Message("user", f"{self._system}\n\n{text}"),), "turn")

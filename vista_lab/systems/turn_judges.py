@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge
 from vista_guard.judges.model.answers.labels import Untrusted
 from vista_guard.judges.model.answers.tolerant import read, strings, unreadable
 from vista_guard.judges.model.judge import RAW_CHARS, ask_model
-from vista_guard.judges.model.prompt_files import Stage, fill
+from vista_guard.judges.model.prompt_files import PromptFile, Stage, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.judges.model.rendering import Style
@@ -134,26 +135,25 @@ QUESTIONS: Mapping[Task, Question] = {
 """The paper prints the first one's prompt; that of its Table 5 is not published."""
 
 
-class LLMJudge:
-    """Implements `Judge`: says of a turn whether it is what the task looks for.
-
-    It takes no turn apart: the one claim is the turn. A guard shows it the conversation with `context="full"`.
+class WholeTurnJudge(ABC):
+    """Implements `Judge` by one call a turn. It takes no turn apart: the one claim is the turn.
 
     Args:
         model: the model behind its endpoint.
         options: what the speakers are called; its strategy and shots mean nothing here.
-        task: what is looked for.
+        file: the prompt.
+        kind: names the judge in its version.
+        shaping: whatever else shapes an answer, as JSON; part of the prompt's fingerprint.
     """
 
-    def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
-        require("a judge that asks a model", "json_repair", extra="model")
+    def __init__(self, model: ChatModel, options: ModelOptions, file: PromptFile, kind: str, shaping: object) -> None:
         self._model = model
-        self._task = task
-        self._question = QUESTIONS[task]
-        self._roles = Roles(assistant=options.assistant_name, user=options.user_name)
-        # A fused prompt has the same slots: documents, history and turn.
-        self._file = read_prompt(LLM_JUDGE_PROMPTS / f"{task}.txt", "fused", examples=False)
-        self._system = fill(self._file.system, self._names)
+        self._kind = kind
+        self._shaping = shaping
+        self._names = {"assistant": options.assistant_name, "user": options.user_name}
+        self._style = Style(Roles(**self._names), file.headings)
+        self._file = file
+        self._system = fill(file.system, self._names)
 
     @property
     def model(self) -> ChatModel:
@@ -162,16 +162,16 @@ class LLMJudge:
     @property
     def prompts(self) -> Mapping[str, PromptInfo]:
         """Its one prompt, under the stage `turn`."""
-        texts = [self._names, self._system, repr(self._file.input), self._question.schema]
+        texts = [self._names, self._system, repr(self._file.input), self._shaping]
         fingerprint = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()[:12]
         return {"turn": PromptInfo(fingerprint, self._file.shots)}
 
     @property
     def info(self) -> JudgeInfo:
-        """The model's name; the task and a fingerprint of the prompt and of all that shapes an answer."""
+        """The model's name; the kind and a fingerprint of the prompt and of all that shapes an answer."""
         shaping = json.dumps([self.prompts["turn"].fingerprint, dict(self._model.parameters)], sort_keys=True)
         fingerprint = hashlib.sha256(shaping.encode()).hexdigest()[:12]
-        return JudgeInfo(name=self._model.name, version=f"llm-judge-{self._task}-{fingerprint}")
+        return JudgeInfo(name=self._model.name, version=f"{self._kind}-{fingerprint}")
 
     @property
     def why_exhausted(self) -> str | None:
@@ -186,12 +186,51 @@ class LLMJudge:
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
-        return await ensemble.together([self._judged(claim, evidence) for claim in claims])
+        return await ensemble.together([self._checked(claim, evidence) for claim in claims])
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return [ensemble.finding(check) for check in checks]
 
-    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+    @abstractmethod
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
+        """Asks about one turn.
+
+        Raises:
+            JudgeError: there is no answer that can be read.
+        """
+
+    async def _checked(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+        try:
+            return await self._judged(claim, evidence)
+        except JudgeError as exc:
+            raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
+            return Unchecked(claim=claim, error=str(exc), raw=raw)
+
+    def _input(self, claim: Claim, evidence: EvidenceSet, history: str = "") -> str:
+        """The prompt's text about a turn."""
+        turn = self._style.turn(Turn(role=Role.ASSISTANT, text=claim.text))
+        documents = self._style.documents(evidence.documents)
+        return fill(self._file.input, {"documents": documents, "history": history, "turn": turn, **self._names})
+
+
+class LLMJudge(WholeTurnJudge):
+    """Says of a turn whether it is what the task looks for. A guard shows it the conversation with `context="full"`.
+
+    Args:
+        model: the model behind its endpoint.
+        options: what the speakers are called.
+        task: what is looked for.
+    """
+
+    def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
+        require("a judge that asks a model", "json_repair", extra="model")
+        # A fused prompt has the same slots: documents, history and turn.
+        file = read_prompt(LLM_JUDGE_PROMPTS / f"{task}.txt", "fused", examples=False)
+        self._task = task
+        self._question = QUESTIONS[task]
+        super().__init__(model, options, file, f"llm-judge-{task}", self._question.schema)
+
+    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
         texts = [passage.text for passage in evidence.documents]
         untrusted = [claim.text, *texts, *(turn.text for turn in evidence.history)]
         documents_only = evidence.model_copy(update={"knowledge": ()})
@@ -199,27 +238,14 @@ class LLMJudge:
         async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> tuple[bool, str]:
             return await ask_model(self._model, self._request(claim, seen), lambda text: self._read(text, untrusted))
 
-        try:
-            positive, why = await ask_trimmed(ask, self._model.name, claim.text, documents_only, ())
-        except JudgeError as exc:
-            return Unchecked(claim=claim, error=str(exc), raw=_raw(exc))
+        positive, why = await ask_trimmed(ask, self._model.name, claim.text, documents_only, ())
         label = POSITIVE[self._task] if positive else Label.VERIFIED
         word = self._question.positive if positive else self._question.negative
         return labelled_check(claim, label, why or f"the judge called the turn {word}")
 
-    @property
-    def _names(self) -> dict[str, str]:
-        return {"assistant": self._roles.assistant, "user": self._roles.user}
-
     def _request(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
-        style = Style(self._roles, self._file.headings)
-        values = {
-            "documents": style.documents(evidence.documents),
-            "history": style.history(evidence.history),
-            "turn": style.turn(Turn(role=Role.ASSISTANT, text=claim.text)),
-        }
-        input_text = fill(self._file.input, {**values, **self._names})
-        messages = (Message("system", self._system), Message("user", input_text))
+        text = self._input(claim, evidence, self._style.history(evidence.history))
+        messages = (Message("system", self._system), Message("user", text))
         return ChatRequest(messages, "turn", self._question.schema)
 
     def _read(self, text: str, untrusted: Sequence[str]) -> tuple[bool, str]:
@@ -238,7 +264,3 @@ class LLMJudge:
             raise unreadable(f"has neither {question.negative} nor {question.positive}", text)
         verdict, why = said[-1]
         return verdict == question.positive, why[:RAW_CHARS]
-
-
-def _raw(exc: JudgeError) -> str | None:
-    return exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None

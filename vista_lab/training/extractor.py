@@ -11,9 +11,9 @@ import numpy as np
 from vista_guard.errors import InputError
 from vista_guard.reading.passages import sentence_spans
 from vista_lab.metrics.claim_sets import score
-from vista_lab.training.library import arguments, load_base_model, run_trainer, without_noise, write_model
 from vista_lab.training.recipes import LibraryRecipe
 from vista_lab.training.rows import ExtractorRow, Split
+from vista_lab.training.trainers import arguments, load_base_model, run_trainer, without_noise, write_model
 
 KEPT = "eval_easiness_f1"
 """What the best step is chosen by, as in the paper."""

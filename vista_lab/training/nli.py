@@ -12,7 +12,9 @@ import numpy as np
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier as GuardVerifier
-from vista_lab.training.library import (
+from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
+from vista_lab.training.rows import LABELS, Split, VerifierRow
+from vista_lab.training.trainers import (
     arguments,
     checkpoints,
     load_base_model,
@@ -21,8 +23,6 @@ from vista_lab.training.library import (
     without_noise,
     write_model,
 )
-from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
-from vista_lab.training.rows import LABELS, Split, VerifierRow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

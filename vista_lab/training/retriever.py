@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vista_lab.training.library import (
+from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
+from vista_lab.training.rows import RetrieverRow, Split, apart
+from vista_lab.training.trainers import (
     arguments,
     checkpoints,
     load_base_model,
@@ -16,8 +18,6 @@ from vista_lab.training.library import (
     run_trainer,
     without_noise,
 )
-from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
-from vista_lab.training.rows import RetrieverRow, Split, apart
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

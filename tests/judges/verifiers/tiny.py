@@ -235,7 +235,7 @@ def write_writer(folder: Path, source: Floats, written: Floats, *, cached: bool 
 
 
 def greedy(text: str, source: Floats, written: Floats, most: int) -> list[int]:
-    """What such a model writes, up to its end token."""
+    """The text that such a model writes, up to its end token."""
     total = source[tokenizer().encode(text).ids].sum(axis=0) + written[0]
     found: list[int] = []
     while len(found) < most and (not found or found[-1] != VOCABULARY["</s>"]):

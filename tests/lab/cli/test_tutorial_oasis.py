@@ -25,7 +25,7 @@ COMMANDS = [block.removeprefix("$ ").rstrip() for block in re.findall(r"```conso
 
 
 def run(command: str, code: int = 0) -> str:
-    """What a command of the page says on stdout."""
+    """The standard output of a command of the page."""
     words = shlex.split(command)
     given = dict(word.split("=", 1) for word in words if word.startswith("VISTA_GUARD_"))
     result = CliRunner().invoke(app, words[len(given) + 1 :], env=given)

@@ -15,7 +15,7 @@ CLAIMS = 4
 """Claims of each passage."""
 
 Marker = Callable[[str, str, str], str]
-"""What an annotator writes: by the passage's id, the identifier in the row, and the column's head."""
+"""An annotator's marks: by the passage's id, the identifier in the row, and the column's head."""
 
 
 def record(number: int, state: State = State.ACCEPTED, *, passages: int = 2) -> Record:

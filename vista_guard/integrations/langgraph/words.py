@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
@@ -85,9 +86,9 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
             message = in_words(cast(AIMessageChunk, chunk.message))
             self._on_loop(lambda: self._hear(run_id, message))
 
+    @abstractmethod
     def _hear(self, run_id: UUID, message: AIMessageChunk) -> None:
         """Takes a piece, on the gate's loop."""
-        raise NotImplementedError
 
     def _on_loop(self, work: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # The gate's loop may be gone: the turn was cancelled.

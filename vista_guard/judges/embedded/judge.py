@@ -228,7 +228,7 @@ class EmbeddedJudge:
         return Weighed([piece for piece, _ in judged], needed, support, against)
 
     def _on_topic(self, texts: Sequence[str], against: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
-        """What speaks against each claim, if it speaks of what the claim speaks of. All are embedded at once."""
+        """The evidence against each claim, where both are on one topic. All are embedded in one call."""
         pairs = [(text, piece.text) for text, found in zip(texts, against, strict=True) for piece, _ in found]
         if not pairs:
             return [[] for _ in texts]

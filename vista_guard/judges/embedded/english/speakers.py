@@ -268,7 +268,7 @@ _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECA
 _HOUSE_DEEDS = re.compile(
     r"\byou(?= (?:open|close|start|charge|deliver|ship|accept|sell|offer|provide|serve|refund)\b)", re.IGNORECASE
 )
-"""What a house does, and no assistant: who is asked answers as "we"."""
+"""Verbs of things that a house does and no assistant: an answer to them says "we"."""
 _MOST_VALUES = 3
 _BEING = word_set("is are was were has have had")
 
