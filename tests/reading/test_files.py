@@ -309,3 +309,17 @@ def test_html_that_is_not_well_formed_is_read_as_far_as_it_goes(page: str, text:
 
 def test_declarations_are_read_over() -> None:
     assert made("a.html", "<p>One</p><![if[x]]><![foo[x]]> 1 < 2")[1] == "One\n\n1 < 2"
+
+
+def test_the_process_that_reads_files_does_not_run_the_main_script(tmp_path: Path) -> None:
+    (tmp_path / "terms.md").write_text("# Terms\n\nOrders ship in two days.\n")
+    script = tmp_path / "bot.py"  # without `if __name__ == "__main__"`, as a notebook or a Streamlit page has it
+    script.write_text(
+        "from pathlib import Path\n"
+        "from vista_guard.reading.files import DocumentFile, FileReader\n"
+        "print('main')\n"
+        "with FileReader() as reader:\n"
+        "    print(reader.read(DocumentFile(Path('terms.md'), 'terms.md')).title)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["main", "Terms"], "")

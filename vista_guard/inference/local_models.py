@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.batching import shared_passes
+from vista_guard.inference.onnx import EXACT_PRODUCTS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -498,6 +499,7 @@ def _session(file: Path, folder: ModelFolder, device: str) -> InferenceSession:
     # One thread a pass: the shared queue runs as many passes side by side as there are cores.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
+    options.add_session_config_entry(*EXACT_PRODUCTS)
     options.log_severity_level = 3  # errors: what else onnxruntime finds odd in a graph is no use to who runs it
     try:
         return InferenceSession(str(file), options, providers=providers)

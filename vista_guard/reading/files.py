@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import codecs
 import logging
-import multiprocessing
 import os
+import pickle
+import queue
 import re
 import signal
 import stat
+import subprocess
 import sys
+import threading
 import tomllib
 import unicodedata
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import JsonValue, ValidationError
 
@@ -203,7 +206,8 @@ class FileReader:
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = 10.0) -> None:
         self._max_bytes, self._seconds = max_bytes, seconds
-        self._process: multiprocessing.process.BaseProcess | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answers: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def read(self, file: DocumentFile, known: object = None) -> Document | SkippedFile | None:
         """Reads a file; None when its fingerprint is `known`.
@@ -214,27 +218,25 @@ class FileReader:
         if self._process is None:
             self._start()
         try:
-            self._connection.send((file, known))
-            if not self._connection.poll(self._seconds):
-                raise InputError(f"took more than {self._seconds:g} s to read; split it, or raise --max-seconds")
-            answer = self._connection.recv()
-        except (EOFError, OSError) as exc:
+            self._send((file, known))
+            answer = self._answers.get(timeout=self._seconds)
+        except queue.Empty:
             self.close()
-            raise InputError("ended the process that read it, by the memory it took or a fault of its library") from exc
-        except InputError:
+            raise InputError(f"took more than {self._seconds:g} s to read; split it, or raise --max-seconds") from None
+        except OSError:
+            answer = _ENDED
+        if answer is _ENDED:
             self.close()
-            raise
+            raise InputError("ended the process that read it, by the memory it took or a fault of its library")
         if isinstance(answer, Exception):
             raise answer
-        return answer  # type: ignore[no-any-return]  # from our own process
+        return answer  # type: ignore[return-value]  # from our own process
 
     def close(self) -> None:
-        """Ends the process."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.join(1)  # one that hangs in the system, as on a lost network disk, is left to it
-            self._connection.close()
+        """Ends the process; a reader that nobody holds any more ends its own."""
+        if self._process is not None:
+            self._end()
+            self._process = None
 
     def __enter__(self) -> FileReader:
         return self
@@ -243,14 +245,50 @@ class FileReader:
         self.close()
 
     def _start(self) -> None:
-        spawn = multiprocessing.get_context("spawn")
-        self._connection, other = spawn.Pipe()
-        self._process = spawn.Process(target=_answer_files, args=(other, self._max_bytes), daemon=True)
-        self._process.start()
-        other.close()
-        if not self._connection.poll(_STARTING_S) or self._connection.recv() is not None:
+        # Not by multiprocessing: its new processes run the user's main script once more.
+        self._process = subprocess.Popen([sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._end = weakref.finalize(self, _end, self._process)
+        self._answers = queue.SimpleQueue()
+        threading.Thread(target=_hear, args=(self._process.stdout, self._answers), daemon=True).start()
+        try:
+            self._send(sys.path)
+            self._send(self._max_bytes)
+            started = self._answers.get(timeout=_STARTING_S) is None
+        except (OSError, queue.Empty):
+            started = False
+        if not started:
             self.close()
             raise InputError(f"cannot be read: the process that reads files did not start in {_STARTING_S:g} s")
+
+    def _send(self, call: object) -> None:
+        calls = self._process.stdin  # type: ignore[union-attr]
+        pickle.dump(call, calls)  # type: ignore[arg-type]
+        calls.flush()  # type: ignore[union-attr]
+
+
+_CHILD = """
+import pickle, sys
+sys.path[:] = pickle.load(sys.stdin.buffer)
+from vista_guard.reading.files import _answer_files
+_answer_files()
+"""
+_ENDED = object()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):  # one that hangs in the system, as on a lost network disk, is left to it
+        process.wait(1)
+    with suppress(OSError):  # what it did not take is flushed
+        process.stdin.close()  # type: ignore[union-attr]
+
+
+def _hear(answers: IO[bytes], heard: queue.SimpleQueue[object]) -> None:
+    """Passes on what the process answers; `_ENDED` last."""
+    with answers, suppress(EOFError, OSError, pickle.UnpicklingError):
+        while True:
+            heard.put(pickle.load(answers))
+    heard.put(_ENDED)
 
 
 _STARTING_S = 120.0
@@ -258,7 +296,7 @@ _MEMORY = 4_000_000_000
 """Bytes of address space for reading a file: a page that unpacks to more is a bomb."""
 
 
-def _answer_files(calls: Connection, max_bytes: int) -> None:
+def _answer_files() -> None:
     """Reads files until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     if sys.platform != "win32":
@@ -266,11 +304,16 @@ def _answer_files(calls: Connection, max_bytes: int) -> None:
 
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    calls.send(None)
+    calls, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints is no answer
     with suppress(EOFError, OSError):
+        max_bytes = pickle.load(calls)
+        pickle.dump(None, answers)
+        answers.flush()
         while True:
-            file, known = calls.recv()
-            calls.send(_outcome(file, known, max_bytes))
+            file, known = pickle.load(calls)
+            pickle.dump(_outcome(file, known, max_bytes), answers)
+            answers.flush()
 
 
 def _outcome(file: DocumentFile, known: object, max_bytes: int) -> Document | SkippedFile | Exception | None:
