@@ -60,7 +60,7 @@ def to_onnx(model: nn.Module, path: Path, output: str) -> None:
     )
 
 
-def quantise(source: Path, target: Path, reduce_range: bool = False) -> None:
+def quantise(source: Path, target: Path) -> None:
     """Dynamic int8 weights, one scale per output channel; activations are quantised at run time."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.shape_inference import quant_pre_process
@@ -73,7 +73,6 @@ def quantise(source: Path, target: Path, reduce_range: bool = False) -> None:
             target,
             op_types_to_quantize=_QUANTISED,
             per_channel=True,
-            reduce_range=reduce_range,
             weight_type=QuantType.QInt8,
         )
 
@@ -121,12 +120,12 @@ def update_judge(folder: Path, **fields: object) -> None:
     path.write_text(json.dumps(judge, indent=2) + "\n")
 
 
-def export_model(model: nn.Module, folder: Path, name: str, output: str, reduce_range: bool, keep: Path | None) -> None:
+def export_model(model: nn.Module, folder: Path, name: str, output: str, keep: Path | None) -> None:
     """Export one model, quantise it, and keep the float32 file in ``keep`` when asked."""
     with tempfile.TemporaryDirectory() as scratch:
         source = (keep or Path(scratch)) / f"{name}.fp32.onnx"
         to_onnx(model, source, output)
-        quantise(source, folder / f"{name}.onnx", reduce_range)
+        quantise(source, folder / f"{name}.onnx")
         optimise(folder / f"{name}.onnx")
 
 
@@ -167,7 +166,7 @@ def _write_folder(
     from vista_lab.training.shipped import shipped_tokenizer
 
     folder.mkdir(parents=True, exist_ok=True)
-    export_model(model, folder, Path(FOLDER_FILE).stem, output, reduce_range=False, keep=None)
+    export_model(model, folder, Path(FOLDER_FILE).stem, output, keep=None)
     tokenizer = shipped_tokenizer(max_tokens)
     tokenizer.no_truncation()
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -186,15 +185,14 @@ def main() -> None:
         "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
     )
     parser.add_argument("--verifier-only", action="store_true", help="the embedder is there already, or not needed")
-    parser.add_argument("--reduce-range", action="store_true", help="7-bit weights, for CPUs without VNNI")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     write_tokenizer(args.out / "tokenizer.json")
     if not args.verifier_only:
-        export_model(load_embedder(), args.out, "embedder", "embedding", args.reduce_range, args.keep_fp32)
+        export_model(load_embedder(), args.out, "embedder", "embedding", args.keep_fp32)
     if args.checkpoint:
         model = load_verifier(args.checkpoint)
-        export_model(model, args.out, "verifier", "logits", args.reduce_range, args.keep_fp32)
+        export_model(model, args.out, "verifier", "logits", args.keep_fp32)
     update_judge(args.out)
 
 
