@@ -83,6 +83,7 @@ def test_a_port_of_something_else_is_told_at_once(answer: bytes, message: str, m
     """Ray would try it for seven minutes, and then end the process."""
     monkeypatch.setattr(joining, "REACH_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as other:
+        server.settimeout(30)
         address = f"127.0.0.1:{server.getsockname()[1]}"
         connecting = other.submit(joining.connect, address, None)
         asking, _ = server.accept()
