@@ -130,10 +130,10 @@ NEEDS = {
         "from vista_guard import Guard; Guard.from_settings(store='memory', embedder='hf:someone/e5')",
         "embedder hf:someone/e5 needs huggingface_hub",
     ),
-    "extractor of the hub": (
+    "decomposer of the hub": (
         "verifiers",
-        "from vista_guard import Guard; Guard.from_settings(store='memory', extractor='hf:someone/t5')",
-        "extractor hf:someone/t5 needs huggingface_hub",
+        "from vista_guard import Guard; Guard.from_settings(store='memory', decomposer='hf:someone/t5')",
+        "decomposer hf:someone/t5 needs huggingface_hub",
     ),
     "verifier with weights for torch": (
         "torch",

@@ -31,8 +31,8 @@ VENDORS = (
 def test_public_names() -> None:
     assert vista_guard.__all__ == [
         "Action", "Again", "Attempt", "Blocked", "BudgetError", "Check", "Claim", "ConfigError", "Conversation", "Decision",
-        "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Extractor", "Finding", "Found",
-        "Gate", "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy",
+        "Decomposer", "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Finding",
+        "Found", "Gate", "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy",
         "Limits", "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode", "ReportStore",
         "RiskPolicy", "Role", "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError", "Telemetry",
         "TextSink", "Turn", "TurnJudge", "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier",

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from vista_guard.policy.label_policy import LabelPolicy, Rule
     from vista_guard.policy.turn_risk import macro_score, micro_score, vista_score
     from vista_guard.protocols import (
+        Decomposer,
         DocumentStore,
         Embedder,
-        Extractor,
         Judge,
         KnowledgeStore,
         Policy,
@@ -80,7 +80,7 @@ _HOMES = {
     "policy.label_policy": "LabelPolicy Rule",
     "policy.turn_risk": "macro_score micro_score vista_score",
     "protocols": (
-        "DocumentStore Embedder Extractor Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier"
+        "Decomposer DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier"
     ),
     "reading.chat_json": "to_conversation to_document",
     "reading.files": "read_persona",
@@ -107,6 +107,7 @@ __all__ = [
     "ConfigError",
     "Conversation",
     "Decision",
+    "Decomposer",
     "Delta",
     "Document",
     "DocumentStore",
@@ -114,7 +115,6 @@ __all__ = [
     "Embedder",
     "Evidence",
     "EvidenceSet",
-    "Extractor",
     "Finding",
     "Found",
     "Gate",

@@ -12,7 +12,7 @@ from vista_guard.judges.named import build_judge
 from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.policy.risk import RiskTable
 from vista_guard.policy.turn_risk import TurnRisk
-from vista_guard.protocols import DocumentStore, Embedder, Extractor, Judge, KnowledgeStore, Policy, Sink
+from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, KnowledgeStore, Policy, Sink
 from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.telemetry.config import Telemetry
@@ -20,7 +20,7 @@ from vista_guard.types import JudgeInfo
 
 logger = logging.getLogger("vista_guard")
 
-MODELS = ("verifier", "extractor", "embedder")
+MODELS = ("verifier", "decomposer", "embedder")
 """Settings that name a model, which may be a folder's path or an object."""
 
 
@@ -66,23 +66,23 @@ def assemble(
 
 
 def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
-    """The judge that verifies, and before it the extractor that was given or named."""
+    """The judge that verifies, and before it the decomposer that was given or named."""
     judge = _verifying(named, settings, embedder, retriever)
-    if _given(named["judge"]) is not None and named.get("extractor") is None:
+    if _given(named["judge"]) is not None and named.get("decomposer") is None:
         return judge  # as with a verifier: the settings' own goes with the judge that they name
-    return with_extractor(judge, _given(named.get("extractor")), settings, embedder)
+    return with_decomposer(judge, _given(named.get("decomposer")), settings, embedder)
 
 
-def with_extractor(judge: Judge, extractor: Extractor | None, settings: Settings, embedder: Embedder) -> Judge:
-    """The judge behind the extractor that is given, or that the settings name; the judge itself without one."""
-    given = extractor or settings.extractor
+def with_decomposer(judge: Judge, decomposer: Decomposer | None, settings: Settings, embedder: Embedder) -> Judge:
+    """The judge behind the decomposer that is given, or that the settings name; the judge itself without one."""
+    given = decomposer or settings.decomposer
     if given is None:
         return judge
-    from vista_guard.judges.composed.pipeline import ExtractingJudge
-    from vista_guard.judges.extractors import build_extractor
+    from vista_guard.judges.composed.pipeline import DecomposingJudge
+    from vista_guard.judges.decomposers.named import build_decomposer
 
-    found = build_extractor(given, embedder, settings.extractor_options, settings.model)
-    return judge if found is None else ExtractingJudge(judge, found)
+    found = build_decomposer(given, embedder, settings.decomposer_options, settings.model)
+    return judge if found is None else DecomposingJudge(judge, found)
 
 
 def _verifying(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:

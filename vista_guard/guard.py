@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 from vista_guard._aio import loop
 from vista_guard.errors import InputError
 from vista_guard.protocols import (
+    Decomposer,
     DocumentStore,
     Embedder,
-    Extractor,
     Forgetting,
     Judge,
     KnowledgeStore,
@@ -118,7 +118,7 @@ class Guard:
         *,
         judge: Judge | str | None = None,
         verifier: Verifier | str | Path | None = None,
-        extractor: Extractor | str | Path | None = None,
+        decomposer: Decomposer | str | Path | None = None,
         embedder: Embedder | str | Path | None = None,
         policy: Policy | str | None = None,
         persona: Persona | str | Path | None = None,
@@ -134,7 +134,7 @@ class Guard:
         """
         from vista_guard.assembly import assemble
 
-        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         named = {**models, "policy": policy, "persona": persona}
         return cls(**assemble(named, settings, knowledge=knowledge, documents=documents, sinks=sinks))
 

@@ -82,7 +82,7 @@ class TurnJudge(Judge, Protocol):
         ...
 
 
-class Extractor(Protocol):
+class Decomposer(Protocol):
     """Takes turns apart into claims, in place of the judge that verifies them. Every `Judge` is one.
 
     class Sentences:
@@ -91,7 +91,7 @@ class Extractor(Protocol):
         async def decompose(self, turn, history):
             return [Claim(id=f"t{len(history)}.c{n}", text=one) for n, one in enumerate(turn.text.split(". "), 1)]
 
-    guard = Guard.from_settings(extractor=Sentences())
+    guard = Guard.from_settings(decomposer=Sentences())
     """
 
     @property

@@ -92,7 +92,7 @@ def test_models_of_one_s_own_extract_and_find() -> None:
     tiny.write_folder(Path("e5-tiny"), {"model_type": "bert"})
     tiny.write_graph(Path("e5-tiny/model.onnx"), tiny.table(16), "tokens", "last_hidden_state")
     Path("docs/halls.md").write_text("the hall opened in 1925", encoding="utf-8")
-    result = run("false.txt", "--documents", "docs", "--extractor", "claims", "--embedder", "e5-tiny", "--json")
+    result = run("false.txt", "--documents", "docs", "--decomposer", "claims", "--embedder", "e5-tiny", "--json")
     found = json.loads(result.stdout)
     assert [claim["text"] for claim in found["claims"]] == ["the hall opened in 1925"]
     assert found["judge"].endswith("claims by claims 5 sentences")
@@ -107,7 +107,7 @@ def test_models_of_one_s_own_extract_and_find() -> None:
     mixed = other("documents", "search", *kept)
     assert mixed.exit_code == 1
     assert "embedded by another model (dimension 16, not 384)" in mixed.stderr
-    checked = other("check", *kept, "--embedder", "e5-tiny", "--extractor", "claims", "--json")
+    checked = other("check", *kept, "--embedder", "e5-tiny", "--decomposer", "claims", "--json")
     assert [one["claim"]["text"] for one in json.loads(checked.stdout)["outcomes"]] == ["the hall opened in 1925"]
 
 
@@ -121,7 +121,7 @@ def test_models_of_one_s_own_extract_and_find() -> None:
         (["docs", "--documents", "docs"], "docs is a folder"),
         (["true.md", "true.md", "--documents", "docs"], "true.md is named twice"),
         (["true.md", "--documents", "docs", "--html", "nowhere/page.html"], "nowhere/page.html"),
-        (["true.md", "--documents", "docs", "--extractor", "nope"], "extractor is 'nope'"),
+        (["true.md", "--documents", "docs", "--decomposer", "nope"], "decomposer is 'nope'"),
         (["true.md", "--documents", "docs", "--embedder", "nope"], "embedder is 'nope'"),
         (["true.md", "--documents", "blank"], "blank"),
     ],

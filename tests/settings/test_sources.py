@@ -97,3 +97,11 @@ def test_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISTA_GUARD_CONFIG", "nowhere.toml")
     with pytest.raises(ConfigError, match=r"VISTA_GUARD_CONFIG names nowhere.toml"):
         Settings.load()
+
+
+def test_a_decomposer_is_called_an_extractor_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "guard.toml").write_text('extractor = "shipped"\nextractor_options = {sentences = 2}\n')
+    monkeypatch.setenv("VISTA_GUARD_CONFIG", str(tmp_path / "guard.toml"))
+    settings = Settings.load()
+    assert (settings.decomposer, settings.decomposer_options.sentences) == ("shipped", 2)
+    assert Settings.load(extractor="ours").decomposer == "ours"

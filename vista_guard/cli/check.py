@@ -11,8 +11,8 @@ import typer
 
 from vista_guard.cli.common import (
     BLOCKED,
+    DecomposerOption,
     EmbedderOption,
-    ExtractorOption,
     JudgeOption,
     PersonaOption,
     PolicyOption,
@@ -53,7 +53,7 @@ def check(
     persona: PersonaOption = None,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    extractor: ExtractorOption = None,
+    decomposer: DecomposerOption = None,
     embedder: EmbedderOption = None,
     policy: PolicyOption = None,
     data_dir: Annotated[
@@ -87,7 +87,7 @@ def check(
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )
-        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         named = {**models, "policy": policy, "persona": persona}
         report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
         show(report, as_json=as_json)

@@ -83,9 +83,10 @@ VerifierOption = Annotated[
         "else shipped]",
     ),
 ]
-ExtractorOption = Annotated[
+DecomposerOption = Annotated[
     str | None,
     typer.Option(
+        "--decomposer",
         "--extractor",
         metavar="NAME",
         help="Model that takes texts apart into claims: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the "

@@ -13,8 +13,8 @@ import typer
 from vista_guard.cli.common import (
     STOPPED,
     DataDirOption,
+    DecomposerOption,
     EmbedderOption,
-    ExtractorOption,
     HostOption,
     JudgeOption,
     PersonaOption,
@@ -58,7 +58,7 @@ def serve(
     ] = False,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    extractor: ExtractorOption = None,
+    decomposer: DecomposerOption = None,
     embedder: EmbedderOption = None,
     policy: PolicyOption = None,
     persona: PersonaOption = None,
@@ -91,7 +91,7 @@ def serve(
         settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
-            models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+            models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
             named = {**models, "policy": policy, "persona": persona}
             guard = build_guard(named, data_dir=data_dir)
             with configured("vista-guard-proxy"), guard:

@@ -12,8 +12,8 @@ import typer
 from vista_guard.cli.common import (
     BLOCKED,
     FAILED,
+    DecomposerOption,
     EmbedderOption,
-    ExtractorOption,
     JudgeOption,
     VerifierOption,
     exit_codes,
@@ -66,7 +66,7 @@ def verify(
     ] = None,
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    extractor: ExtractorOption = None,
+    decomposer: DecomposerOption = None,
     embedder: EmbedderOption = None,
     concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Pieces judged at the same time.")] = 4,
 ) -> None:
@@ -84,7 +84,7 @@ def verify(
 
         if html is not None:
             check_place(html)
-        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         settings = _settings(models, weighing)
         texts = read_texts(files)
         results = asyncio.run(_verify(texts, documents, settings, passages, first, out, concurrency, as_json))
@@ -254,7 +254,7 @@ def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, pa
 
     unlimited = {"turn_chars": _UNLIMITED, "claims": _UNLIMITED, "judge_seconds": float(_UNLIMITED)}
     return Guard.from_settings(
-        **{name: getattr(settings, name) for name in ("judge", "verifier", "extractor")},
+        **{name: getattr(settings, name) for name in ("judge", "verifier", "decomposer")},
         embedder=embedder,
         policy=PRESETS["monitor"],
         documents=store,

@@ -117,7 +117,7 @@ def _downloaded(repo: str, revision: str | None, file: str | None, role: str) ->
         files = HfApi().list_repo_files(repo, revision=revision)
     except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
         raise _unreachable(repo, exc, role) from exc
-    wanted = wanted_files(files, file, torch=_has_torch(), writes=role == "extractor")
+    wanted = wanted_files(files, file, torch=_has_torch(), writes=role == "decomposer")
     if wanted is None:
         raise ConfigError(_nothing_to_run(repo, files, file, role))
     return _fetched(repo, revision, wanted, role)

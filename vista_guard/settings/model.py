@@ -1,6 +1,6 @@
 """Options of judges that are models: how they are prompted, retried and limited.
 
-Options of models that users bring: how a verifier, an embedder or an extractor is read and run.
+Options of models that users bring: how a verifier, an embedder or a decomposer is read and run.
 """
 
 from __future__ import annotations
@@ -155,8 +155,8 @@ class EmbedderOptions(_Frozen):
 EMBEDDER_DEFAULTS = EmbedderOptions()
 
 
-class ExtractorOptions(_Frozen):
-    """Options of the model that `extractor` names. Unknown names are refused."""
+class DecomposerOptions(_Frozen):
+    """Options of the model that `decomposer` names. Unknown names are refused."""
 
     prefix: str | None = None
     """Text put before each passage, such as `extract claims: `. `prefix` of the folder's `config.json` when not given, else
@@ -175,4 +175,4 @@ class ExtractorOptions(_Frozen):
     """Passages in one pass, 8 when not given."""
 
 
-EXTRACTOR_DEFAULTS = ExtractorOptions()
+DECOMPOSER_DEFAULTS = DecomposerOptions()

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -27,7 +27,7 @@ from pydantic_settings import (
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
-from vista_guard.settings.model import EmbedderOptions, ExtractorOptions, ModelOptions, VerifierOptions
+from vista_guard.settings.model import DecomposerOptions, EmbedderOptions, ModelOptions, VerifierOptions
 from vista_guard.types import Recommendations, Record
 
 
@@ -113,10 +113,10 @@ class Settings(BaseSettings):
     `veto:FIRST,SECOND` or `split:FIRST,SECOND`; the shipped one when not given."""
     verifier_options: VerifierOptions = VerifierOptions()
     """How that model is read and run, and the calibration that was fitted for it."""
-    extractor: str | None = None
+    decomposer: str | None = None
     """What takes turns apart into claims: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` or
     `langchain:PROVIDER:MODEL`; the judge itself when not given."""
-    extractor_options: ExtractorOptions = ExtractorOptions()
+    decomposer_options: DecomposerOptions = DecomposerOptions()
     """How that model is read and run."""
     embedder: str | None = None
     """What finds passages in the document store: `shipped`, `hf:ORG/MODEL` or a folder's path; the shipped one when not given."""
@@ -181,6 +181,13 @@ class Settings(BaseSettings):
     host_tracing: bool = False
     """True if tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
     limits: Limits = Limits()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_names(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """LLM-OASIS says extractor, DAD decomposer: both names are read."""
+        other = {"extractor": "decomposer", "extractor_options": "decomposer_options"}
+        return {other.get(name, name): value for name, value in given.items()}
 
     @classmethod
     def settings_customise_sources(

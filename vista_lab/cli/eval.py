@@ -13,8 +13,8 @@ from vista_guard.cli.common import (
     FAILED,
     STOPPED,
     WRONG_INPUT,
+    DecomposerOption,
     EmbedderOption,
-    ExtractorOption,
     JudgeOption,
     PersonaOption,
     VerifierOption,
@@ -126,7 +126,7 @@ def evaluate(
     system: SystemOption = "vista",
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    extractor: ExtractorOption = None,
+    decomposer: DecomposerOption = None,
     embedder: EmbedderOption = None,
     policy: PolicyName = "monitor",
     persona: PersonaOption = None,
@@ -165,7 +165,7 @@ def evaluate(
         source = source_of(data, folder, log_format, columns)
         made = Made(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
-        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         settings = _settings(models, policy, persona, cache)
         if source.is_log:
             _tell_gate(Path(data), judge, verifier)

@@ -13,8 +13,8 @@ from vista_guard.cli.common import (
     FAILED,
     STOPPED,
     WRONG_INPUT,
+    DecomposerOption,
     EmbedderOption,
-    ExtractorOption,
     JudgeOption,
     PersonaOption,
     VerifierOption,
@@ -112,7 +112,7 @@ def replay(
     ],
     judge: JudgeOption = None,
     verifier: VerifierOption = None,
-    extractor: ExtractorOption = None,
+    decomposer: DecomposerOption = None,
     embedder: EmbedderOption = None,
     policy: FirstPolicyOption = "monitor",
     against: AgainstOption = None,
@@ -145,7 +145,7 @@ def replay(
 
         two = Against.parse(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
-        models = {"judge": judge, "verifier": verifier, "extractor": extractor, "embedder": embedder}
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         guard = _guard(models, policy if two is None else None, persona, cache, max_cost)
         with configured("vista-guard-replay"):
             code = run(
@@ -172,7 +172,7 @@ def _guard(
     """The guard that replays: its knowledge lives in memory, and it writes to no store.
 
     Args:
-        models: the names of judge, verifier, extractor and embedder, where they were given.
+        models: the names of judge, verifier, decomposer and embedder, where they were given.
         policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
     """
     from vista_guard.assembly import kept_documents
@@ -191,7 +191,7 @@ def _guard(
         reports=None,
         judge=models["judge"],
         verifier=models["verifier"],
-        extractor=models["extractor"],
+        decomposer=models["decomposer"],
         embedder=models["embedder"],
         **given,
     )

@@ -43,7 +43,7 @@ def make_system(
         options: the system's own: `label` of `majority`; `threshold` of `overlap`, and `source`, which says where it is from;
             `at_least`, `at_most` or `passes` of a Ragas metric. `fit` finds those of `majority` and `overlap`.
         metric: the metric itself, with a name that is only `deepeval` or `ragas`.
-        guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `extractor`, `embedder`, `policy` (`monitor` when not
+        guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `decomposer`, `embedder`, `policy` (`monitor` when not
             given), `persona`, `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it
             alone.
 

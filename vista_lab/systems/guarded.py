@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from vista_guard.assembly import MODELS, with_extractor
+from vista_guard.assembly import MODELS, with_decomposer
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.judges.named import build_judge, names_model
 from vista_guard.policy.label_policy import rules_key
-from vista_guard.protocols import Embedder, Extractor, Judge, Verifier
+from vista_guard.protocols import Decomposer, Embedder, Judge, Verifier
 from vista_guard.settings.sources import Limits, Settings
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import OnnxEmbedder
@@ -232,7 +232,7 @@ class Order:
         settings: the guard's; they name the judge where no object was given.
         given: a judge, where an object was given.
         verifier: a verifier, where an object was given.
-        extractor: an extractor, where an object was given.
+        decomposer: a decomposer, where an object was given.
         embedder: finds passages in the document store.
         metric: a metric, where an object was given.
         around: what stands before every model.
@@ -246,7 +246,7 @@ class Order:
     settings: Settings
     given: Judge | None
     verifier: Verifier | None
-    extractor: Extractor | None
+    decomposer: Decomposer | None
     embedder: Embedder
     metric: object
     around: Around
@@ -254,10 +254,10 @@ class Order:
     countable: bool = True
 
     def judge(self) -> Judge:
-        """The judge that was given or named, behind the extractor."""
-        judge = with_extractor(self._verifying(), self.extractor, self.settings, OnnxEmbedder())
-        named = f"{self.settings.verifier} {self.settings.extractor}"
-        self.countable &= not (self.extractor or "openai:" in named or "langchain:" in named)
+        """The judge that was given or named, behind the decomposer."""
+        judge = with_decomposer(self._verifying(), self.decomposer, self.settings, OnnxEmbedder())
+        named = f"{self.settings.verifier} {self.settings.decomposer}"
+        self.countable &= not (self.decomposer or "openai:" in named or "langchain:" in named)
         return judge
 
     def _verifying(self) -> Judge:
@@ -357,7 +357,7 @@ def build(
         )
     objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
     embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
-    models = (objects.get("judge"), objects.get("verifier"), objects.get("extractor"), embedder)
+    models = (objects.get("judge"), objects.get("verifier"), objects.get("decomposer"), embedder)
     order = Order(name, task, options, settings, *models, metric, around)
     judge = recipe.judge(order)
     return GuardSystem(
@@ -402,7 +402,7 @@ _FIXED = {
 
 
 def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
-    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "extractor", "policy")}
+    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "decomposer", "policy")}
     if not recipe.knowledge:
         rest["knowledge"] = NoKnowledge(OnnxEmbedder())
     return Guard.from_settings(

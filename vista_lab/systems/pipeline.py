@@ -1,6 +1,6 @@
-"""LLM-OASIS's own system (§5): claims by an extractor, k passages a claim by a retriever, and Algorithm 1 over a verifier.
+"""LLM-OASIS's own system (§5): claims by a decomposer, k passages a claim by a retriever, and Algorithm 1 over a verifier.
 
-Its parts are the guard's settings `extractor`, `embedder` and `verifier`: with none of them it runs on the shipped models, with
+Its parts are the guard's settings `decomposer`, `embedder` and `verifier`: with none of them it runs on the shipped models, with
 the folders of `vista-guard oasis train` on trained ones. It passes a claim that no passage speaks of, as the paper does, so it is
 a system to compare with and no way to guard.
 """

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from vista_guard.errors import JudgeError
-from vista_guard.protocols import Embedder, Extractor, Verifier
+from vista_guard.protocols import Decomposer, Embedder, Verifier
 from vista_guard.types import Role, Turn
 from vista_lab.metrics.claim_sets import DecompositionScore, score
 from vista_lab.metrics.retrieval import DEPTH, RecallCurve, recall_curve
@@ -38,12 +38,12 @@ def measure(part: Part, model: str, split: Split[Any]) -> dict[str, float]:
     return figures | {"share of passages read": 1 - scored.unread / scored.easiness.turns}
 
 
-def load_extractor(model: str) -> Extractor:
+def load_extractor(model: str) -> Decomposer:
     """The extractor that the settings name so; the shipped rules for `shipped`."""
-    from vista_guard.judges.extractors import build_extractor
+    from vista_guard.judges.decomposers.named import build_decomposer
     from vista_guard.stores.entries import OnnxEmbedder
 
-    return cast(Extractor, build_extractor(model, OnnxEmbedder()))
+    return cast(Decomposer, build_decomposer(model, OnnxEmbedder()))
 
 
 def verifier_figures(verifier: Verifier, rows: Sequence[VerifierRow]) -> dict[str, float]:
@@ -65,7 +65,7 @@ class ExtractorScore:
     unread: int
 
 
-def extractor_score(extractor: Extractor, rows: Sequence[ExtractorRow]) -> ExtractorScore:
+def extractor_score(extractor: Decomposer, rows: Sequence[ExtractorRow]) -> ExtractorScore:
     """Easiness of the claims that the extractor takes from each text (Eq. 8 and 9)."""
     found = asyncio.run(_claims(extractor, [row.text for row in rows]))
     scored = score(zip([claims or [] for claims in found], [row.claims for row in rows], strict=True))
@@ -73,7 +73,7 @@ def extractor_score(extractor: Extractor, rows: Sequence[ExtractorRow]) -> Extra
     return ExtractorScore(scored, found.count(None))
 
 
-async def _claims(extractor: Extractor, texts: Sequence[str]) -> list[list[str] | None]:
+async def _claims(extractor: Decomposer, texts: Sequence[str]) -> list[list[str] | None]:
     """The claims of each text; None where the extractor has no whole answer."""
     found: list[list[str] | None] = []
     for text in texts:

@@ -33,7 +33,7 @@ from vista_guard import (
     TurnTexts,
     Unchecked,
 )
-from vista_guard.judges.composed.pipeline import ExtractingJudge, FirstPassageJudge, RetrievingJudge
+from vista_guard.judges.composed.pipeline import DecomposingJudge, FirstPassageJudge, RetrievingJudge
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
 
@@ -139,7 +139,7 @@ async def test_documents_of_the_turn_are_ranked_by_the_embedder() -> None:
 def test_the_version_says_what_judges_otherwise() -> None:
     inner = Noting()
     assert FirstPassageJudge(inner, Scripted(), WordEmbedder()).info.version == "1; first passage decides"
-    assert ExtractingJudge(inner, Noting()).info.version == "1; claims by noting 1"
+    assert DecomposingJudge(inner, Noting()).info.version == "1; claims by noting 1"
     assert RetrievingJudge(inner, MemoryDocuments(WordEmbedder()), 3).info == inner.info
 
 
@@ -206,7 +206,7 @@ async def test_a_guard_retrieves_by_claim_and_says_when_the_store_is_empty() -> 
 
 async def test_settings_name_an_extractor_and_algorithm_1() -> None:
     guard = Guard.from_settings(
-        extractor=Noting(), verifier=Scripted(), weighing="first", store="memory", documents=await named_store()
+        decomposer=Noting(), verifier=Scripted(), weighing="first", store="memory", documents=await named_store()
     )
     report = await guard.acheck(Conversation(turns=(Turn(role=Role.ASSISTANT, text="N one. E two"),)))
     assert [one.claim.text for one in report.findings] == ["N one", "E two"]

@@ -49,7 +49,7 @@ def entry(*documents: str) -> LoggedConversation:
 
 
 async def labels(entry: LoggedConversation, verifier: FirstLetter, **settings: object) -> list[str]:
-    given = {"extractor": Given(), "embedder": WordEmbedder(), "verifier": verifier, **settings}
+    given = {"decomposer": Given(), "embedder": WordEmbedder(), "verifier": verifier, **settings}
     system = make_system("oasis", **given)  # type: ignore[arg-type]
     try:
         reports = [report async for report in system.judge(entry, [0], [])]

@@ -1,6 +1,6 @@
 """The parts of LLM-OASIS's pipeline (§5) as judges around a judge: claims of another model, retrieval per claim, Algorithm 1.
 
-Each stands alone: an extractor goes with any judge, and so does retrieval per claim. Algorithm 1 takes the place of our own
+Each stands alone: a decomposer goes with any judge, and so does retrieval per claim. Algorithm 1 takes the place of our own
 weighing of evidence only where `weighing = "first"` says so, because it passes what no passage speaks of.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.judges.composed import ensemble
-from vista_guard.protocols import DocumentStore, Embedder, Extractor, Judge, QueryEmbedder, Verifier
+from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, QueryEmbedder, Verifier
 from vista_guard.types import (
     Check,
     Claim,
@@ -37,32 +37,32 @@ ENT, CONTR, NEUT = range(3)
 """Columns of a verifier's answer."""
 
 
-class ExtractingJudge:
-    """Implements `Judge`: an extractor takes turns apart, the judge verifies and categorises."""
+class DecomposingJudge:
+    """Implements `Judge`: a decomposer takes turns apart, the judge verifies and categorises."""
 
-    def __init__(self, judge: Judge, extractor: Extractor) -> None:
+    def __init__(self, judge: Judge, decomposer: Decomposer) -> None:
         self._judge = judge
-        self._extractor = extractor
+        self._decomposer = decomposer
 
     @property
     def info(self) -> JudgeInfo:
-        """The judge's; its version names the extractor, since other claims have other verdicts."""
-        inner, extractor = self._judge.info, self._extractor.info
-        return JudgeInfo(name=inner.name, version=f"{inner.version}; claims by {extractor.name} {extractor.version}")
+        """The judge's; its version names the decomposer, since other claims have other verdicts."""
+        inner, decomposer = self._judge.info, self._decomposer.info
+        return JudgeInfo(name=inner.name, version=f"{inner.version}; claims by {decomposer.name} {decomposer.version}")
 
     @property
     def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge) or getattr(self._extractor, "why_exhausted", None)
+        return ensemble.why_exhausted(self._judge) or getattr(self._decomposer, "why_exhausted", None)
 
     async def aclose(self) -> None:
         """Closes both."""
         await ensemble.aclose(self._judge)
-        close = getattr(self._extractor, "aclose", None)
+        close = getattr(self._decomposer, "aclose", None)
         if close is not None:
             await close()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return await self._extractor.decompose(turn, history)
+        return await self._decomposer.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         return await self._judge.verify(claims, evidence)

@@ -1,4 +1,4 @@
-"""Extractors that users bring: what an encoder-decoder writes, read as claims with their places."""
+"""Decomposers that users bring: what an encoder-decoder writes, read as claims with their places."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from tokenizers import Encoding
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError, JudgeError, Role, Turn
 from vista_guard.inference.local_models import GeneratorGraph, ModelFolder, Text, pad_batch
-from vista_guard.judges.extractors import LocalExtractor, build_extractor
+from vista_guard.judges.decomposers.local import LocalDecomposer
+from vista_guard.judges.decomposers.named import build_decomposer
 from vista_guard.judges.model import ModelJudge
-from vista_guard.settings.model import ExtractorOptions, ModelOptions
+from vista_guard.settings.model import DecomposerOptions, ModelOptions
 from vista_guard.stores.entries import OnnxEmbedder
 
 T5 = {
@@ -42,7 +43,7 @@ def test_a_model_writes_the_likeliest_token_at_each_step(cached: bool, tmp_path:
     source, written = tiny.table(tiny.SIZE, seed=3), tiny.table(tiny.SIZE, seed=4)
     folder = tiny.write_folder(tmp_path / "t5", T5)
     tiny.write_writer(folder, source, written, cached=cached)
-    read = ModelFolder.read(folder, "t5", "extractor")
+    read = ModelFolder.read(folder, "t5", "decomposer")
     files = read.seq2seq()
     assert files is not None
     texts = ["The hall opened in 1925.", "Dogs travel free on Sundays, and the ferry leaves every ten minutes."]
@@ -54,14 +55,14 @@ def test_a_model_writes_the_likeliest_token_at_each_step(cached: bool, tmp_path:
 
 async def test_each_sentence_of_the_answer_is_a_claim_at_its_place(tmp_path: Path) -> None:
     folder = writer(tmp_path / "claims", "dogs", "travel", ".", "ferry", "blue")
-    extractor = LocalExtractor.load(str(folder), ExtractorOptions(separator=" . "))
-    claims = await extractor.decompose(turn(), [turn()])
+    decomposer = LocalDecomposer.load(str(folder), DecomposerOptions(separator=" . "))
+    claims = await decomposer.decompose(turn(), [turn()])
     assert [(claim.id, claim.text) for claim in claims] == [("t1.c1", "dogs travel"), ("t1.c2", "ferry blue")]
     assert [TEXT[one.span.start : one.span.end] for one in claims if one.span] == [
         "Dogs travel free.",
         "The ferry is blue.",
     ]
-    assert (extractor.info.name, extractor.info.version) == ("claims", "5 sentences")
+    assert (decomposer.info.name, decomposer.info.version) == ("claims", "5 sentences")
 
 
 async def test_a_text_is_read_in_passages_and_equal_claims_are_one(
@@ -69,15 +70,15 @@ async def test_a_text_is_read_in_passages_and_equal_claims_are_one(
 ) -> None:
     read: list[str] = []
     folder = writer(tmp_path / "claims", "dogs", "travel")
-    extractor = LocalExtractor.load(str(folder), ExtractorOptions(sentences=2, prefix="claims: "))
-    encode = extractor._tokens.encode
+    decomposer = LocalDecomposer.load(str(folder), DecomposerOptions(sentences=2, prefix="claims: "))
+    encode = decomposer._tokens.encode
 
     def noting(texts: Sequence[Text]) -> list[Encoding]:
         read.extend(map(str, texts))
         return encode(texts)
 
-    monkeypatch.setattr(extractor._tokens, "encode", noting)
-    claims = await extractor.decompose(turn(), [])
+    monkeypatch.setattr(decomposer._tokens, "encode", noting)
+    claims = await decomposer.decompose(turn(), [])
     assert [text for text in read if text.startswith("claims: ") and len(text) > 8] == [
         "claims: The hall opened in 1925. Dogs travel free.",
         "claims: The ferry is blue. The museum costs 5 euros.",
@@ -87,33 +88,33 @@ async def test_a_text_is_read_in_passages_and_equal_claims_are_one(
 
 async def test_an_answer_that_is_cut_off_is_no_answer(tmp_path: Path) -> None:
     folder = writer(tmp_path / "claims", "dogs", "travel", "free", "on", "sundays")
-    extractor = LocalExtractor.load(str(folder), ExtractorOptions(max_output_tokens=3))
+    decomposer = LocalDecomposer.load(str(folder), DecomposerOptions(max_output_tokens=3))
     with pytest.raises(JudgeError, match="max_output_tokens"):
-        await extractor.decompose(turn(), [])
+        await decomposer.decompose(turn(), [])
 
 
 async def test_a_sentence_that_is_too_long_is_told(tmp_path: Path) -> None:
-    extractor = LocalExtractor.load(str(writer(tmp_path / "claims", "dogs")), ExtractorOptions(max_tokens=32))
+    decomposer = LocalDecomposer.load(str(writer(tmp_path / "claims", "dogs")), DecomposerOptions(max_tokens=32))
     with pytest.raises(JudgeError, match="max_tokens"):
-        await extractor.decompose(turn("The hall " * 40 + "opened."), [])
+        await decomposer.decompose(turn("The hall " * 40 + "opened."), [])
 
 
 async def test_nothing_said_nothing_claimed(tmp_path: Path) -> None:
-    assert await LocalExtractor.load(str(writer(tmp_path / "claims", "dogs"))).decompose(turn(" "), []) == []
+    assert await LocalDecomposer.load(str(writer(tmp_path / "claims", "dogs"))).decompose(turn(" "), []) == []
 
 
-def test_names_of_extractors(tmp_path: Path) -> None:
+def test_names_of_decomposers(tmp_path: Path) -> None:
     embedder = OnnxEmbedder()
-    assert build_extractor(None, embedder) is None
-    assert build_extractor("shipped", embedder).info.name == "embedded"  # type: ignore[union-attr]
-    asked = build_extractor("openai:small@http://localhost:1/v1", embedder, model=ModelOptions())
+    assert build_decomposer(None, embedder) is None
+    assert build_decomposer("shipped", embedder).info.name == "embedded"  # type: ignore[union-attr]
+    asked = build_decomposer("openai:small@http://localhost:1/v1", embedder, model=ModelOptions())
     assert isinstance(asked, ModelJudge)
-    with pytest.raises(ConfigError, match="extractor is 'nope'"):
-        build_extractor("nope", embedder)
+    with pytest.raises(ConfigError, match="decomposer is 'nope'"):
+        build_decomposer("nope", embedder)
     tiny.write_folder(tmp_path / "nli", {"model_type": "roberta"})
     with pytest.raises(ConfigError, match="roberta"):
-        build_extractor(str(tmp_path / "nli"), embedder)
+        build_decomposer(str(tmp_path / "nli"), embedder)
     tiny.write_folder(tmp_path / "endless", {**T5, "eos_token_id": None})
     tiny.write_writer(tmp_path / "endless", tiny.table(tiny.SIZE), tiny.table(tiny.SIZE))
     with pytest.raises(ConfigError, match="eos_token_id"):
-        build_extractor(str(tmp_path / "endless"), embedder)
+        build_decomposer(str(tmp_path / "endless"), embedder)

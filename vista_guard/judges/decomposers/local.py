@@ -1,4 +1,4 @@
-"""Extractors that the settings name: models that write the claims of a passage, on this machine or behind an endpoint."""
+"""Decomposers on this machine: encoder-decoders that write the claims of a passage."""
 
 from __future__ import annotations
 
@@ -19,76 +19,27 @@ from vista_guard.inference.local_models import (
     group_by_length,
     pad_batch,
 )
-from vista_guard.protocols import Embedder, Extractor
 from vista_guard.reading.passages import sentence_spans
-from vista_guard.settings.model import EXTRACTOR_DEFAULTS, MODEL_DEFAULTS, ExtractorOptions, ModelOptions
+from vista_guard.settings.model import DECOMPOSER_DEFAULTS, DecomposerOptions
 from vista_guard.types import Claim, JudgeInfo, Span, Turn
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-FORMS = """\
-  shipped                           the rules of the embedded judge
-  hf:ORG/MODEL                      an encoder-decoder of the Hugging Face hub, such as a T5; hf:ORG/MODEL@REVISION
-  PATH                              a folder with config.json, a tokenizer, and ONNX files of an encoder and a decoder, or
-                                    weights for torch
-  openai:MODEL@https://host/v1      a chat model at any endpoint that speaks OpenAI's API
-  langchain:PROVIDER:MODEL          a chat model of LangChain"""
 BATCH_SIZE = 8
 _WORD = re.compile(r"\w+")
 
 
-def build_extractor(
-    given: Extractor | str | Path | None,
-    embedder: Embedder,
-    options: ExtractorOptions = EXTRACTOR_DEFAULTS,
-    model: ModelOptions = MODEL_DEFAULTS,
-) -> Extractor | None:
-    """The extractor that a name stands for, or the object as it is; None where the judge decomposes by itself.
-
-    Args:
-        given: a name in one of the forms of `FORMS`, or an object.
-        embedder: the shipped one, for the shipped rules.
-        options: how a local model is read and run.
-        model: how a chat model is asked, and what it may spend.
-
-    Raises:
-        ConfigError: no such extractor, or one that cannot be loaded.
-    """
-    if given is None or not isinstance(given, str | Path):
-        return given
-    name = str(given).strip()
-    kind, _, rest = name.partition(":")
-    if name == "shipped":
-        from vista_guard.judges.embedded import EmbeddedJudge
-
-        return EmbeddedJudge.load(embedder)
-    if kind in ("openai", "langchain") and rest:
-        return _chat(kind, rest, model)
-    if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
-        return LocalExtractor.load(name, options)
-    raise ConfigError(
-        f"extractor is {name!r}, which is neither an extractor nor a folder. The extractors are:\n{FORMS}"
-    )
-
-
-def _chat(kind: str, rest: str, options: ModelOptions) -> Extractor:
-    from vista_guard.judges.model import LangChainChat, ModelJudge, OpenAIChat
-
-    if kind == "langchain":
-        return ModelJudge(LangChainChat.from_name(rest, options=options), options)
-    name, _, url = rest.partition("@")
-    return ModelJudge(OpenAIChat(name, base_url=url or None, options=options), options)
-
-
-class LocalExtractor:
-    """Implements `Extractor` with an encoder-decoder that writes the claims of a passage (LLM-OASIS, §5.1).
+class LocalDecomposer:
+    """Implements `Decomposer` with an encoder-decoder that writes the claims of a passage (LLM-OASIS, §5.1).
 
     A turn is read in passages of `options.sentences` sentences. Claims get the span of the sentence of their passage that shares
     most words with them. What the model leaves out is not judged: measure it (`easiness`) before you rely on it.
     """
 
-    def __init__(self, name: str, network: Generator, tokens: ModelTokens, options: ExtractorOptions, end: int) -> None:
+    def __init__(
+        self, name: str, network: Generator, tokens: ModelTokens, options: DecomposerOptions, end: int
+    ) -> None:
         """`end` is the token that ends an answer; `options.prefix` is the one to use."""
         self.info = JudgeInfo(name=name, version=f"{options.sentences} sentences")
         self._network = network
@@ -97,7 +48,7 @@ class LocalExtractor:
         self._end = end
 
     @classmethod
-    def load(cls, name: str, options: ExtractorOptions = EXTRACTOR_DEFAULTS) -> LocalExtractor:
+    def load(cls, name: str, options: DecomposerOptions = DECOMPOSER_DEFAULTS) -> LocalDecomposer:
         """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
         Raises:
@@ -105,9 +56,9 @@ class LocalExtractor:
         """
         hub = name.startswith("hf:")
         if hub:
-            folder = hub_folder(name.removeprefix("hf:"), role="extractor")
+            folder = hub_folder(name.removeprefix("hf:"), role="decomposer")
         else:
-            folder = ModelFolder.read(Path(name).expanduser(), name, "extractor")
+            folder = ModelFolder.read(Path(name).expanduser(), name, "decomposer")
         if not folder.config.get("is_encoder_decoder", folder.config.get("model_type") in ("t5", "mt5", "bart")):
             raise ConfigError(
                 f"{folder} is a {folder.config.get('model_type')} model, which writes no text; give an encoder-decoder such "
@@ -146,7 +97,7 @@ class LocalExtractor:
         if lengths and max(lengths) > room:
             raise JudgeError(
                 f"{self.info.name} reads {self._options.max_tokens} tokens, and a sentence has {max(lengths)}: raise "
-                "extractor_options.max_tokens"
+                "decomposer_options.max_tokens"
             )
         passage: list[Span] = []
         used = 0
@@ -173,7 +124,7 @@ class LocalExtractor:
                     # Half an answer may lack the claim that mattered.
                     raise JudgeError(
                         f"the claims of {self.info.name} were cut off at {self._options.max_output_tokens} tokens; raise "
-                        "extractor_options.max_output_tokens"
+                        "decomposer_options.max_output_tokens"
                     )
                 answers[place] = self._tokens.decode(ids)
         return answers
@@ -187,7 +138,7 @@ class LocalExtractor:
         return [text for part in parts if _WORD.search(text := " ".join(part.split()))]
 
 
-def _network(folder: ModelFolder, options: ExtractorOptions, tokens: ModelTokens) -> Generator:
+def _network(folder: ModelFolder, options: DecomposerOptions, tokens: ModelTokens) -> Generator:
     """The model in memory: ONNX before torch."""
     both = folder.seq2seq()
     if both is not None:
