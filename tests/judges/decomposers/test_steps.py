@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.judges.decomposers.scripted import (
-    OPTIONS,
     STOPPED,
     asked,
     asking,
