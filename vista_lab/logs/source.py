@@ -177,6 +177,8 @@ class LoggedConversation:
     line: int | None = None
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
     every_turn: bool = field(default=False, compare=False)
+    topic: str = ""
+    """Title of the Wikipedia page that the conversation is about, where the data set names one."""
 
 
 @dataclass(frozen=True)
