@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vista_guard._aio import loop
-from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError
+from vista_guard.errors import ConfigError, InputError, JudgeError
 from vista_guard.judges.composed.pipeline import Find, RetrievingJudge
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import DocumentStore, Embedder, Judge
@@ -120,7 +120,7 @@ class EvidenceOrder:
             expected = f"{kind}:{needed[kind]}" if kind in needed else f"{kind} alone"
             raise ConfigError(f"--evidence is {text!r}; give {expected}")
         whole = str(Path(source).resolve()) if needed.get(kind) == "FILE" else source
-        return cls(cast("Kind", kind), whole, k or PASSAGES.get(kind, OF_A_PAGE), record)
+        return cls(kind, whole, k or PASSAGES.get(kind, OF_A_PAGE), record)
 
 
 def open_evidence(order: EvidenceOrder, embedder: Embedder, documents: DocumentStore | None) -> ClaimEvidence:
@@ -304,7 +304,7 @@ class Corpus:
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self.info = EvidenceInfo(kind="corpus", source=f"{len(listed)} documents", k=k, fingerprint=digest)
 
-    async def find(self, claim: str, place: Place) -> Sequence[Passage]:  # noqa: ARG002  all turns have one corpus
+    async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """Implements `Source.find`."""
         return await self._documents.search(claim, self.info.k)
 
@@ -324,7 +324,9 @@ class Wikipedia:
         self._embedder = embedder
         self._page = lru_cache(64)(self._read_page)
         if not file.is_file():
-            raise ConfigError(f"--evidence wiki: {file} does not exist; give FActScore's dump of Wikipedia, a SQLite file")
+            raise ConfigError(
+                f"--evidence wiki: {file} does not exist; give FActScore's dump of Wikipedia, a SQLite file"
+            )
         self._query("SELECT title, text FROM documents LIMIT 1")
         self.info = EvidenceInfo(kind="wiki", source=file.name, k=k, fingerprint=_sampled(file))
 
@@ -356,7 +358,9 @@ class Wikipedia:
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """Implements `Source.find`."""
         if not place.topic:
-            raise JudgeError(f"conversation {place.conversation} names no topic, so it has no page in {self._file.name}")
+            raise JudgeError(
+                f"conversation {place.conversation} names no topic, so it has no page in {self._file.name}"
+            )
         try:
             page = await asyncio.to_thread(self._page, place.topic)
         except ConfigError as exc:
@@ -415,15 +419,15 @@ class Search:
         self._search = cast("Callable[[str], Any]", found)
         self.info = EvidenceInfo(kind="search", source=name, k=k, fingerprint=_source_of(found))
 
-    async def find(self, claim: str, place: Place) -> Sequence[Passage]:  # noqa: ARG002  the web is one for all turns
+    async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """Implements `Source.find`."""
         try:
             results = _RESULTS.validate_python(await self._ask(claim))
         except ValidationError as exc:
             fault = exc.errors()[0]
             raise JudgeError(
-                f"search {self._name} gave {str(fault['input'])[:80]!r} for the claim {claim[:80]!r}; it must give a list of texts, "
-                "or of mappings with text, title and url"
+                f"search {self._name} gave {str(fault['input'])[:80]!r} for the claim {claim[:80]!r}; it must give a list of "
+                "texts, or of mappings with text, title and url"
             ) from exc
         except Exception as exc:  # a user's code, and a network behind it
             raise JudgeError(f"search {self._name} failed: {type(exc).__name__}: {exc}") from exc
@@ -431,7 +435,9 @@ class Search:
         return [_passage(one, number) for number, one in enumerate(found, 1) if one.text.strip()][: self.info.k]
 
     async def _ask(self, claim: str) -> object:
-        found = self._search(claim) if inspect.iscoroutinefunction(self._search) else asyncio.to_thread(self._search, claim)
+        found = (
+            self._search(claim) if inspect.iscoroutinefunction(self._search) else asyncio.to_thread(self._search, claim)
+        )
         answer: object = await cast("Awaitable[object]", found)
         return list(answer) if isinstance(answer, tuple) else answer
 
@@ -477,8 +483,8 @@ class Recording:
             return self._found[place.conversation, place.turn, claim]
         except KeyError:
             raise JudgeError(
-                f"{self._name} has no evidence of the claim {claim!r} (turn {place.turn} of conversation {place.conversation}): it "
-                "was recorded with other claims. Record it with this decomposer"
+                f"{self._name} has no evidence of the claim {claim!r} (turn {place.turn} of conversation {place.conversation}): "
+                "it was recorded with other claims. Record it with this decomposer"
             ) from None
 
 
@@ -488,7 +494,7 @@ class Rehearsed:
     def __init__(self, info: EvidenceInfo) -> None:
         self.info = info
 
-    async def find(self, claim: str, place: Place) -> Sequence[Passage]:  # noqa: ARG002  nothing is looked up
+    async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """Implements `Source.find`."""
         text = "These words stand for those of a result. " * 10
         return [_passage(WebPassage(text=text), number) for number in range(1, self.info.k + 1)]
@@ -513,16 +519,3 @@ def nearest(embedder: Embedder, query: str, pool: Sequence[Passage], k: int) -> 
     np.maximum.at(best, [number for number, _ in parts], scores)
     order = np.argsort(-best, kind="stable")[:k]
     return [pool[number] for number in order if best[number] > -2.0]
-
-
-__all__ = [
-    "EVIDENCE",
-    "KINDS",
-    "ClaimEvidence",
-    "EvidenceOrder",
-    "FoundEvidence",
-    "Place",
-    "Source",
-    "StoreError",
-    "open_evidence",
-]
