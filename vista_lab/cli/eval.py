@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
     from vista_lab.runs.plan import Plan, Source
     from vista_lab.systems.catalogue import Ordered
+    from vista_lab.systems.evidence import EvidenceOrder
     from vista_lab.systems.protocol import System, SystemInfo
 
 Claims = Literal["given", "judge"]
@@ -49,6 +50,21 @@ PolicyName = Annotated[str, typer.Option(metavar="NAME", help="monitor, balanced
 OwnOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Option of the system, such as threshold=0.5; may be repeated."),
+]
+EvidenceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND[:SOURCE]",
+        help="Evidence for each claim by itself: given (the row's own documents), corpus (vista-guard documents add), wiki:FILE "
+        "(the topic's page in FActScore's dump of Wikipedia), search:MODULE:NAME (a function of yours) or recorded:FILE (the "
+        "evidence.jsonl of another run).  [default: the turn's documents as a whole]",
+    ),
+]
+PassagesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="With --evidence: passages for each claim.  [default: 10 of a search, else 5]"
+    ),
 ]
 FitOption = Annotated[
     str | None,
@@ -132,6 +148,8 @@ def evaluate(
     persona: PersonaOption = None,
     option: OwnOption = None,
     fit_on: FitOption = None,
+    evidence: EvidenceOption = None,
+    passages: PassagesOption = None,
     claims: ClaimsOption = "judge",
     gold: GoldOption = "original",
     limit: LimitOption = None,
@@ -175,7 +193,8 @@ def evaluate(
         if fit_on is not None:
             found = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
             own = _add_fitted_options(system, own, found)
-        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log or source.retrieves)
+        sought = _evidence(evidence, passages, out, engine)
+        order = Ordered(system, source.task, own, settings, source.is_log or source.retrieves, sought)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
@@ -341,6 +360,34 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
             f"{given} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
         )
     return Workers(engine, count, each, address)
+
+
+def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine) -> EvidenceOrder | None:
+    """The evidence that was asked for: of a recording what its run's manifest says, of others where it is recorded."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.folder import read_manifest
+    from vista_lab.systems.evidence import EVIDENCE, EvidenceOrder
+
+    if text is None:
+        if passages is not None:
+            raise ConfigError("--passages needs --evidence")
+        return None
+    order = EvidenceOrder.parse(text, passages, out.resolve() / EVIDENCE)
+    if order.kind != "recorded":
+        if engine == "ray":
+            raise ConfigError(
+                f"--evidence {order.kind} is recorded by one process; run with --engine local, or replay its recording with "
+                "--evidence recorded:FILE"
+            )
+        return order
+    if passages is not None:
+        raise ConfigError("--passages cannot change a recording; leave it out")
+    file = Path(order.source)
+    if file.parent == out.resolve():
+        raise ConfigError(
+            f"--evidence recorded: {file} is this run's own; resume it with the --evidence that it was made with"
+        )
+    return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
