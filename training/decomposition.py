@@ -1,8 +1,8 @@
-"""Score claims against those that people made: ``python -m training.decomposition --data DIR [--decomposer NAME] [--cost]``.
+"""Score claims against those that people made: ``python -m training.decomposition --data DIR [--decomposer NAME]``.
 
-Takes the turns of a data set that bring claims of people: the development half of the VISTA human evaluation, or the facts of
-FActScore (``--dataset factscore-chatgpt-a1-validation``). Prints a markdown table and, with ``--show``, the turns whose claims lie furthest
-from the human ones. With ``--cost`` the embedded judge judges the turns instead, and the table tells what that takes.
+Takes the turns of a data set that bring claims of people: the development half of the VISTA human evaluation, or FActScore's
+(``--dataset factscore-chatgpt-a1-validation``). Prints a markdown table and, with ``--show``, the turns whose claims lie
+furthest from the human ones. With ``--cost N`` the embedded judge judges turns instead, and the table tells what that takes.
 """
 
 from __future__ import annotations
