@@ -259,7 +259,7 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
     label = int(np.argmax(row))
     if label == NEUT:
         return None
-    score = float(row[label])
+    score, support = float(row[label]), float(row[ENT])
     quote = Evidence(
         source=passage.source,
         source_id=passage.source_id,
@@ -269,7 +269,7 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
         score=score,
     )
     if label == ENT:
-        return Check(claim=claim, supported=True, confidence=score, evidence=(quote,))
+        return Check(claim=claim, supported=True, confidence=score, evidence=(quote,), support=support)
     finding = Finding(
         claim=claim,
         label=Label.CONTRADICTED,
@@ -277,7 +277,9 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
         evidence=(quote,),
         reason="The first passage that speaks of it contradicts it.",
     )
-    return Check(claim=claim, supported=False, confidence=score, counter_evidence=(quote,), finding=finding)
+    return Check(
+        claim=claim, supported=False, confidence=score, counter_evidence=(quote,), finding=finding, support=support
+    )
 
 
 def _passed(claim: Claim, best: float) -> Check:

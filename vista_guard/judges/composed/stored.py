@@ -24,7 +24,18 @@ from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge, TurnJudge
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked, UncheckedClaim, Usage
+from vista_guard.types import (
+    Check,
+    Claim,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Turn,
+    Unchecked,
+    UncheckedClaim,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from diskcache import Cache
@@ -293,11 +304,15 @@ def _claim_of(question: Claim | Check) -> Claim:
     return question if isinstance(question, Claim) else question.claim
 
 
+_NOT_ASKED = {"claim": True, "support": True, "finding": {"claim", "support"}}
+"""Parts of a check that no judge is asked about: answers that were stored before there was support are found again."""
+
+
 def _without_claim(question: Claim | Check) -> Any:
     """The question without the claim's id and span."""
     if isinstance(question, Claim):
         return question.text
-    return [question.claim.text, question.model_dump(mode="json", exclude={"claim": True, "finding": {"claim"}})]
+    return [question.claim.text, question.model_dump(mode="json", exclude=_NOT_ASKED)]
 
 
 def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding | Unchecked:
