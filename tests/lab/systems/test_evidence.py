@@ -105,6 +105,8 @@ def test_wiki_reads_the_topic_s_page_and_no_other(tmp_path: Path) -> None:
     assert judge.read["The mill grinds oats"] == ["The mill grinds oats. It is old."]
     assert system.info.evidence is not None
     assert (system.info.evidence.kind, system.info.evidence.source, system.info.evidence.k) == ("wiki", "wiki.db", 1)
+    assert system.evidence is not None
+    assert system.evidence.without_page(["Mill", "mill", "The Mill", "mill"]) == ["mill", "The Mill"]
 
 
 @pytest.mark.parametrize(
