@@ -218,9 +218,9 @@ class Check(Noun):
     """Result of verify for one claim.
 
     `confidence` is that of the verdict `supported`. `support` is the probability that the best piece of evidence supports the
-    claim, from judges that have one: a disputed claim has high support and is not supported. `counter_evidence` holds what speaks against an unsupported claim,
-    when the judge sees refutation while it verifies; categorize may use it. `finding` is the label, when the judge
-    came to it together with the verdict: categorize then asks nothing more.
+    claim, from judges that have one: a disputed claim has high support and is not supported. `counter_evidence` holds what
+    speaks against an unsupported claim, when the judge sees refutation while it verifies; categorize may use it. `finding` is
+    the label, when the judge came to it together with the verdict: categorize then asks nothing more.
     """
 
     claim: Claim
