@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from vista_lab.runs.plan import Plan, Source
     from vista_lab.systems.catalogue import Ordered
     from vista_lab.systems.evidence import EvidenceOrder
+    from vista_lab.systems.guarded import GuardSystem
     from vista_lab.systems.protocol import System, SystemInfo
 
 Claims = Literal["given", "judge"]
@@ -255,6 +256,16 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
         )
 
 
+def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
+    """Names the topics that a dump of Wikipedia has no page of."""
+    from vista_guard.cli.common import visible
+
+    lost = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
+    if lost:
+        names = ", ".join(repr(one) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
+        typer.echo(visible(f"no page for {len(lost):,} topics, whose claims stay unchecked: {names}"), err=True)
+
+
 def _tell_left_out(plan: Plan) -> None:
     """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
     from vista_guard.cli.common import visible
@@ -318,6 +329,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     try:
         sample = [prepare(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
         found = await estimate(system, sample, turns)
+        _tell_missing_pages(system, plan)
     finally:
         await system.aclose()
     left = plan.rows.turns - count_reports(out)

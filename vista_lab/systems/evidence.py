@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -60,7 +60,7 @@ class Place:
     documents: tuple[Document, ...]
 
 
-class Source(Protocol):
+class EvidenceSource(Protocol):
     """Finds evidence for claims.
 
     class Nothing:
@@ -135,18 +135,18 @@ def open_evidence(order: EvidenceOrder, embedder: Embedder, documents: DocumentS
         ConfigError: the dump, the function or the recording cannot be used, or there is no document store.
         StoreError: the document store cannot be read.
     """
-    source: Source
+    source: EvidenceSource
     match order.kind:
         case "given":
-            source = Given(embedder, order.k)
+            source = OwnDocuments(embedder, order.k)
         case "wiki":
             source = Wikipedia(Path(order.source), embedder, order.k)
         case "search":
-            source = Search(order.source, order.k)
+            source = SearchFunction(order.source, order.k)
         case "corpus":
-            source = Corpus(documents, order.k)
+            source = StoredDocuments(documents, order.k)
         case "recorded":
-            source = Recording(Path(order.source), order.recorded)
+            source = RecordedEvidence(Path(order.source), order.recorded)
     return ClaimEvidence(source, order.record)
 
 
@@ -186,7 +186,7 @@ class ClaimEvidence:
         path: the recording, opened with the first conversation; nothing is recorded when None.
     """
 
-    source: Source
+    source: EvidenceSource
     path: Path | None = None
     _places: dict[str, Place] = field(default_factory=dict)
     _found: dict[tuple[str, int, str], tuple[Passage, ...]] = field(default_factory=dict)
@@ -199,7 +199,12 @@ class ClaimEvidence:
 
     def rehearsal(self) -> ClaimEvidence:
         """The same for a rehearsal, which records nothing and asks no search engine."""
-        return ClaimEvidence(Rehearsed(self.info) if self.info.kind == "search" else self.source)
+        return ClaimEvidence(RehearsedSearch(self.info) if self.info.kind == "search" else self.source)
+
+    def without_page(self, topics: Iterable[str]) -> list[str]:
+        """The topics that the dump of Wikipedia has no page of, each once; none of another source."""
+        source = self.source
+        return [one for one in dict.fromkeys(topics) if not source.has(one)] if isinstance(source, Wikipedia) else []
 
     def around(self, judge: Judge) -> Judge:
         """The judge, each claim held against its own evidence."""
@@ -278,21 +283,21 @@ class _Sourced(RetrievingJudge):
         return self._evidence.finder(evidence)
 
 
-class Given:
-    """Implements `Source` with the row's own documents, the nearest passages of them for each claim."""
+class OwnDocuments:
+    """Implements `EvidenceSource` with the row's own documents, the nearest passages of them for each claim."""
 
     def __init__(self, embedder: Embedder, k: int) -> None:
         self._embedder = embedder
         self.info = EvidenceInfo(kind="given", source="the rows' own documents", k=k, fingerprint="that of the rows")
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         pool = tuple(passage for document in place.documents for passage in passages(document))
         return await asyncio.to_thread(nearest, self._embedder, claim, pool, self.info.k)
 
 
-class Corpus:
-    """Implements `Source` with a document store, which is closed with it."""
+class StoredDocuments:
+    """Implements `EvidenceSource` with a document store, which is closed with it."""
 
     def __init__(self, documents: DocumentStore | None, k: int) -> None:
         if documents is None:
@@ -305,7 +310,7 @@ class Corpus:
         self.info = EvidenceInfo(kind="corpus", source=f"{len(listed)} documents", k=k, fingerprint=digest)
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         return await self._documents.search(claim, self.info.k)
 
     async def aclose(self) -> None:
@@ -313,7 +318,7 @@ class Corpus:
 
 
 class Wikipedia:
-    """Implements `Source` with the page of the topic in FActScore's dump, a SQLite file with the table `documents(title, text)`.
+    """Implements `EvidenceSource` with the page of the topic in FActScore's dump, a SQLite file of `documents(title, text)`.
 
     Its own passages are ranked, by the topic and the claim, as FActScore does (Min et al. 2023); titles are compared letter for
     letter. The fingerprint is of the file's size and of blocks all over it: a dump has 20 GB.
@@ -356,7 +361,7 @@ class Wikipedia:
         )
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         if not place.topic:
             raise JudgeError(
                 f"conversation {place.conversation} names no topic, so it has no page in {self._file.name}"
@@ -400,10 +405,11 @@ class WebPassage(BaseModel):
 _RESULTS = TypeAdapter(list[str | WebPassage])
 
 
-class Search:
-    """Implements `Source` with a function of the user's: a claim to a list of texts, or of mappings with text, title and url.
+class SearchFunction:
+    """Implements `EvidenceSource` with a function of the user's, of a claim.
 
-    It may be async; another one runs in a thread. What it raises leaves the claim unchecked.
+    It gives a list of texts, or of mappings with text, title and url. It may be async; another one runs in a thread. What it
+    raises leaves the claim unchecked.
     """
 
     def __init__(self, name: str, k: int) -> None:
@@ -420,7 +426,7 @@ class Search:
         self.info = EvidenceInfo(kind="search", source=name, k=k, fingerprint=_source_of(found))
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         try:
             results = _RESULTS.validate_python(await self._ask(claim))
         except ValidationError as exc:
@@ -457,8 +463,8 @@ def _source_of(function: object) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Recording:
-    """Implements `Source` with what another run found. A claim that it has no evidence of is an error.
+class RecordedEvidence:
+    """Implements `EvidenceSource` with what another run found. A claim that it has no evidence of is an error.
 
     Args:
         file: the run's `evidence.jsonl`.
@@ -478,7 +484,7 @@ class Recording:
         self._found = {line.key: line.passages for line in found}
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         try:
             return self._found[place.conversation, place.turn, claim]
         except KeyError:
@@ -488,14 +494,14 @@ class Recording:
             ) from None
 
 
-class Rehearsed:
-    """Implements `Source` in an estimate: as many passages as a search gives, and nobody is asked."""
+class RehearsedSearch:
+    """Implements `EvidenceSource` in an estimate: as many passages as a search gives, and nobody is asked."""
 
     def __init__(self, info: EvidenceInfo) -> None:
         self.info = info
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `Source.find`."""
+        """Implements `EvidenceSource.find`."""
         text = "These words stand for those of a result. " * 10
         return [_passage(WebPassage(text=text), number) for number in range(1, self.info.k + 1)]
 

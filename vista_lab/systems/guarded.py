@@ -248,6 +248,7 @@ class Order:
         made: the judges that were made of models.
         countable: whether all calls to models go through `around`.
         evidence: of each claim, for the judges that verify.
+        has_evidence: whether such a judge was given it.
     """
 
     name: str
@@ -263,6 +264,7 @@ class Order:
     made: list[Any] = field(default_factory=list)
     countable: bool = True
     evidence: ClaimEvidence | None = None
+    has_evidence: bool = False
 
     def judge(self) -> Judge:
         """The judge that was given or named, behind the decomposer."""
@@ -273,7 +275,10 @@ class Order:
 
     def sourced(self, judge: Judge) -> Judge:
         """The judge with evidence by claim, where there is some. Decomposers stand before it: those that verify have it too."""
-        return judge if self.evidence is None else self.evidence.around(judge)
+        if self.evidence is None:
+            return judge
+        self.has_evidence = True
+        return self.evidence.around(judge)
 
     def _verifying(self) -> Judge:
         if self.given is None:
@@ -382,6 +387,7 @@ def build(
         evidence, given = open_evidence(evidence, embedder, given.get("documents")), {**given, "documents": None}
     order = Order(name, task, options, settings, *models, metric, around, evidence=evidence)
     judge = recipe.judge(order)
+    judge = judge if order.has_evidence else order.sourced(judge)
     return GuardSystem(
         name=name,
         guard=_guard(recipe, judge, {**given, "embedder": embedder, **recipe.retrieval(order)}),

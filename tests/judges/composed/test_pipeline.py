@@ -195,7 +195,7 @@ async def test_claims_that_nothing_could_be_looked_up_for_are_unchecked_and_no_o
     assert [one.claim for one in found] == asked
     lost = [one.error for one in found if isinstance(one, Unchecked)]
     assert lost == ["the disk is gone"] * 2
-    assert isinstance(found[1], Check) and found[1].supported
+    assert [one.supported for one in found if isinstance(one, Check)] == [True]
 
 
 TALK = Conversation(turns=(Turn(role=Role.ASSISTANT, text="Dogs travel free on Sundays. The hall opened in 1930."),))
