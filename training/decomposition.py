@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class CountingVerifier:
 
 
 async def cost(entries: Sequence[LoggedConversation], name: str) -> Iterator[str]:
-    """Markdown lines: claims, verifier calls, pairs and milliseconds a turn, each turn judged by itself."""
+    """Markdown lines: claims, verifier calls, pairs and milliseconds of a core a turn, each turn judged by itself."""
     verifier = CountingVerifier()
     system = make_system("vista", verifier=verifier, decomposer=name)
     claims, turns, times = 0, 0, list[float]()
@@ -83,9 +83,9 @@ async def cost(entries: Sequence[LoggedConversation], name: str) -> Iterator[str
         bare = [turn.model_copy(update={"claims": None}) for turn in entry.conversation.turns]
         last = max(index for index, turn in enumerate(bare) if turn.role is Role.ASSISTANT)
         conversation = entry.conversation.model_copy(update={"turns": tuple(bare)})
-        began = perf_counter()
+        began = process_time()
         reports = [one async for one in system.judge(replace(entry, conversation=conversation), [last], [])]
-        times.append(1000 * (perf_counter() - began))
+        times.append(1000 * (process_time() - began))
         if turns == 0:
             verifier.calls = verifier.pairs = claims = 0
         else:
@@ -97,7 +97,7 @@ async def cost(entries: Sequence[LoggedConversation], name: str) -> Iterator[str
     found = f"{claims / n:.2f} | {verifier.calls / n:.2f} | {verifier.pairs / n:.1f} | {np.median(times[1:]):.0f}"
     return iter(
         [
-            "| decomposer | turns | claims | verifier calls | pairs | ms, median |",
+            "| decomposer | turns | claims | verifier calls | pairs | ms of a core, median |",
             "|---|---:|---:|---:|---:|---:|",
             f"| {name} | {n} | {found} |",
         ]

@@ -184,10 +184,12 @@ class ClaimEvidence:
     Args:
         source: finds passages.
         path: the recording, opened with the first conversation; nothing is recorded when None.
+        owner: whether closing it closes the source.
     """
 
     source: EvidenceSource
     path: Path | None = None
+    owner: bool = True
     _places: dict[str, Place] = field(default_factory=dict)
     _found: dict[tuple[str, int, str], tuple[Passage, ...]] = field(default_factory=dict)
     _file: LineFile[FoundEvidence] | None = None
@@ -199,7 +201,8 @@ class ClaimEvidence:
 
     def rehearsal(self) -> ClaimEvidence:
         """The same for a rehearsal, which records nothing and asks no search engine."""
-        return ClaimEvidence(RehearsedSearch(self.info) if self.info.kind == "search" else self.source)
+        asked = self.info.kind == "search" and not self.info.replayed
+        return ClaimEvidence(RehearsedSearch(self.info) if asked else self.source, owner=False)
 
     def without_page(self, topics: Iterable[str]) -> list[str]:
         """The topics that the dump of Wikipedia has no page of, each once; none of another source."""
@@ -261,7 +264,7 @@ class ClaimEvidence:
         if self._file is not None:
             self._file.close()
         close = getattr(self.source, "aclose", None)
-        if close is not None:
+        if close is not None and self.owner:
             await close()
 
 

@@ -16,6 +16,7 @@ from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.estimating import estimate
 from vista_lab.systems.evidence import SEPARATOR, EvidenceOrder, FoundEvidence
 from vista_lab.systems.guarded import GuardSystem
 
@@ -244,3 +245,20 @@ async def test_a_corpus_that_lists_nothing_is_told_by_its_size() -> None:
     assert system.info.evidence is not None
     assert system.info.evidence.source == "0 documents"
     await system.aclose()
+
+
+async def test_an_estimate_asks_no_search_engine_and_records_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = module(tmp_path, "engine_e", SEARCHES, monkeypatch)
+    order = EvidenceOrder.parse(f"search:{name}:find", record=tmp_path / "evidence.jsonl")
+    system = make_system("vista", judge="openai:m@http://127.0.0.1:9/v1", embedder=WordEmbedder(), evidence=order)
+    found = await estimate(system, [talk()])
+    await system.aclose()
+    import engine_e  # type: ignore[import-not-found]
+
+    assert found is not None
+    assert found.calls == 2, "its claims, then the verdicts on the passages that stand for results"
+    assert found.input_tokens > 10 * 100
+    assert engine_e.asked == []
+    assert not (tmp_path / "evidence.jsonl").exists()
