@@ -6,6 +6,7 @@ import gzip
 import json
 import sqlite3
 import sys
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from training import factscore_pages
 from vista_lab.systems.evidence import SEPARATOR
 
 
-def lines(path: Path, *rows: dict[str, object]) -> None:
+def lines(path: Path, *rows: Mapping[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(row) + "\n" for row in rows)
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
