@@ -169,7 +169,7 @@ def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tup
 
 def lines_of(runs: Sequence[Measured]) -> Lines:
     """The rows of the tables: runs of one system and one part, by setting. Runs over other data sets are left out."""
-    known = [found for run in runs if (found := setting_of(run)) is not None]
+    known = [setting for run in runs if (setting := setting_of(run)) is not None]
     check_comparable([one.run for one in known], any_claims=True)
     names = names_of([one.run for one in known], across=True)
     found: dict[str, dict[str, Setting]] = defaultdict(dict)

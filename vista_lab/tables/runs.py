@@ -247,7 +247,7 @@ def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, 
     alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for run in runs:
         alike["" if across else run.data_set, "" if across else run.system, run.judge].append(run)
-    found = {}
+    found: dict[str, str] = {}
     for group in alike.values():
         made = [{"system": run.system} | _varying_settings(run) for run in group]
         differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})

@@ -168,6 +168,23 @@ def test_errors_need_a_sheets_ending_and_dads_tables(folder: Path, tmp_path: Pat
     assert (done.exit_code, "--paper dad" in done.stderr) == (2, True)
 
 
+def test_topics_that_the_other_model_trains_on_can_be_left_out(folder: Path, tmp_path: Path) -> None:
+    moved = [{**biography(number), "topic": f"Mill {number + 20}"} for number in range(len(splits()))]
+    lines = "".join(json.dumps(row) + "\n" for row in moved)
+    (tmp_path / "factscore").mkdir()
+    (tmp_path / "factscore/PerplexityAI.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "factscore/ChatGPT.jsonl").write_bytes((folder / "factscore/ChatGPT.jsonl").read_bytes())
+    words = ["eval", "factscore-chatgpt-a1-test", "--data", str(tmp_path), "--system", "majority"]
+    words += ["--option", "label=LACKING_EVIDENCE", "--disjoint-topics", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    run = read_measured(tmp_path / "run")
+    left = {place for place, part in splits().items() if part == "test" and splits().get(place - 20) != "train"}
+    assert (run.data_set, len(run.gold)) == ("factscore-chatgpt-a1-test-disjoint", len(left))
+    words[1] = "felm-wk"
+    assert (CliRunner().invoke(app, words)).exit_code == 2
+
+
 # Folders by hand
 
 
