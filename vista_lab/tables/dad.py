@@ -42,6 +42,10 @@ ABOUT = (
     "Brackets: 95 %, over responses drawn again. Units that were not judged are in the coverage and in no other figure.",
 )
 
+BORROWED = (
+    "FActScore's and VeriScore's printed figures on FELM and BINGCHAT are those of Hu et al. (2025), as the paper says."
+)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -187,7 +191,7 @@ def table_1(lines: Lines) -> Sheet:
     body = [row(name, *_table_1_cells(found, settings)) for name, found in lines.items()]
     paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in rows().items()]
     title = f"Table 1. {printed('table01')['title']}"
-    notes = (*ABOUT, *_empty(lines), *_evidence(lines), *notes_of(_runs(lines)))
+    notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(_runs(lines)))
     return Sheet("dad-table-1", title, (_NAME, *heads), tuple(body), notes).below(paper)
 
 
