@@ -86,6 +86,13 @@ GoldOption = Annotated[
         "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
     ),
 ]
+DisjointOption = Annotated[
+    bool,
+    typer.Option(
+        "--disjoint-topics",
+        help="factscore-…-test: without the biographies whose topic the other model's training split has.",
+    ),
+]
 LimitOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="Judge a sample of N conversations.  [default: all]")
 ]
@@ -153,6 +160,7 @@ def evaluate(
     passages: PassagesOption = None,
     claims: ClaimsOption = "judge",
     gold: GoldOption = "original",
+    disjoint_topics: DisjointOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     max_cost: CostOption = None,
@@ -181,7 +189,7 @@ def evaluate(
         from vista_lab.systems.catalogue import Ordered, asks_judge
 
         place = _workers(engine, workers, each, address)
-        source = source_of(data, folder, log_format, columns)
+        source = source_of(_disjoint(data) if disjoint_topics else data, folder, log_format, columns)
         made = Made(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
@@ -361,6 +369,17 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
         if Path(data).suffix or "/" in data:
             raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
     return of_dataset(data, folder)
+
+
+def _disjoint(data: str) -> str:
+    """The name of the set without topics that another training split has."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.datasets.registry import DISJOINT, all_datasets
+
+    if f"{data}{DISJOINT}" not in all_datasets():
+        with_it = ", ".join(name.removesuffix(DISJOINT) for name in all_datasets() if name.endswith(DISJOINT))
+        raise ConfigError(f"--disjoint-topics: {data} has no such part; the data sets that have one are {with_it}")
+    return f"{data}{DISJOINT}"
 
 
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:

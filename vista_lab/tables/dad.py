@@ -42,6 +42,10 @@ ABOUT = (
     "Brackets: 95 %, over responses drawn again. Units that were not judged are in the coverage and in no other figure.",
 )
 
+BORROWED = (
+    "FActScore's and VeriScore's printed figures on FELM and BINGCHAT are those of Hu et al. (2025), as the paper says."
+)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -169,7 +173,7 @@ def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tup
 
 def lines_of(runs: Sequence[Measured]) -> Lines:
     """The rows of the tables: runs of one system and one part, by setting. Runs over other data sets are left out."""
-    known = [found for run in runs if (found := setting_of(run)) is not None]
+    known = [setting for run in runs if (setting := setting_of(run)) is not None]
     check_comparable([one.run for one in known], any_claims=True)
     names = names_of([one.run for one in known], across=True)
     found: dict[str, dict[str, Setting]] = defaultdict(dict)
@@ -187,7 +191,7 @@ def table_1(lines: Lines) -> Sheet:
     body = [row(name, *_table_1_cells(found, settings)) for name, found in lines.items()]
     paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in rows().items()]
     title = f"Table 1. {printed('table01')['title']}"
-    notes = (*ABOUT, *_empty(lines), *_evidence(lines), *notes_of(_runs(lines)))
+    notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(_runs(lines)))
     return Sheet("dad-table-1", title, (_NAME, *heads), tuple(body), notes).below(paper)
 
 

@@ -39,6 +39,7 @@ class Measured:
     rows: Rows
     gold: Mapping[TurnName, GoldLine]
     reports: Mapping[TurnName, TurnReport]
+    folder: Path
 
     @property
     def data_set(self) -> str:
@@ -203,7 +204,7 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
     manifest, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
     reports = {(report.conversation_id or "", report.turn_index): report for report in read_run_reports(folder, gold)}
-    return Measured(name or str(folder), manifest, rows, gold, reports)
+    return Measured(name or str(folder), manifest, rows, gold, reports, folder)
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
@@ -246,7 +247,7 @@ def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, 
     alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for run in runs:
         alike["" if across else run.data_set, "" if across else run.system, run.judge].append(run)
-    found = {}
+    found: dict[str, str] = {}
     for group in alike.values():
         made = [{"system": run.system} | _varying_settings(run) for run in group]
         differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})

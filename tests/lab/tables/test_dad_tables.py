@@ -77,7 +77,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("b1", "factscore-chatgpt-a1-test", "other", other),
         ):
             words = ["eval", data_set, "--data", str(place), "--judge", f"openai:{model}@{server.base_url}"]
-            words += ["--limit", "20", "--evidence", f"search:{__name__}:search", "--out", str(place / "runs" / run)]
+            words += ["--limit", "12", "--evidence", f"search:{__name__}:search", "--out", str(place / "runs" / run)]
             done = CliRunner().invoke(app, words)
             assert done.exit_code == 0, done.stderr
     return place
@@ -99,7 +99,7 @@ def test_a_model_that_is_right_about_80_percent_of_sentences_measures_80(folder:
     setting = dad.setting_of(run)
     assert setting is not None
     met = setting.met.detection
-    assert (setting.name, setting.part, met.turns, met.unchecked) == ("ChatGPT A-1", "test", 20 * SENTENCES, 0)
+    assert (setting.name, setting.part, met.turns, met.unchecked) == ("ChatGPT A-1", "test", 12 * SENTENCES, 0)
     assert Share(met.tp + met.tn, met.turns).low <= RATE <= Share(met.tp + met.tn, met.turns).high
     assert (setting.met.claims, setting.met.atomicity) == (1.0, 1.0)
 
@@ -120,16 +120,16 @@ def test_tables_have_runs_as_rows_settings_as_columns_and_the_papers_figures_bel
     names = [line["decomposer and verifier"] for line in first]
     assert [name.partition("@")[0] for name in names[:2]] == ["openai:m", "openai:other"]
     assert names[-1] == "paper: DAD, Llama-3.1-8B"
-    assert first[0]["ChatGPT A-1: n"] == str(20 * SENTENCES)
+    assert first[0]["ChatGPT A-1: n"] == str(12 * SENTENCES)
     assert first[0]["ChatGPT A-1: B-Acc."].endswith("]")
     assert first[0]["FELM: n"] == first[0]["Overall: B-Acc."] == "–"
     assert (first[-1]["FELM: macro-F1"], first[-1]["FELM: F1 of SUPPORTED"]) == ("–", "67.23")
     assert (first[-1]["ChatGPT A-1: macro-F1"], first[-1]["Overall: claims"]) == ("81.74", "8.14")
     (test,) = table(out, "Differences")
-    assert (test["setting"], test["n"]) == ("ChatGPT A-1", str(20 * SENTENCES))
+    assert (test["setting"], test["n"]) == ("ChatGPT A-1", str(12 * SENTENCES))
     assert {line["metric"] for line in table(out, "Table 2")} == set(dad.METRICS)
     sizes = table(out, "Table 4")[0]
-    assert int(sizes["SUPPORTED"]) + int(sizes["NOT SUPPORTED"]) == int(sizes["n"]) == 20 * SENTENCES
+    assert int(sizes["SUPPORTED"]) + int(sizes["NOT SUPPORTED"]) == int(sizes["n"]) == 12 * SENTENCES
     assert sizes["evidence"] == f"search {__name__}:search, top 10"
 
 
@@ -166,6 +166,23 @@ def test_errors_need_a_sheets_ending_and_dads_tables(folder: Path, tmp_path: Pat
     assert compare(folder / "runs", "--errors", tmp_path / "errors.doc")[0] == 2
     done = CliRunner().invoke(app, ["compare", str(folder / "runs"), "--errors", str(tmp_path / "e.tsv")])
     assert (done.exit_code, "--paper dad" in done.stderr) == (2, True)
+
+
+def test_topics_that_the_other_model_trains_on_can_be_left_out(folder: Path, tmp_path: Path) -> None:
+    moved = [{**biography(number), "topic": f"Mill {number + 20}"} for number in range(len(splits()))]
+    lines = "".join(json.dumps(row) + "\n" for row in moved)
+    (tmp_path / "factscore").mkdir()
+    (tmp_path / "factscore/PerplexityAI.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "factscore/ChatGPT.jsonl").write_bytes((folder / "factscore/ChatGPT.jsonl").read_bytes())
+    words = ["eval", "factscore-chatgpt-a1-test", "--data", str(tmp_path), "--system", "majority"]
+    words += ["--option", "label=LACKING_EVIDENCE", "--disjoint-topics", "--out", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    run = read_measured(tmp_path / "run")
+    left = {place for place, part in splits().items() if part == "test" and splits().get(place - 20) != "train"}
+    assert (run.data_set, len(run.gold)) == ("factscore-chatgpt-a1-test-disjoint", len(left))
+    words[1] = "felm-wk"
+    assert (CliRunner().invoke(app, words)).exit_code == 2
 
 
 # Folders by hand
