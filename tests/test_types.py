@@ -26,8 +26,17 @@ def test_a_report_has_what_readers_rely_on() -> None:
         "schema_version", "conversation_id", "turn_index", "outcomes", "decision", "score", "evidence_missing", "judge",
         "timings",
     } <= set(written)  # fmt: skip
-    assert set(written["outcomes"][0]) == {"kind", "claim", "label", "confidence", "evidence", "reason", "judged_by"}
-    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.2", "finding")
+    assert set(written["outcomes"][0]) == {
+        "kind",
+        "claim",
+        "label",
+        "confidence",
+        "evidence",
+        "reason",
+        "judged_by",
+        "support",
+    }
+    assert (written["schema_version"], written["outcomes"][0]["kind"]) == ("1.3", "finding")
 
 
 OLD = {

@@ -143,7 +143,7 @@ async def test_the_columns_can_be_selected_by(tmp_path: Path) -> None:
     rows = connection.execute(f"SELECT {columns} FROM vista_guard_reports").fetchall()
     mode = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
-    assert rows == [("a", 3, "2026-05-01 12:00:00.123456", "FLAG", 1.0, "1.2")]
+    assert rows == [("a", 3, "2026-05-01 12:00:00.123456", "FLAG", 1.0, "1.3")]
     assert mode == ("wal",)
 
 

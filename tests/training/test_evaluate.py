@@ -87,7 +87,12 @@ def test_protocols_on_hand_made_files(
     write(tmp_path / "coconot/coconot_pref.jsonl", json.dumps(reply) + "\n")
     passages = {"It is a river.": ["The Halm is a river.", "Rain fell."], "It is long.": []}
     verdicts = {"It is a river.": "supported", "It is long.": "partially supported"}
-    facts = json.dumps({"query": "The Halm?", "evidence": passages, "subconclusions": verdicts}) + "\n"
+    facts = (
+        json.dumps(
+            {"query": "The Halm?", "response": "A long river.", "evidence": passages, "subconclusions": verdicts}
+        )
+        + "\n"
+    )
     write(tmp_path / "bingcheck/bingcheck.jsonl.gz", facts)
 
     only = ("--only", "rgm", "coconot_pref", "bingcheck")

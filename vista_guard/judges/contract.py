@@ -101,7 +101,16 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
-    return [_unless_verified(judge, answer) for answer in answers]
+    found = (_unless_verified(judge, answer) for answer in answers)
+    return [
+        supported_as(check, one) if isinstance(one, Finding) else one for check, one in zip(checks, found, strict=True)
+    ]
+
+
+def supported_as(check: Check, finding: Finding) -> Finding:
+    """The finding with the support of its check, unless it has one."""
+    given = finding.support is not None or check.support is None
+    return finding if given else finding.model_copy(update={"support": check.support})
 
 
 async def _ask(judge: Judge, question: str, answering: Awaitable[T]) -> T:

@@ -258,3 +258,5 @@ class ListedDocument:
     title: str | None
     passages: int
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    version: str = field(default="", compare=False)
+    """Changes with its text and with how it is cut; empty where the store does not say."""

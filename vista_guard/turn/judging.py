@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
-from vista_guard.judges.contract import judge_turn
+from vista_guard.judges.contract import judge_turn, supported_as
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Check, Claim, Evidence, Finding, Label, Unchecked
 
@@ -153,7 +153,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
     if isinstance(answer, Unchecked):
         return answer
     if answer.finding is not None and answer.finding.label is Label.VERIFIED:
-        return answer.finding  # The judge said why by itself.
+        return supported_as(answer, answer.finding)  # The judge said why by itself.
     reason = f"supported by {source_name(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
     return Finding(
         claim=answer.claim,
@@ -162,6 +162,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
         evidence=answer.evidence,
         reason=reason,
         judged_by=answer.judged_by,
+        support=answer.support,
     )
 
 

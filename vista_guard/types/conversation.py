@@ -199,7 +199,10 @@ class Evidence(Noun):
 
 
 class Finding(Noun):
-    """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble."""
+    """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
+
+    `support` is the one of its check.
+    """
 
     kind: Literal["finding"] = "finding"
     claim: Claim
@@ -208,14 +211,16 @@ class Finding(Noun):
     evidence: tuple[Evidence, ...] = ()
     reason: str
     judged_by: str | None = None
+    support: Probability | None = None
 
 
 class Check(Noun):
     """Result of verify for one claim.
 
-    `confidence` is that of the verdict `supported`. `counter_evidence` holds what speaks against an unsupported claim,
-    when the judge sees refutation while it verifies; categorize may use it. `finding` is the label, when the judge
-    came to it together with the verdict: categorize then asks nothing more.
+    `confidence` is that of the verdict `supported`. `support` is the probability that the best piece of evidence supports the
+    claim, from judges that have one: a disputed claim has high support and is not supported. `counter_evidence` holds what
+    speaks against an unsupported claim, when the judge sees refutation while it verifies; categorize may use it. `finding` is
+    the label, when the judge came to it together with the verdict: categorize then asks nothing more.
     """
 
     claim: Claim
@@ -225,6 +230,7 @@ class Check(Noun):
     counter_evidence: tuple[Evidence, ...] = ()
     finding: Finding | None = None
     judged_by: str | None = None
+    support: Probability | None = None
 
 
 class Unchecked(Noun):

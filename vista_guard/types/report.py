@@ -26,7 +26,7 @@ from vista_guard.types.conversation import (
     Unchecked,
 )
 
-SCHEMA_VERSION = "1.2"
+SCHEMA_VERSION = "1.3"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Record = Literal["verdicts", "delivered", "full"]

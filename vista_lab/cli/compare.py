@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vista_lab.tables.writers import Sheet
 
 
-Paper = Literal["vista", "oasis"]
+Paper = Literal["vista", "oasis", "dad"]
 
 
 def compare(
@@ -27,7 +27,10 @@ def compare(
         typer.Argument(metavar="RUN...", help="Folders that vista-guard eval wrote, or folders of such folders."),
     ] = None,
     paper: Annotated[
-        Paper, typer.Option(help="Whose tables: those of VISTA, or Tables 4, 5, 8 and Figure 2 of LLM-OASIS.")
+        Paper,
+        typer.Option(
+            help="Whose tables: those of VISTA; Tables 4, 5, 8 and Figure 2 of LLM-OASIS; or Tables 1 to 4 of DAD."
+        ),
     ] = "vista",
     tables: Annotated[
         str | None,
@@ -40,6 +43,13 @@ def compare(
         typer.Option(
             metavar="FILE",
             help="oasis: a retriever's recall, as oasis score retriever --json prints it; may be repeated.",
+        ),
+    ] = None,
+    errors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="dad: also write the units that some run has wrong into this .xlsx or .tsv, with a cause to fill in.",
         ),
     ] = None,
     formats: Annotated[
@@ -68,8 +78,10 @@ def compare(
         wanted = chosen_formats(formats, out, figures=figures)
         places = _places(runs, scores, paper)
         read = [read_measured(folder, name) for name, folder in find_folders(places).items()]
-        fill = _of_oasis if paper == "oasis" else _of_vista
+        fill = {"oasis": _of_oasis, "dad": _of_dad, "vista": _of_vista}[paper]
         found, empty, draw = fill(read, tables, scores or [])
+        if errors is not None:
+            _write_errors(read, paper, errors)
         for note in empty:
             typer.echo(note, err=True)
         for run in read:
@@ -116,10 +128,30 @@ def _of_oasis(
     return found, empty, lambda folder: [*_draw_runs(runs, folder), *oasis.draw(material.scores, folder)]
 
 
+def _of_dad(
+    runs: Sequence[Measured], tables: str | None, _scores: Sequence[Path]
+) -> tuple[list[Sheet], list[str], Draw]:
+    from vista_lab.tables import dad
+
+    found, empty = dad.sheets(runs, None if tables is None else dad.numbers(tables))
+    return found, empty, lambda folder: _draw_runs(runs, folder)
+
+
 def _draw_runs(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     from vista_lab.tables.pictures import draw
 
     return draw(runs, folder)
+
+
+def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
+    from vista_guard.cli.common import visible
+    from vista_guard.errors import ConfigError
+    from vista_lab.people.dad_errors import write_errors
+
+    if paper != "dad":
+        raise ConfigError("--errors lists sentences and responses as DAD judges them; give --paper dad")
+    written = write_errors(runs, path)
+    typer.echo(f"wrote {written:,} units to {visible(str(path))}", err=True)
 
 
 def _write(found: Sequence[Sheet], wanted: Sequence[str], out: Path, pictures: Sequence[Picture]) -> None:

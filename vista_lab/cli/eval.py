@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
     from vista_lab.runs.plan import Plan, Source
     from vista_lab.systems.catalogue import Ordered
+    from vista_lab.systems.evidence import EvidenceOrder
+    from vista_lab.systems.guarded import GuardSystem
     from vista_lab.systems.protocol import System, SystemInfo
 
 Claims = Literal["given", "judge"]
@@ -50,6 +52,21 @@ OwnOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=VALUE", help="Option of the system, such as threshold=0.5; may be repeated."),
 ]
+EvidenceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KIND[:SOURCE]",
+        help="Evidence for each claim by itself: given (the row's own documents), corpus (vista-guard documents add), wiki:FILE "
+        "(the topic's page in FActScore's dump of Wikipedia), search:MODULE:NAME (a function of yours) or recorded:FILE (the "
+        "evidence.jsonl of another run).  [default: the turn's documents as a whole]",
+    ),
+]
+PassagesOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="With --evidence: passages for each claim.  [default: 10 of a search, else 5]"
+    ),
+]
 FitOption = Annotated[
     str | None,
     typer.Option(
@@ -67,6 +84,13 @@ GoldOption = Annotated[
     typer.Option(
         help="Reading of the printed summary; the run holds all. original: the data set's labels of turns. "
         "strict: some claim is not VERIFIED. safe: some claim is LACKING_EVIDENCE or CONTRADICTED."
+    ),
+]
+DisjointOption = Annotated[
+    bool,
+    typer.Option(
+        "--disjoint-topics",
+        help="factscore-…-test: without the biographies whose topic the other model's training split has.",
     ),
 ]
 LimitOption = Annotated[
@@ -132,8 +156,11 @@ def evaluate(
     persona: PersonaOption = None,
     option: OwnOption = None,
     fit_on: FitOption = None,
+    evidence: EvidenceOption = None,
+    passages: PassagesOption = None,
     claims: ClaimsOption = "judge",
     gold: GoldOption = "original",
+    disjoint_topics: DisjointOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
     max_cost: CostOption = None,
@@ -162,7 +189,7 @@ def evaluate(
         from vista_lab.systems.catalogue import Ordered, asks_judge
 
         place = _workers(engine, workers, each, address)
-        source = source_of(data, folder, log_format, columns)
+        source = source_of(_disjoint(data) if disjoint_topics else data, folder, log_format, columns)
         made = Made(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
@@ -175,7 +202,8 @@ def evaluate(
         if fit_on is not None:
             found = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
             own = _add_fitted_options(system, own, found)
-        order = Ordered(system, source.task, own, settings, kept_documents=source.is_log or source.retrieves)
+        sought = _evidence(evidence, passages, out, engine)
+        order = Ordered(system, source.task, own, settings, source.is_log or source.retrieves, sought)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
@@ -234,6 +262,16 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
             "with another --gate, or measure on gold that people checked",
             err=True,
         )
+
+
+def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
+    """Names the topics that a dump of Wikipedia has no page of."""
+    from vista_guard.cli.common import visible
+
+    lost = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
+    if lost:
+        names = ", ".join(repr(one) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
+        typer.echo(visible(f"no page for {len(lost):,} topics, whose claims stay unchecked: {names}"), err=True)
 
 
 def _tell_left_out(plan: Plan) -> None:
@@ -299,6 +337,7 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     try:
         sample = [prepare(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
         found = await estimate(system, sample, turns)
+        _tell_missing_pages(system, plan)
     finally:
         await system.aclose()
     left = plan.rows.turns - count_reports(out)
@@ -332,6 +371,17 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
     return of_dataset(data, folder)
 
 
+def _disjoint(data: str) -> str:
+    """The name of the set without topics that another training split has."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.datasets.registry import DISJOINT, all_datasets
+
+    if f"{data}{DISJOINT}" not in all_datasets():
+        with_it = ", ".join(name.removesuffix(DISJOINT) for name in all_datasets() if name.endswith(DISJOINT))
+        raise ConfigError(f"--disjoint-topics: {data} has no such part; the data sets that have one are {with_it}")
+    return f"{data}{DISJOINT}"
+
+
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
     from vista_guard.errors import ConfigError
 
@@ -341,6 +391,34 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
             f"{given} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
         )
     return Workers(engine, count, each, address)
+
+
+def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine) -> EvidenceOrder | None:
+    """The evidence that was asked for: of a recording what its run's manifest says, of others where it is recorded."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.folder import read_manifest
+    from vista_lab.systems.evidence import EVIDENCE, EvidenceOrder
+
+    if text is None:
+        if passages is not None:
+            raise ConfigError("--passages needs --evidence")
+        return None
+    order = EvidenceOrder.parse(text, passages, out.resolve() / EVIDENCE)
+    if order.kind != "recorded":
+        if engine == "ray":
+            raise ConfigError(
+                f"--evidence {order.kind} is recorded by one process; run with --engine local, or replay its recording with "
+                "--evidence recorded:FILE"
+            )
+        return order
+    if passages is not None:
+        raise ConfigError("--passages cannot change a recording; leave it out")
+    file = Path(order.source)
+    if file.parent == out.resolve():
+        raise ConfigError(
+            f"--evidence recorded: {file} is this run's own; resume it with the --evidence that it was made with"
+        )
+    return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:

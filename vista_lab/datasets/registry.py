@@ -12,10 +12,13 @@ from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_
 from vista_lab.datasets.sets import (
     ais,
     begin,
+    bingcheck,
     coconot,
     dialfact,
+    factscore,
     fade,
     faithdial,
+    felm,
     halueval,
     mtrag,
     mtrag_human,
@@ -27,6 +30,9 @@ from vista_lab.datasets.sets import (
 
 SAMPLE, SEED = 250, 13
 """Of Tables 5, 20 and 21: so many of each kind. The seed is ours."""
+
+DISJOINT = "-disjoint"
+"""Ends the name of a test set without the topics that the other model's training split has."""
 
 _GITHUB = "https://raw.githubusercontent.com"
 _HOW_MADE = "written from the publisher's description, not tried on its files"
@@ -43,7 +49,7 @@ def all_datasets() -> Mapping[str, DataSet]:
         'unverifiable'
     """
     found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
-             *_oasis())  # fmt: skip
+             *_oasis(), *_dad())  # fmt: skip
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
 
@@ -369,6 +375,82 @@ def _oasis() -> Iterator[DataSet]:
             origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
             retrieves=number == 1,
         )
+
+
+def _dad() -> Iterator[DataSet]:
+    """The six settings of DAD's Table 1."""
+    yield from _factscore("chatgpt", "ChatGPT", "PerplexityAI")
+    yield from _factscore("perplexity", "PerplexityAI", "ChatGPT")
+    yield DataSet(
+        name="felm-wk",
+        title="FELM, world knowledge",
+        source="github.com/hkust-nlp/felm; Chen et al. 2023",
+        licence="CC BY-NC-SA 4.0: evaluation only",
+        split="test",
+        task=Task.UNVERIFIABLE,
+        files=("felm/wk.jsonl",),
+        read=felm.read,
+        test=True,
+        sample="184 responses, 99 supported and 85 not, as in DAD",
+        origins={"felm/wk.jsonl": "github.com/hkust-nlp/felm, or huggingface.co/datasets/hkust-nlp/felm (wk)"},
+        retrieves=True,
+    )
+    yield DataSet(
+        name="bingcheck",
+        title="BingCheck (DAD's BINGCHAT)",
+        source="Li et al. 2024 (Self-Checker)",
+        licence="none stated: evaluation only",
+        split="test",
+        task=Task.UNVERIFIABLE,
+        files=("bingcheck/bingcheck.jsonl",),
+        read=bingcheck.read,
+        test=True,
+        sample="378 responses of DAD's 396, 197 supported (nothing refuted or not supported) and 181 not; the evidence was "
+        "searched for the publisher's own claims",
+        origins={
+            "bingcheck/bingcheck.jsonl": "the publisher's folders, re-packed: a response a line (docs/datasets.md)"
+        },
+    )
+
+
+def _factscore(model: str, title: str, other_title: str) -> Iterator[DataSet]:
+    """Sentences and pairs of them in three splits, each test set also without topics that the other model trains on.
+
+    Beside each: responses, supported and unsupported units.
+    """
+    own, other = f"factscore/{title}.jsonl", f"factscore/{other_title}.jsonl"
+    sizes = {
+        ("chatgpt", 1): ((95, 297, 468), (29, 80, 145), (33, 96, 153), (16, 43, 78)),
+        ("chatgpt", 2): ((95, 77, 282), (29, 17, 87), (33, 19, 96), (16, 9, 48)),
+        ("perplexity", 1): ((92, 561, 255), (33, 201, 88), (33, 234, 66), (17, 112, 44)),
+        ("perplexity", 2): ((92, 201, 183), (33, 67, 67), (33, 87, 56), (17, 40, 36)),
+    }
+    placed = {
+        "ChatGPT": "all 1,241 sentences are in the responses word for word",
+        "PerplexityAI": "of 1,625 sentences 618 are in the responses word for word, 911 but for citation marks, 96 but for these "
+        "and blanks",
+    }
+    for atomicity in (1, 2):
+        parts = ("train", "validation", "test", f"test{DISJOINT}")
+        for part, (responses, supported, unsupported) in zip(parts, sizes[model, atomicity], strict=True):
+            split, disjoint = part.removesuffix(DISJOINT), part.endswith(DISJOINT)
+            files = (own, other) if disjoint else (own,)
+            units = "sentences" if atomicity == 1 else "pairs of sentences"
+            note = f"; without topics of {other_title}'s training split" if disjoint else f"; {placed[title]}"
+            yield DataSet(
+                name=f"factscore-{model}-a{atomicity}-{part}",
+                title=f"FActScore, {title}, atomicity {atomicity}",
+                source="github.com/shmsw25/FActScore; Min et al. 2023, split as Lu et al. 2025",
+                licence="MIT",
+                split=split,
+                task=Task.UNVERIFIABLE,
+                files=files,
+                read=factscore.reader(split, atomicity),
+                test=split == "test",
+                sample=f"{supported} {units} supported and {unsupported} not, in {responses} responses{note}",
+                origins=dict.fromkeys(files, "the labelled data that github.com/shmsw25/FActScore links to"),
+                retrieves=True,
+            )
 
 
 __all__ = [

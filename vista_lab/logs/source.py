@@ -18,10 +18,12 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json
-from vista_guard.types import Conversation, Label
+from vista_guard.types import Conversation, Label, Span
 
 DELIMITERS = ",;\t|"
 PARQUET_MAGIC = b"PAR1"
@@ -148,6 +150,29 @@ SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
 """Of the files that a folder is searched for, gzipped ones included."""
 
 
+class PlaceGold(BaseModel):
+    """A data set's gold for one or more sentences of a turn, which are judged as one.
+
+    Examples:
+        >>> from vista_guard.types import Span
+        >>> PlaceGold(spans=(Span(start=0, end=10),), positive=True).text("It is new. It seats 90.")
+        'It is new.'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    spans: tuple[Span, ...] = Field(min_length=1)
+    """Where the sentences are in the turn's text, in their order."""
+    positive: bool
+    """True for what the data set looks for, as in `TurnGold`: here a sentence that is not supported."""
+    facts: int = Field(default=0, ge=0)
+    """Atomic facts in it that people judged; 0 where that is not known."""
+
+    def text(self, turn: str) -> str:
+        """The sentences, joined by blanks."""
+        return " ".join(turn[span.start : span.end] for span in self.spans)
+
+
 @dataclass(frozen=True)
 class TurnGold:
     """A data set's gold for one assistant turn.
@@ -162,6 +187,8 @@ class TurnGold:
     group: str = field(default="", repr=False)
     """Names what the turn was drawn with, such as the document that a pair of texts is of: rows of one group are alike, so that
     intervals draw whole groups. Its conversation where it is empty."""
+    places: tuple[PlaceGold, ...] = ()
+    """Gold of sentences, where the data set judges those; the whole turn stays their context."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +204,8 @@ class LoggedConversation:
     line: int | None = None
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
     every_turn: bool = field(default=False, compare=False)
+    topic: str = ""
+    """Title of the Wikipedia page that the conversation is about, where the data set names one."""
 
 
 @dataclass(frozen=True)

@@ -167,3 +167,19 @@ class Detection:
         """Of finding, in [0, 1]. None where nothing was found and nothing was to be found."""
         whole = 2 * self.tp + self.fp + self.fn
         return 2 * self.tp / whole if whole else None
+
+    @property
+    def other(self) -> Detection:
+        """The same turns, with the other class as the one that is looked for: its `f1` is that of what holds."""
+        return Detection(tp=self.tn, fp=self.fn, fn=self.fp, tn=self.tp, unchecked=self.unchecked)
+
+    @property
+    def macro_f1(self) -> float | None:
+        """Mean of both classes' F1, in [0, 1]. None where all that was judged is of one class and was found so.
+
+        Examples:
+            >>> round(Detection(tp=3, fp=0, fn=1, tn=1).macro_f1, 4)
+            0.7619
+        """
+        one, other = self.f1, self.other.f1
+        return None if one is None or other is None else (one + other) / 2

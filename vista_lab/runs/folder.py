@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, Valid
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label, TurnReport
 from vista_lab.datasets.files import Task
+from vista_lab.logs.source import PlaceGold
 from vista_lab.runs.line_file import (
     ANOTHER_OUT,
     REPORT_LINES,
@@ -50,9 +51,9 @@ class _Line(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _without_empty(fields: dict[str, Any], name: str) -> dict[str, Any]:
-    """Fields without one that says nothing: earlier versions, which don't know it, go on reading what they could."""
-    return {key: value for key, value in fields.items() if key != name or value not in (None, "")}
+def _without_empty(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Fields without those of `names` that say nothing: earlier versions, which don't know them, read on."""
+    return {key: value for key, value in fields.items() if key not in names or value not in (None, "", (), [])}
 
 
 class Rows(_Line):
@@ -157,10 +158,12 @@ class GoldLine(_Line):
     unlabelled: int = 0
     group: str = ""
     """See `TurnGold`."""
+    places: tuple[PlaceGold, ...] = ()
+    """Gold of sentences in the turn."""
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_empty(write(self), "group")
+        return _without_empty(write(self), "group", "places")
 
     @property
     def drawn_with(self) -> str:

@@ -41,6 +41,7 @@ def system_fields(system: SystemInfo) -> dict[str, str]:
         "option": system.options,
         "prompt": system.prompts,
         "shots": system.shots,
+        "evidence": system.evidence.model_dump() if system.evidence else {},
     }
     texts = {f"{kind} {name}": str(value) for kind, values in nested.items() for name, value in values.items()}
     return {"system": system.name, "judge": f"{system.judge.name} {system.judge.version}", **texts}

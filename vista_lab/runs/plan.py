@@ -146,6 +146,7 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
                 claims=labels,
                 unlabelled=len(brought) - len(labels),
                 group="" if said is None else said.group,
+                places=() if said is None else said.places,
             )
         )
     return tuple(found)

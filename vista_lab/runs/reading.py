@@ -79,12 +79,13 @@ def differences(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]
     return differing_fields(_settings(first), _settings(second))
 
 
-def why_not_comparable(first: Run, second: Run) -> str | None:
+def why_not_comparable(first: Run, second: Run, *, any_claims: bool = False) -> str | None:
     """Why two runs say nothing about each other; None when they can be compared.
 
-    They may be of different judges, policies or settings: that is what is compared. Turns and the way to claims must be the same.
+    They may be of different judges, policies or settings: that is what is compared. Turns and the way to claims must be the same,
+    unless `any_claims` is True.
     """
-    if first.manifest.claims != second.manifest.claims:
+    if not any_claims and first.manifest.claims != second.manifest.claims:
         return (
             f"{first.name} was made with --claims {first.manifest.claims}, {second.name} with --claims "
             f"{second.manifest.claims}: they judged different claims. Replay one of them again"

@@ -20,6 +20,7 @@ from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Labe
 from vista_lab.datasets.files import clean as clean  # handed on: training reads with it
 from vista_lab.datasets.files import documents, turns_of, whole
 from vista_lab.datasets.sets import begin as begin_set
+from vista_lab.datasets.sets import bingcheck as bingcheck_set
 from vista_lab.datasets.sets import coconot as coconot_set
 from vista_lab.datasets.sets import dialfact as dialfact_set
 from vista_lab.datasets.sets import rgm as rgm_set
@@ -169,10 +170,10 @@ SUPPORTED, CONTRADICTED, NOT_ENOUGH, PARTLY = "supported", "contradicted", "not_
 _FEVER = {"SUPPORTS": SUPPORTED, "REFUTES": CONTRADICTED, "NOT ENOUGH INFO": NOT_ENOUGH}
 _KQA = {"Entailment": SUPPORTED, "Contradiction": CONTRADICTED, "Neutral": NOT_ENOUGH}
 _BINGCHECK = {
-    "supported": SUPPORTED,
-    "partially supported": PARTLY,
-    "not supported": NOT_ENOUGH,
-    "refuted": CONTRADICTED,
+    bingcheck_set.SUPPORTED: SUPPORTED,
+    bingcheck_set.PARTLY: PARTLY,
+    bingcheck_set.NOT_SUPPORTED: NOT_ENOUGH,
+    bingcheck_set.REFUTED: CONTRADICTED,
 }
 
 
@@ -220,9 +221,9 @@ def kqa(path: Path) -> list[Given]:
 def bingcheck(path: Path) -> list[Given]:
     """BingCheck (Li et al. 2024), one response a line: each sub-claim with what was retrieved for it."""
     return [
-        Given(claim, documents(row["evidence"].get(claim) or ()), _BINGCHECK[conclusion], turns_of([row["query"]]))
-        for row in _lines(path)
-        for claim, conclusion in row["subconclusions"].items()
+        Given(claim.text, documents(claim.evidence), _BINGCHECK[claim.conclusion], turns_of([found.query]))
+        for found in whole(bingcheck_set.responses(path))
+        for claim in found.claims
     ]
 
 
@@ -258,8 +259,3 @@ def _given(entry: LoggedConversation, gold: Mapping[str, str]) -> Given:
     """A conversation's last turn; `gold` says what the publisher's word on it is called here."""
     *history, last = entry.conversation.turns
     return Given(last.text, last.documents, gold[entry.gold[len(history)].label], tuple(history))
-
-
-def _lines(path: Path) -> Iterator[Any]:
-    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)

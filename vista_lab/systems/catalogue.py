@@ -14,6 +14,7 @@ from vista_guard.types import Label
 from vista_lab.datasets.files import Task
 from vista_lab.systems import pipeline
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
+from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder
 from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
 from vista_lab.systems.fact_check import FactCheck, fact_check_limits, read_options
 from vista_lab.systems.guarded import Ablated, GuardSystem, Order, SystemRecipe, build
@@ -30,6 +31,7 @@ def make_system(
     task: Task = Task.UNVERIFIABLE,
     options: Mapping[str, str] | None = None,
     metric: object = None,
+    evidence: EvidenceOrder | ClaimEvidence | None = None,
     **guard_settings: Any,
 ) -> GuardSystem:
     """A system by its name, as `vista-guard eval --system` takes it.
@@ -43,6 +45,7 @@ def make_system(
         options: the system's own: `label` of `majority`; `threshold` of `overlap`, and `source`, which says where it is from;
             `at_least`, `at_most` or `passes` of a Ragas metric. `fit` finds those of `majority` and `overlap`.
         metric: the metric itself, with a name that is only `deepeval` or `ragas`.
+        evidence: where the evidence of each claim is found; turns are held against their own documents when None.
         guard_settings: as of `Guard.from_settings`: `judge`, `verifier`, `decomposer`, `embedder`, `policy` (`monitor` when not
             given), `persona`, `documents`, `model`, `judge_cache` and the like. Systems that ask no judge take one and leave it
             alone.
@@ -59,7 +62,7 @@ def make_system(
     if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
         raise ConfigError(f"system {name!r} is unknown; the systems are {', '.join(names())}")
     recipe = {**SYSTEMS, **METRICS}[kind]
-    return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings)
+    return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings, evidence=evidence)
 
 
 def names() -> list[str]:
@@ -204,7 +207,7 @@ class Ordered:
     """The arguments of `make_system`.
 
     `settings` are plain values; `kept_documents` says whether turns without documents are held against those of
-    `vista-guard documents add`, in the process that builds the system.
+    `vista-guard documents add`, in the process that builds the system. With `evidence` each claim has its own.
     """
 
     name: str
@@ -212,6 +215,7 @@ class Ordered:
     options: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     kept_documents: bool = False
+    evidence: EvidenceOrder | None = None
 
     def __call__(self, max_cost: float | None = None) -> GuardSystem:
         """Builds it.
@@ -226,9 +230,9 @@ class Ordered:
         given = dict(self.settings)
         if max_cost is not None:
             given["model"] = {"budget": {"run": {"cost": max_cost}}}
-        if self.kept_documents:
+        if self.kept_documents if self.evidence is None else self.evidence.kind == "corpus":
             from vista_guard.assembly import kept_documents
             from vista_guard.settings.sources import Settings
 
             given["documents"] = kept_documents(Settings.load(), given.get("embedder"))
-        return make_system(self.name, task=self.task, options=self.options, **given)
+        return make_system(self.name, task=self.task, options=self.options, evidence=self.evidence, **given)

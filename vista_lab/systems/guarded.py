@@ -36,6 +36,7 @@ from vista_guard.types import (
 )
 from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder, open_evidence
 from vista_lab.systems.protocol import SystemInfo
 
 if TYPE_CHECKING:
@@ -142,6 +143,7 @@ class GuardSystem:
             Not where the conversation brings claims: then turns without any establish nothing, as in the human evaluation.
         rehearse: makes the same system again with something before its models, for an estimate of what it will cost; None
             where not all calls can be seen.
+        evidence: of each claim; turns are held against their own documents as a whole when None.
     """
 
     name: str
@@ -151,6 +153,7 @@ class GuardSystem:
     whole_turns: bool = False
     establishes: bool = False
     rehearse: Callable[[Around], GuardSystem] | None = None
+    evidence: ClaimEvidence | None = None
 
     @property
     def info(self) -> SystemInfo:
@@ -160,6 +163,7 @@ class GuardSystem:
             options={**verdict_settings(self.guard), **self.more},
             prompts={stage: one.fingerprint for stage, one in self.prompts.items()},
             shots={stage: one.shots for stage, one in self.prompts.items()},
+            evidence=self.evidence and self.evidence.info,
         )
 
     @property
@@ -171,6 +175,7 @@ class GuardSystem:
     ) -> AsyncIterator[TurnReport]:
         """Judges the turns. Knowledge that finished turns established is restored first."""
         asked = {*turns, *(report.turn_index for report in done)}
+        entry = entry if self.evidence is None else self.evidence.give_out(entry)
         conversation = _without_claims(entry.conversation) if self.whole_turns else entry.conversation
         heard = asked | _before(conversation, max(asked)) if asked and self.establishes else asked
         async with aclosing(self.guard.areplay(conversation, done=done, turns=heard)) as reports:
@@ -180,10 +185,14 @@ class GuardSystem:
 
     async def forget(self, conversation_id: str) -> None:
         await self.guard.aforget(conversation_id)
+        if self.evidence is not None:
+            self.evidence.forget(conversation_id)
 
     async def aclose(self) -> None:
-        """Closes the guard, and with it the judge."""
+        """Closes the guard, and with it the judge; then the recording of its evidence."""
         await self.guard.aclose()
+        if self.evidence is not None:
+            await self.evidence.aclose()
 
 
 def verdict_settings(guard: Guard) -> dict[str, str]:
@@ -238,6 +247,8 @@ class Order:
         around: what stands before every model.
         made: the judges that were made of models.
         countable: whether all calls to models go through `around`.
+        evidence: of each claim, for the judges that verify.
+        has_evidence: whether such a judge was given it.
     """
 
     name: str
@@ -252,6 +263,8 @@ class Order:
     around: Around
     made: list[Any] = field(default_factory=list)
     countable: bool = True
+    evidence: ClaimEvidence | None = None
+    has_evidence: bool = False
 
     def judge(self) -> Judge:
         """The judge that was given or named, behind the decomposer."""
@@ -273,9 +286,17 @@ class Order:
         self.countable = False
         return self._behind_decomposer(self.given)
 
+    def sourced(self, judge: Judge) -> Judge:
+        """The judge with evidence by claim, where there is some."""
+        if self.evidence is None:
+            return judge
+        self.has_evidence = True
+        return self.evidence.around(judge)
+
     def _behind_decomposer(self, judge: Judge) -> Judge:
+        # The evidence is found behind the decomposer: one that verifies what it splits has it too.
         return with_decomposer(
-            judge, self.decomposer, self.settings, OnnxEmbedder(), around=self.around, on_made=self._note
+            self.sourced(judge), self.decomposer, self.settings, OnnxEmbedder(), around=self.around, on_made=self._note
         )
 
     def _note(self, decomposer: Decomposer) -> None:
@@ -290,9 +311,9 @@ class Order:
             ConfigError: that judge is not simply a model.
         """
         if isinstance(self.given, ModelJudge):
-            return self._asking(asking)(self.given.model, self.given.options)
+            return self.sourced(self._asking(asking)(self.given.model, self.given.options))
         if self.given is None and names_model(self.settings.judge):
-            return build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking))
+            return self.sourced(build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking)))
         named = self.given.info.name if self.given is not None else self.settings.judge
         raise ConfigError(
             f"system {self.name} needs a chat model as judge, not {named!r}. Name a model: openai:MODEL, "
@@ -345,6 +366,7 @@ def build(
     metric: object,
     given: Mapping[str, Any],
     around: Around = lambda model: model,
+    evidence: EvidenceOrder | ClaimEvidence | None = None,
 ) -> GuardSystem:
     """The system that `make_system` describes; `given` are the guard's settings, and `around` stands before its models.
 
@@ -352,6 +374,10 @@ def build(
         ConfigError: see `make_system`.
     """
     _check(recipe, name, task, options, given)
+    if evidence is not None and (recipe.whole_turns or name == "majority"):
+        raise ConfigError(
+            f"system {name} checks no claims, so it takes no evidence by claim; choose vista, factscore or oasis"
+        )
     # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
     named = {key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)}
     # A folder's path is a name like others.
@@ -364,8 +390,11 @@ def build(
     objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
     embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
     models = (objects.get("judge"), objects.get("verifier"), objects.get("decomposer"), embedder)
-    order = Order(name, task, options, settings, *models, metric, around)
+    if isinstance(evidence, EvidenceOrder):
+        evidence, given = open_evidence(evidence, embedder, given.get("documents")), {**given, "documents": None}
+    order = Order(name, task, options, settings, *models, metric, around, evidence=evidence)
     judge = recipe.judge(order)
+    judge = judge if order.has_evidence else order.sourced(judge)
     return GuardSystem(
         name=name,
         guard=_guard(recipe, judge, {**given, "embedder": embedder, **recipe.retrieval(order)}),
@@ -379,10 +408,24 @@ def build(
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
         rehearse=(
-            (lambda around: _unobserved(build(recipe, name, task, options, metric, {**given, **_UNKEPT}, around)))
+            (
+                lambda around: _unobserved(
+                    build(
+                        recipe,
+                        name,
+                        task,
+                        options,
+                        metric,
+                        {**given, **_UNKEPT},
+                        around,
+                        evidence and evidence.rehearsal(),
+                    )
+                )
+            )
             if order.countable
             else None
         ),
+        evidence=evidence,
     )
 
 

@@ -136,12 +136,8 @@ def load_metric(library: str, name: str) -> object:
         ConfigError: there is none, or it cannot be made without arguments.
     """
     module, _, attribute = name.rpartition(":")
-    if module and "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # A user's module lies where the command is run.
     try:
-        found: object = import_module(module or f"{library}.metrics")
-        for part in attribute.split("."):
-            found = getattr(found, part)
+        found = import_named(module or f"{library}.metrics", attribute)
     except (ImportError, AttributeError, ValueError) as exc:
         raise ConfigError(
             f"{library} metric {name!r} does not exist: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
@@ -157,6 +153,20 @@ def load_metric(library: str, name: str) -> object:
             f"makes it, and name it {library}:MODULE:NAME"
         ) from exc
     return made
+
+
+def import_named(module: str, attribute: str) -> object:
+    """An object of a library, or of a user's module in the folder where the command is run.
+
+    Raises:
+        ImportError, AttributeError, ValueError: there is none.
+    """
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    found: object = import_module(module)
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def _is_metric(found: object) -> bool:

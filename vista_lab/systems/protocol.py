@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from vista_guard.turn.work import writable
 from vista_guard.types import Check, Claim, Finding, JudgeInfo, Label, Span, Turn, TurnReport
@@ -13,11 +13,33 @@ from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
 
 
+class EvidenceInfo(BaseModel):
+    """Where the evidence of each claim comes from: `vista-guard eval --evidence`.
+
+    `kind` is given, corpus, wiki or search; `source` names the file, the documents or the function; `k` is the most passages a
+    claim gets. `fingerprint` changes with the source's content. `replayed` is the sha256 of the recording that stands for the
+    source: it has the evidence of the run that it was made in, so `same_as` leaves it out.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    source: str
+    k: int
+    fingerprint: str
+    replayed: str = ""
+
+    def same_as(self, other: EvidenceInfo | None) -> bool:
+        """True if both runs held their claims against the same source, so that their figures can be compared."""
+        return other is not None and self.model_copy(update={"replayed": other.replayed}) == other
+
+
 class SystemInfo(BaseModel):
     """How a system judges. Two runs of equal infos judge in the same way; only then may one resume the other.
 
     `name` is the one that tables print. `options` is everything else that changes a verdict: policy, context, thresholds.
     `prompts` are fingerprints of prompts by stage, `shots` how many examples each holds; both are empty without a model.
+    `evidence` is None where turns are held against their own documents as a whole.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -27,6 +49,12 @@ class SystemInfo(BaseModel):
     options: Mapping[str, str] = {}
     prompts: Mapping[str, str] = {}
     shots: Mapping[str, int] = {}
+    evidence: EvidenceInfo | None = None
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without `evidence` where there is none: earlier versions go on reading such runs."""
+        return {key: value for key, value in write(self).items() if key != "evidence" or value is not None}
 
 
 class System(Protocol):

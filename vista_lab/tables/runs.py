@@ -39,6 +39,7 @@ class Measured:
     rows: Rows
     gold: Mapping[TurnName, GoldLine]
     reports: Mapping[TurnName, TurnReport]
+    folder: Path
 
     @property
     def data_set(self) -> str:
@@ -203,7 +204,7 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
     manifest, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
     reports = {(report.conversation_id or "", report.turn_index): report for report in read_run_reports(folder, gold)}
-    return Measured(name or str(folder), manifest, rows, gold, reports)
+    return Measured(name or str(folder), manifest, rows, gold, reports, folder)
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
@@ -220,32 +221,42 @@ def _interval_or_none(interval: Interval) -> Interval | None:
     return interval if interval[0] < interval[1] else None
 
 
-def check_comparable(runs: Sequence[Measured]) -> None:
+def check_comparable(runs: Sequence[Measured], *, any_claims: bool = False) -> None:
     """Passes where runs on one data set can be compared.
 
+    Args:
+        runs: of any data sets.
+        any_claims: runs over the data's own claims may stand beside those of a judge's, as where sentences are compared.
+
     Raises:
-        InputError: two of them are of other files, other gold, other claims, of no common turn, or of the same system; says which
-            and why.
+        InputError: two of them are of other files, other gold, other evidence, other claims, of no common turn, or of the same
+            system; says which and why.
     """
     for first, second in combinations(runs, 2):
         if first.data_set == second.data_set:
-            why = _why_not(first, second)
+            why = _why_not(first, second, any_claims=any_claims)
             if why is not None:
                 raise InputError(f"the two runs cannot be compared: {why}")
 
 
-def names_of(runs: Sequence[Measured]) -> Mapping[str, str]:
-    """How the row of each run is called, by the run's name: by its judge, and by what else tells it from others of its system."""
+def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, str]:
+    """How the row of each run is called, by the run's name: by its judge, and by what else tells it from others of its system.
+
+    With `across` runs of one system have one name on all data sets, and of two systems two.
+    """
     alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for run in runs:
-        alike[run.data_set, run.system, run.judge].append(run)
-    found = {}
+        alike["" if across else run.data_set, "" if across else run.system, run.judge].append(run)
+    found: dict[str, str] = {}
     for group in alike.values():
-        made = [_varying_settings(run) for run in group]
+        made = [{"system": run.system} | _varying_settings(run) for run in group]
         differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})
-        for run, one in zip(group, made, strict=True):
-            told = ", ".join(one[key] for key in differing if key in one)
-            found[run.name] = f"{run.judge} ({told})" if told else run.judge
+        # The rules' fingerprint changes with the judge: it is told where nothing else tells two runs apart.
+        for keys in ([key for key in differing if key != "option rules"], differing):
+            told = [", ".join(one[key] for key in keys if key in one) for one in made]
+            if len(set(told)) == len({frozenset(one.items()) for one in made}):
+                break
+        found |= {run.name: f"{run.judge} ({one})" if one else run.judge for run, one in zip(group, told, strict=True)}
     return found
 
 
@@ -277,7 +288,7 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
     return found
 
 
-def _why_not(first: Measured, second: Measured) -> str | None:
+def _why_not(first: Measured, second: Measured, *, any_claims: bool) -> str | None:
     """Why not; None where they can."""
     files, others = first.rows.files, second.rows.files
     changed = next((name for name in sorted(files.keys() | others.keys()) if files.get(name) != others.get(name)), None)
@@ -288,7 +299,21 @@ def _why_not(first: Measured, second: Measured) -> str | None:
         )
     if _varying_settings(first) == _varying_settings(second) and first.system == second.system:
         return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
-    return why_not_comparable(_as_run(first), _as_run(second)) or _other_gold(first, second)
+    why = _other_evidence(first, second) or why_not_comparable(_as_run(first), _as_run(second), any_claims=any_claims)
+    return why or _other_gold(first, second)
+
+
+def _other_evidence(first: Measured, second: Measured) -> str | None:
+    one, other = (run.manifest.system.evidence for run in (first, second))
+    if (one is None and other is None) or (one is not None and one.same_as(other)):
+        return None
+    made, others = (found.model_dump(exclude={"replayed"}) if found else {} for found in (one, other))
+    differing = [name for name in made | others if made.get(name) != others.get(name)]
+    told = ", ".join(f"{name} {made.get(name, 'none')} and {others.get(name, 'none')}" for name in differing)
+    return (
+        f"{first.name} and {second.name} had other evidence on {first.data_set} ({told}). Run one of them again with the same "
+        "--evidence, or replay it with --evidence recorded:FILE"
+    )
 
 
 def _other_gold(first: Measured, second: Measured) -> str | None:
@@ -311,6 +336,7 @@ def _varying_settings(run: Measured) -> dict[str, str]:
     """Settings that may differ between runs of one system and judge, and the chosen conversations."""
     made = run.manifest
     limit = "" if made.limit is None else _sample_text(run)
-    known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit}
+    claims = f"claims {made.claims}"
+    known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit, "claims": claims}
     options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
     return {key: value for key, value in {**known, **options}.items() if value}

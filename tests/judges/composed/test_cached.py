@@ -55,6 +55,16 @@ async def test_only_what_was_not_asked_before_is_asked(tmp_path: Path) -> None:
     assert inner.closed == 1
 
 
+async def test_a_check_with_support_is_the_same_question_as_before_there_was_support(tmp_path: Path) -> None:
+    inner = Answering(LABELS)
+    judge = StoredJudge.cached(inner, tmp_path)
+    before = check(RED, False, 0.8)
+    first = await judge.categorize([before], HALL)
+    assert await judge.categorize([before.model_copy(update={"support": 0.3})], HALL) == first
+    assert len(inner.categorized) == 1
+    await judge.aclose()
+
+
 async def test_a_later_process_reads_what_an_earlier_one_kept_and_pays_nothing(tmp_path: Path) -> None:
     turn, history = assistant("It opened. It is red."), [user("And?")]
     for times in range(2):

@@ -18,7 +18,6 @@ from vista_guard import (
     EvidenceSet,
     Finding,
     Guard,
-    JudgeError,
     JudgeInfo,
     Label,
     Limits,
@@ -183,12 +182,20 @@ async def test_a_turn_s_own_documents_stay_its_evidence() -> None:
 
 class Broken(MemoryDocuments):
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        raise StoreError("the disk is gone")
+        if query.startswith("It"):
+            raise StoreError("the disk is gone")
+        return await super().search(query, limit)
 
 
-async def test_a_store_that_fails_leaves_claims_unchecked() -> None:
-    with pytest.raises(JudgeError, match="the disk is gone"):
-        await RetrievingJudge(Noting(), Broken(WordEmbedder()), 1).verify(claims("It."), EvidenceSet(retrieved=True))
+async def test_claims_that_nothing_could_be_looked_up_for_are_unchecked_and_no_others() -> None:
+    broken = Broken(WordEmbedder())
+    await broken.add([Document(id="ferry", text="The ferry is blue")])
+    asked = claims("It.", "The ferry is blue", "It.")
+    found = await RetrievingJudge(Noting(), broken, 1).verify(asked, EvidenceSet(retrieved=True))
+    assert [one.claim for one in found] == asked
+    lost = [one.error for one in found if isinstance(one, Unchecked)]
+    assert lost == ["the disk is gone"] * 2
+    assert [one.supported for one in found if isinstance(one, Check)] == [True]
 
 
 TALK = Conversation(turns=(Turn(role=Role.ASSISTANT, text="Dogs travel free on Sundays. The hall opened in 1930."),))

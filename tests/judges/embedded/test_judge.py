@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.judges import contract
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.models import Calibration
+from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN, Calibration
 from vista_guard.protocols import Judge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import (
@@ -90,6 +92,7 @@ async def test_support_is_quoted_with_its_place(judge: EmbeddedJudge) -> None:
                 score=check.evidence[0].score,
             ),
         ),
+        support=check.confidence,
     )
     assert Calibration.load().supported <= check.evidence[0].score <= check.confidence
 
@@ -115,7 +118,7 @@ async def test_an_unrelated_document_neither_supports_nor_contradicts(judge: Emb
 
 async def test_nothing_to_hold_against_is_no_support(judge: EmbeddedJudge) -> None:
     check = await check_of(judge, "The ferry takes two hours.", EvidenceSet())
-    assert check == Check(claim=claim("The ferry takes two hours."), supported=False, confidence=1.0)
+    assert check == Check(claim=claim("The ferry takes two hours."), supported=False, confidence=1.0, support=0.0)
     (finding,) = await judge.categorize([check], EvidenceSet())
     assert isinstance(finding, Finding)
     assert finding == Finding(
@@ -135,7 +138,41 @@ async def test_a_known_claim_said_again_is_supported(judge: EmbeddedJudge, sourc
         supported=True,
         confidence=1.0,
         evidence=(Evidence(source=source, source_id="k1", quote="the assistant's boat is called Mjölnir", score=1.0),),
+        support=1.0,
     )
+
+
+class _Sides:
+    """A verifier that is sure: what says "shut" contradicts, anything else supports."""
+
+    name = "sides"
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        rows = np.full((len(pairs), 3), 0.01, np.float32)
+        for row, (premise, _) in zip(rows, pairs, strict=True):
+            row[CONTRADICTED_COLUMN if "shut" in premise else SUPPORTED_COLUMN] = 0.98
+        return rows
+
+
+async def test_a_disputed_claim_has_support_and_is_not_supported() -> None:
+    """Its confidence is of the dispute, so one less it says nothing of the support."""
+    judge = EmbeddedJudge.load(OnnxEmbedder(), verifier=_Sides())
+    sides = ("Visitors can come to the tide hall on Mondays.", "On Mondays the tide hall is shut to visitors.")
+    passages = tuple(
+        Passage(source=SourceKind.DOCUMENT, source_id=f"d{number}", text=text) for number, text in enumerate(sides)
+    )
+    check = await check_of(judge, "The tide hall is open to visitors on Mondays.", EvidenceSet(documents=passages))
+    assert not check.supported
+    assert (check.confidence, check.support) == pytest.approx((0.98, 0.98))
+    (finding,) = await contract.categorize(judge, [check], EvidenceSet(documents=passages))
+    assert isinstance(finding, Finding)
+    assert finding.support == check.support
+
+
+async def test_a_denial_is_supported_as_far_as_what_it_denies_is_refuted(judge: EmbeddedJudge) -> None:
+    check = await check_of(judge, "It is not true that the tide hall opened in 1925.", document(HALL))
+    assert not check.supported
+    assert (check.support or 0) < 0.5
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +22,7 @@ from vista_lab.cli.eval import Claims, Gold
 from vista_lab.metrics.detection import Reading
 from vista_lab.runs.loop import ClaimsMode
 from vista_lab.runs.summary import RunSummary
+from vista_lab.systems.evidence import FoundEvidence
 
 ROOT = Path(__file__).parents[3]
 LABELS = ("Fully attributable", "Not fully attributable", "Generic")
@@ -224,9 +225,30 @@ def test_a_model_is_estimated_first_stops_at_its_budget_and_goes_on(
     assert made["system"]["prompts"]
 
 
-def test_killed_in_the_middle_it_goes_on_to_the_same_reports(tmp_path: Path) -> None:
+ENGINE = """
+from pathlib import Path
+
+def find(claim):
+    with Path(__file__).with_name("asked").open("a") as asked:
+        asked.write(claim + "\\n")
+    return [] if "-3" in claim else [claim]
+"""
+
+
+@pytest.fixture
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A search function that writes down what it was asked, in a module where the command is run."""
+    (tmp_path / "engine.py").write_text(ENGINE, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(ROOT)]))
+    yield "search:engine:find"
+    sys.modules.pop("engine", None)
+
+
+@pytest.mark.parametrize("by_claim", [False, True])
+def test_killed_in_the_middle_it_goes_on_to_the_same_reports(tmp_path: Path, engine: str, by_claim: bool) -> None:
     log = mills(tmp_path / "log.jsonl", 30, turns=5)
-    arguments = [str(log), "--system", "overlap", "--out"]
+    arguments = [str(log), "--system", "overlap", *(("--evidence", engine) if by_claim else ()), "--out"]
     assert evaluate(*arguments, tmp_path / "whole").exit_code == 0
     command = [sys.executable, "-m", "vista_guard.cli", "eval", *arguments, str(tmp_path / "run")]
     running = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -243,3 +265,47 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_reports(tmp_path: Path) -> 
     assert lasting(tmp_path / "run") == lasting(tmp_path / "whole")
     whole, gone_on = summary(tmp_path / "whole"), summary(tmp_path / "run")
     assert gone_on.model_copy(update={"judging_seconds": whole.judging_seconds}) == whole
+    if by_claim:
+        assert found_in(tmp_path / "run") == found_in(tmp_path / "whole")
+        asked = (tmp_path / "asked").read_text(encoding="utf-8").split("\n")[:-1]
+        # Of the killed run no more than what was in flight is asked again.
+        assert len(found_in(tmp_path / "whole")) * 2 <= len(asked) <= len(found_in(tmp_path / "whole")) * 2 + 4
+
+
+def found_in(folder: Path) -> dict[tuple[str, int, str], FoundEvidence]:
+    lines = (folder / "evidence.jsonl").read_bytes().splitlines()
+    found = [FoundEvidence.model_validate_json(line) for line in lines]
+    assert len({line.key for line in found}) == len(found)
+    return {line.key: line for line in found}
+
+
+def test_runs_of_different_evidence_are_not_mixed_and_a_recording_is_replayed(tmp_path: Path, engine: str) -> None:
+    log, run = mills(tmp_path / "log.jsonl", 2), tmp_path / "run"
+    arguments = (log, "--system", "overlap", "--out")
+    assert evaluate(*arguments, run, "--evidence", engine).exit_code == 0
+    made = json.loads((run / "manifest.json").read_text())["system"]["evidence"]
+    assert (made["kind"], made["source"], made["k"], made["replayed"]) == ("search", "engine:find", 10, "")
+    for more, named in (
+        (("--evidence", "given"), "evidence kind search instead of given"),
+        (("--evidence", engine, "--passages", "3"), "evidence k 10 instead of 3"),
+        ((), "evidence kind search instead of -"),
+        (("--evidence", f"recorded:{run / 'evidence.jsonl'}"), "is this run's own"),
+        (("--evidence", engine, "--engine", "ray"), "--evidence search is recorded by one process"),
+        (("--evidence", "wiki"), "give wiki:FILE"),
+        (("--passages", "3"), "--passages needs --evidence"),
+    ):
+        done = evaluate(*arguments, run, *more)
+        assert done.exit_code == 2
+        assert named in " ".join(done.stderr.split())
+    before = (tmp_path / "asked").read_text(encoding="utf-8")
+    again = evaluate(*arguments, tmp_path / "again", "--evidence", f"recorded:{run / 'evidence.jsonl'}")
+    assert again.exit_code == 0
+    assert lasting(tmp_path / "again") == lasting(run)
+    assert (tmp_path / "asked").read_text(encoding="utf-8") == before
+    assert not (tmp_path / "again" / "evidence.jsonl").exists()
+    alone = tmp_path / "alone" / "evidence.jsonl"
+    alone.parent.mkdir()
+    alone.write_bytes((run / "evidence.jsonl").read_bytes())
+    lost = evaluate(*arguments, tmp_path / "lost", "--evidence", f"recorded:{alone}")
+    assert lost.exit_code == 2
+    assert "manifest.json cannot be read" in " ".join(lost.stderr.split())

@@ -16,6 +16,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.metrics.intervals import Share
 from vista_lab.systems.catalogue import make_system
+from vista_lab.systems.evidence import EvidenceOrder
 from vista_lab.systems.protocol import System
 
 ROWS = museum(100)
@@ -117,3 +118,18 @@ def test_a_model_that_is_right_at_a_set_rate_is_measured_at_it(name: str, strate
     share = accuracy(system, rows)
     assert share.n == 2 * conversations
     assert share.low <= 0.8 <= share.high
+
+
+@pytest.mark.parametrize("by_claim", [None, EvidenceOrder.parse("given")])
+def test_the_balanced_accuracy_of_a_run_with_evidence_by_claim_is_the_model_s(by_claim: EvidenceOrder | None) -> None:
+    rows = ROWS
+    model = InProcess(gold_script(gold_of(rows), accuracy=0.8))
+    system = make_system("vista", judge=ModelJudge(model, ModelOptions()), decomposer="sentence", evidence=by_claim)
+    by_id = {entry.conversation.id: entry for entry in rows}
+    said = [
+        (found(report, Task.UNVERIFIABLE), by_id[report.conversation_id].gold[report.turn_index].positive)
+        for report in run(system, rows)
+    ]
+    recalls = [Share.of(verdict == kind for verdict, gold in said if gold is kind) for kind in (True, False)]
+    assert sum(one.n for one in recalls) == 200
+    assert all(one.low <= 0.8 <= one.high for one in recalls)

@@ -33,6 +33,8 @@ from vista_guard.types import (
 
 Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer")
+Find = Callable[[str], Awaitable[Sequence[Passage]]]
+"""Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` where it cannot look."""
 
 ENT, CONTR, NEUT = range(3)
 """Columns of a verifier's answer."""
@@ -106,48 +108,65 @@ class RetrievingJudge:
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         return await self._judge.decompose(turn, history)
 
+    def finder(self, evidence: EvidenceSet) -> Find | None:
+        """Finds the passages of each claim; None where the turn's own documents are its evidence."""
+        return (lambda text: self._documents.search(text, self._passages)) if evidence.retrieved else None
+
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
         """As the judge, for a turn with documents; else None: claims must be known before passages are found for them."""
-        return None if evidence.retrieved else await ensemble.judge_turn(self._judge, turn, history, evidence)
+        return None if self.finder(evidence) else await ensemble.judge_turn(self._judge, turn, history, evidence)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Claims with the same passages are asked about together, the others at once."""
-        return await self._ask(claims, [claim.text for claim in claims], evidence, self._judge.verify)
+        """Claims with the same passages are asked about together, the others at once; those that nothing could be looked up
+        for are unchecked."""
+        return await self._ask(claims, claims, evidence, self._judge.verify)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """By the passages of `verify`: the store finds the same ones again."""
-        return await self._ask(checks, [check.claim.text for check in checks], evidence, self._judge.categorize)
+        return await self._ask(checks, [check.claim for check in checks], evidence, self._judge.categorize)
 
     async def _ask(
         self,
         items: Sequence[Item],
-        texts: Sequence[str],
+        claims: Sequence[Claim],
         evidence: EvidenceSet,
         ask: Callable[[Sequence[Item], EvidenceSet], Awaitable[Sequence[Answer]]],
-    ) -> Sequence[Answer]:
-        if not evidence.retrieved:
+    ) -> Sequence[Answer | Unchecked]:
+        find = self.finder(evidence)
+        if find is None:
             return await ask(items, evidence)
-        found = await ensemble.together(self._find(text) for text in texts)
+        texts = list(dict.fromkeys(claim.text for claim in claims))
+        found = dict(zip(texts, await ensemble.together(_found(find, text) for text in texts), strict=True))
         groups = defaultdict[tuple[Passage, ...], list[int]](list)
-        for place, passages in enumerate(found):
-            groups[passages].append(place)
+        answers: dict[int, Answer | Unchecked] = {}
+        for place, claim in enumerate(claims):
+            passages = found[claim.text]
+            if isinstance(passages, Exception):
+                answers[place] = Unchecked(claim=claim, error=str(passages))
+            else:
+                groups[passages].append(place)
         answered = await ensemble.together(
-            _asked(ask, [items[place] for place in places], evidence.model_copy(update={"documents": passages}))
+            _asked(ask, [items[place] for place in places], _retrieved(evidence, passages))
             for passages, places in groups.items()
         )
-        order = [place for places in groups.values() for place in places]
-        answers = [answer for some in answered for answer in some]
-        if len(answers) != len(items):
-            raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
-        return [answer for _, answer in sorted(zip(order, answers, strict=True), key=lambda one: one[0])]
+        for places, some in zip(groups.values(), answered, strict=True):
+            if len(some) != len(places):
+                raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
+            answers |= zip(places, some, strict=True)
+        return [answers[place] for place in range(len(items))]
 
-    async def _find(self, text: str) -> tuple[Passage, ...]:
-        try:
-            return tuple(await self._documents.search(text, self._passages))
-        except StoreError as exc:
-            raise JudgeError(str(exc)) from exc
+
+async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:
+    try:
+        return tuple(await find(text))
+    except (JudgeError, StoreError) as exc:
+        return exc
+
+
+def _retrieved(evidence: EvidenceSet, passages: tuple[Passage, ...]) -> EvidenceSet:
+    return evidence.model_copy(update={"documents": passages, "retrieved": True})
 
 
 async def _asked(
@@ -240,7 +259,7 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
     label = int(np.argmax(row))
     if label == NEUT:
         return None
-    score = float(row[label])
+    score, support = float(row[label]), float(row[ENT])
     quote = Evidence(
         source=passage.source,
         source_id=passage.source_id,
@@ -250,7 +269,7 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
         score=score,
     )
     if label == ENT:
-        return Check(claim=claim, supported=True, confidence=score, evidence=(quote,))
+        return Check(claim=claim, supported=True, confidence=score, evidence=(quote,), support=support)
     finding = Finding(
         claim=claim,
         label=Label.CONTRADICTED,
@@ -258,7 +277,9 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
         evidence=(quote,),
         reason="The first passage that speaks of it contradicts it.",
     )
-    return Check(claim=claim, supported=False, confidence=score, counter_evidence=(quote,), finding=finding)
+    return Check(
+        claim=claim, supported=False, confidence=score, counter_evidence=(quote,), finding=finding, support=support
+    )
 
 
 def _passed(claim: Claim, best: float) -> Check:

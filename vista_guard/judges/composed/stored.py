@@ -304,11 +304,15 @@ def _claim_of(question: Claim | Check) -> Claim:
     return question if isinstance(question, Claim) else question.claim
 
 
+_NOT_ASKED: Any = {"claim": True, "support": True, "finding": {"claim", "support"}}
+"""Parts of a check that no judge is asked about: answers that were stored before there was support are found again."""
+
+
 def _without_claim(question: Claim | Check) -> Any:
     """The question without the claim's id and span."""
     if isinstance(question, Claim):
         return question.text
-    return [question.claim.text, question.model_dump(mode="json", exclude={"claim": True, "finding": {"claim"}})]
+    return [question.claim.text, question.model_dump(mode="json", exclude=_NOT_ASKED)]
 
 
 def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding | Unchecked:

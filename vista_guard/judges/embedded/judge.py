@@ -344,12 +344,12 @@ def _check(claim: Claim, read: Weighed, against: Sequence[Scored]) -> Check:
     """The check of a claim: `against` are the pieces that contradict it, and outrank those that confirm it."""
     best, found = read.best, read.found
     if found and not against:
-        return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found))
+        return Check(claim=claim, supported=True, confidence=best, evidence=quotes(found), support=best)
     counter_evidence = quotes(against)
     if found and all(one.origin.source is SourceKind.DOCUMENT for one, _ in found):
         return _disputed_check(claim, found, against)
     confidence = against[0][1] if found else 1.0 - best
-    return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence)
+    return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=counter_evidence, support=best)
 
 
 def _disputed_check(claim: Claim, found: Sequence[Scored], against: Sequence[Scored]) -> Check:
@@ -364,4 +364,11 @@ def _disputed_check(claim: Claim, found: Sequence[Scored], against: Sequence[Sco
         evidence=(*for_it, *against_it)[:MAX_EVIDENCE],
         reason=reason,
     )
-    return Check(claim=claim, supported=False, confidence=confidence, counter_evidence=against_it, finding=finding)
+    return Check(
+        claim=claim,
+        supported=False,
+        confidence=confidence,
+        counter_evidence=against_it,
+        finding=finding,
+        support=max(score for _, score in found),
+    )

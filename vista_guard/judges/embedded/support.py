@@ -227,10 +227,18 @@ def inverted(check: Check, inner: Check | None) -> Check:
     if any(read(clean(folded(one.quote))).framed_like(said) for one in check.evidence):
         return check
     if inner.supported:
-        return Check(claim=check.claim, supported=False, confidence=inner.confidence, counter_evidence=inner.evidence)
+        return Check(
+            claim=check.claim,
+            supported=False,
+            confidence=inner.confidence,
+            counter_evidence=inner.evidence,
+            support=1 - inner.confidence,
+        )
     if inner.finding is None and inner.counter_evidence and (said.denied or said.doubted):
         surest = inner.counter_evidence[0].score
-        return Check(claim=check.claim, supported=True, confidence=surest, evidence=inner.counter_evidence)
+        return Check(
+            claim=check.claim, supported=True, confidence=surest, evidence=inner.counter_evidence, support=surest
+        )
     return check
 
 

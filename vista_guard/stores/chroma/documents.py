@@ -419,4 +419,5 @@ def _passage(text: str, metadata: Mapping[str, Any]) -> Passage:
 
 
 def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
-    return ListedDocument(row["source_id"], row.get("title"), row["passages"], json.loads(row["about"]))
+    about = json.loads(row["about"])
+    return ListedDocument(row["source_id"], row.get("title"), row["passages"], about, str(row["version"]))

@@ -1,0 +1,102 @@
+"""BingCheck (Li et al. 2024), DAD's BINGCHAT: long responses of a search engine's assistant, by sub-claims with web evidence.
+
+JSON lines, a response each (re-packed from the publisher's folders): `id`, `query`, `response`, `evidence` (texts by sub-claim)
+and `subconclusions` (supported, partially supported, not supported or refuted, by sub-claim).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vista_guard.errors import InputError
+from vista_guard.types import Claim, Label, Role, Turn
+from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled, records
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
+
+SUPPORTED, PARTLY, NOT_SUPPORTED, REFUTED = "supported", "partially supported", "not supported", "refuted"
+CONCLUSIONS = {word: word for word in (SUPPORTED, PARTLY, NOT_SUPPORTED, REFUTED)}
+LABELS = {SUPPORTED: Label.VERIFIED, NOT_SUPPORTED: Label.LACKING_EVIDENCE, REFUTED: Label.CONTRADICTED}
+"""Of claims; what is supported in part has no label of ours."""
+
+
+@dataclass(frozen=True)
+class SubClaim:
+    """One sub-claim of a response, with what was found for it on the web."""
+
+    text: str
+    conclusion: str
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response with the query before it."""
+
+    identity: str
+    query: str
+    text: str
+    claims: tuple[SubClaim, ...]
+
+    @property
+    def supported(self) -> bool:
+        """No claim is refuted or not supported, which fits DAD's classes best."""
+        return all(claim.conclusion in (SUPPORTED, PARTLY) for claim in self.claims)
+
+
+def read(paths: Sequence[Path]) -> Iterator[Entry]:
+    """The responses with the evidence of all of their claims, and these claims as the turn's own.
+
+    That evidence was searched for the publisher's own claims: other claims find less in it.
+
+    Raises:
+        InputError: the file as a whole cannot be read.
+    """
+    (path,) = paths
+    yield from entries(json_rows(path), _conversation)
+
+
+def responses(path: Path) -> Iterator[Response | BrokenEntry]:
+    """The responses of one file as they stand."""
+    yield from records(json_rows(path), _response)
+
+
+def _conversation(row: Row) -> Iterator[LoggedConversation]:
+    found = _response(row)
+    pooled = dict.fromkeys(text for claim in found.claims for text in claim.evidence)
+    claims = tuple(Claim(id=f"t1.c{number}", text=claim.text) for number, claim in enumerate(found.claims, 1))
+    said = answer(found.text, documents(pooled)).model_copy(update={"claims": claims})
+    gold = TurnGold("supported" if found.supported else "not supported", not found.supported)
+    entry = labelled(row, found.identity, (Turn(role=Role.USER, text=found.query), said), gold)
+    labels = {
+        claim.id: LABELS[of.conclusion]
+        for claim, of in zip(claims, found.claims, strict=True)
+        if of.conclusion in LABELS
+    }
+    yield LoggedConversation(entry.conversation, labels, entry.line, entry.gold)
+
+
+def _response(row: Row) -> Response:
+    evidence, conclusions = _mapping(row, "evidence"), _mapping(row, "subconclusions")
+    part = Row(conclusions, row.path, row.place, row.number)
+    claims = tuple(
+        SubClaim(str(text), part.label(str(text), CONCLUSIONS), _texts(evidence.get(text) or (), str(text)))
+        for text in conclusions
+    )
+    if not claims or not all(claim.text.strip() for claim in claims):
+        raise InputError("subconclusions has no claim, or a blank one")
+    return Response(row.name("id"), row.nonblank("query"), row.nonblank("response"), claims)
+
+
+def _mapping(row: Row, name: str) -> Mapping[str, object]:
+    value = row.value(name)
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} is {str(value)[:80]!r}; expected a mapping by sub-claim")
+    return value
+
+
+def _texts(value: object, claim: str) -> tuple[str, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(one, str) for one in value):
+        raise InputError(f"evidence of {claim[:60]!r} is {str(value)[:80]!r}; expected a list of texts")
+    return tuple(map(str, value))
