@@ -78,11 +78,10 @@ def with_decomposer(judge: Judge, decomposer: Decomposer | None, settings: Setti
     given = decomposer or settings.decomposer
     if given is None:
         return judge
-    from vista_guard.judges.composed.pipeline import DecomposingJudge
-    from vista_guard.judges.decomposers.named import build_decomposer
+    from vista_guard.judges.decomposers.named import behind, build_decomposer
 
     found = build_decomposer(given, embedder, settings.decomposer_options, settings.model)
-    return judge if found is None else DecomposingJudge(judge, found)
+    return judge if found is None else behind(judge, found)
 
 
 def _verifying(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:

@@ -38,9 +38,16 @@ def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> 
     return StepsDecomposer(chat, model, options)
 
 
+def _dydecomp(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    return DyDecomp(chat, model)
+
+
 CHAT_FORMS: Mapping[str, ChatForm] = {
     "": ChatForm("a chat model takes the turn apart in one call", _turns),
     "steps:": ChatForm("four steps of thought, one call a sentence", _steps),
+    "dydecomp:": ChatForm("splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)", _dydecomp),
 }
 """By the prefix that stands before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
@@ -104,6 +111,14 @@ def build_decomposer(
     )
 
 
+def behind(judge: Judge, decomposer: Decomposer) -> Judge:
+    """The judge with its turns taken apart by the decomposer, which may want to see the judge's verdicts."""
+    from vista_guard.judges.composed.pipeline import DecomposingJudge
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    return decomposer.around(judge) if isinstance(decomposer, DyDecomp) else DecomposingJudge(judge, decomposer)
+
+
 def chat_form(name: str) -> tuple[ChatForm, str] | None:
     """The row of `CHAT_FORMS` that a name stands for, and the name of the chat model behind its prefix; None for other names.
 
@@ -140,7 +155,9 @@ def _by_rules(name: str, embedder: Embedder) -> Decomposer:
 
 
 def _cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
-    if folder is None:
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    if folder is None or isinstance(decomposer, DyDecomp):  # it asks about claims, which is no question of a `Judge`
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 

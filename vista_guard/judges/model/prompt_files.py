@@ -16,7 +16,23 @@ from typing import Literal
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model.rendering import headings_of
 
-Stage = Literal["decompose", "verify", "categorize", "judge", "fused", "steps"]
+Stage = Literal[
+    # of a model judge
+    "decompose",
+    "verify",
+    "categorize",
+    "judge",
+    "fused",
+    # of decomposers
+    "steps",
+    "factscore",
+    "veriscore",
+    "veriscore-sft",
+    "claimify-select",
+    "claimify-disambiguate",
+    "claimify-decompose",
+    "dydecomp",
+]
 
 SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "decompose": ("history", "turn"),
@@ -25,6 +41,13 @@ SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "judge": ("documents", "knowledge", "history", "claims"),
     "fused": ("documents", "knowledge", "history", "turn"),
     "steps": ("question", "context", "sentence", "history"),
+    "factscore": ("sentence",),
+    "veriscore": ("question", "context", "sentence"),
+    "veriscore-sft": ("context",),
+    "claimify-select": ("question", "context", "sentence"),
+    "claimify-disambiguate": ("question", "context", "sentence"),
+    "claimify-decompose": ("question", "context", "sentence"),
+    "dydecomp": ("history", "claim"),
 }
 """What the input of each stage may show."""
 
@@ -94,7 +117,13 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
     if _MARKER.search(text) is None:
-        file = PromptFile((), _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}), answer, headings_of(text), len(_EXAMPLE.findall(text)))
+        file = PromptFile(
+            (),
+            _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}),
+            answer,
+            headings_of(text),
+            len(_EXAMPLE.findall(text)),
+        )
     else:
         instructions, shown, asked = _sections(path, text)
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
