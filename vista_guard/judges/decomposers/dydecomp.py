@@ -14,7 +14,8 @@ from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.contract import meter
-from vista_guard.judges.decomposers.rivals import fingerprint, load_prompt
+from vista_guard.judges.decomposers.sentences import invented
+from vista_guard.judges.decomposers.steps import fingerprint, load_prompt
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.evidence import words
 from vista_guard.judges.model.answers.parsing import read_parts
@@ -66,7 +67,7 @@ class DyDecomp:
 
     @property
     def info(self) -> JudgeInfo:
-        return JudgeInfo(name=f"dydecomp:{self._model.name}", version=fingerprint(self._model, self._prompt))
+        return JudgeInfo(name=f"dydecomp:{self._model.name}", version=fingerprint(self._model, self._prompt.info))
 
     @property
     def why_exhausted(self) -> str | None:
@@ -168,7 +169,8 @@ def _same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:
     denials, left = (len(_DENIAL.findall(text)) for text in (whole, " ".join(parts)))
     # A denial of two things is one of each.
     denied = left >= denials if denials else not left
-    return denied and said <= kept <= said | _stems(*around)
+    source = "\n".join([whole, *around])
+    return denied and said <= kept and not any(invented(part, source) for part in parts)
 
 
 def _place(part: str, within: Span | None, text: str) -> Span | None:

@@ -12,6 +12,7 @@ from vista_guard.protocols import Decomposer, Embedder, Judge
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 
 if TYPE_CHECKING:
+    from vista_guard.judges.decomposers.rivals import RivalName
     from vista_guard.judges.model import ChatModel
 
 Around = Callable[["ChatModel"], "ChatModel"]
@@ -38,6 +39,15 @@ def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> 
     return StepsDecomposer(chat, model, options)
 
 
+def _rival(name: RivalName) -> Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]:
+    def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
+        from vista_guard.judges.decomposers.rivals import RivalDecomposer
+
+        return RivalDecomposer(name, chat, model)
+
+    return build
+
+
 def _dydecomp(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
@@ -47,6 +57,10 @@ def _dydecomp(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) 
 CHAT_FORMS: Mapping[str, ChatForm] = {
     "": ChatForm("a chat model takes the turn apart in one call", _turns),
     "steps:": ChatForm("four steps of thought, one call a sentence", _steps),
+    "factscore:": ChatForm("atomic facts, one call a sentence (FActScore)", _rival("factscore")),
+    "veriscore:": ChatForm("verifiable claims alone, one call a sentence (VeriScore)", _rival("veriscore")),
+    "veriscore-sft:": ChatForm("the same of a model that VeriScore's makers fine-tuned", _rival("veriscore-sft")),
+    "claimify:": ChatForm("select, disambiguate, decompose: three calls a sentence (Claimify)", _rival("claimify")),
     "dydecomp:": ChatForm("splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)", _dydecomp),
 }
 """By the prefix that stands before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
