@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from vista_guard import (
+    Action,
     Check,
     Claim,
     EvidenceSet,
@@ -47,11 +48,11 @@ class Sure:
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         raise JudgeError("dydecomp takes turns apart by itself")
 
-    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:  # noqa: ARG002
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         self.asked += [claim.text for claim in claims]
         return [self._check(claim, self._probabilities[claim.text]) for claim in claims]
 
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:  # noqa: ARG002
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return [
             Finding(claim=one.claim, label=Label.LACKING_EVIDENCE, confidence=one.confidence, reason="not said")
             for one in checks
@@ -189,7 +190,7 @@ async def test_a_turn_of_many_facts_has_at_most_32_parts() -> None:
         return json.dumps({"claims": [" ".join(rooms[:middle]), " ".join(rooms[middle:])]})
 
     class Surer(Sure):
-        async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:  # noqa: ARG002
+        async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
             return [Check(claim=one, supported=True, confidence=0.99 - len(one.text) / 10_000) for one in claims]
 
     with ScriptedChatServer(split) as server:
@@ -212,5 +213,5 @@ def test_a_guard_splits_with_the_shipped_verifier_and_says_so_in_its_version() -
         report = guard.check(talk)
     assert "dydecomp:openai:m" in report.judge.version
     assert " ".join(one.claim.text for one in report.outcomes) == ABCD
-    assert report.decision.action != "deliver"
+    assert report.decision.action is not Action.ALLOW
     assert report.usage.calls == server.calls

@@ -26,6 +26,7 @@ from vista_guard.judges.decomposers.sentences import (
     invented,
     left_out,
     question_of,
+    says_something,
     statements,
     window,
 )
@@ -172,11 +173,12 @@ class StepsDecomposer:
         if output.stopped == NO_CONTEXT:
             note = f"{self._model.name} could not make the sentence stand alone"
             return trace.model_copy(update={"status": "unchecked", "note": note, "raw": said[:RAW_CHARS]})
-        if not output.claims:
+        claims = [claim for claim in output.claims if says_something(claim)]
+        if not claims:
             note = output.stopped or "no claims"
             whole = (as_it_stands(sentence.text, turn),)
             return trace.model_copy(update={"status": "as it stands", "note": note, "claims": whole})
-        return trace.model_copy(update=self._held_to(question, output.claims, turn))
+        return trace.model_copy(update=self._held_to(question, claims, turn))
 
     async def _ask(self, question: SentenceQuestion) -> tuple[str, Output]:
         """The model's words, and the claims that they hold."""
