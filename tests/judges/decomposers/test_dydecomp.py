@@ -11,6 +11,7 @@ from vista_guard import (
     Action,
     Check,
     Claim,
+    Document,
     EvidenceSet,
     Finding,
     Guard,
@@ -27,7 +28,8 @@ from vista_guard.judges.contract import measure
 from vista_guard.judges.decomposers.dydecomp import DyDecomp, sureness
 from vista_guard.judges.model import OpenAIChat
 from vista_guard.settings.model import ModelOptions
-from vista_guard.testing import Fault, ReceivedRequest, ScriptedChatServer, assistant, conversation, user
+from vista_guard.stores.memory import MemoryDocuments
+from vista_guard.testing import Fault, ReceivedRequest, ScriptedChatServer, WordEmbedder, assistant, conversation, user
 
 A, B, C, D = "The hall opened in 1925.", "Dogs travel free.", "The ferry is blue.", "The museum costs 5 euros."
 AB, CD = f"{A} {B}", f"{C} {D}"
@@ -199,6 +201,39 @@ async def test_a_turn_of_many_facts_has_at_most_32_parts() -> None:
         await judge.aclose()
         assert (len(found), server.calls) == (32, 31)
     assert " ".join(one.claim.text for one in found) == text
+
+
+async def test_each_part_is_held_against_what_the_store_finds_for_it() -> None:
+    documents = MemoryDocuments(WordEmbedder())
+    await documents.add([Document(id=str(place), text=text) for place, text in enumerate((A, B, C, D))])
+    with ScriptedChatServer(halving) as server:
+        guard = Guard.from_settings(
+            judge=Held(),
+            decomposer=f"dydecomp:openai:m@{server.base_url}",
+            documents=documents,
+            retrieve_by="claim",
+            store="memory",
+        )
+        report = await guard.acheck(conversation(user("Tell me about the town."), assistant(AB)))
+        await guard.aclose()
+    assert [(one.claim.text, one.label) for one in report.outcomes if isinstance(one, Finding)] == [
+        (A, Label.VERIFIED),
+        (B, Label.VERIFIED),
+    ]
+
+
+class Held(Sure):
+    """Surer of claims that stand word for word in the first passage that was found for them."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        first = evidence.documents[0].text
+        return [
+            Check(claim=one, supported=one.text in first, confidence=0.99 if one.text in first else 0.6)
+            for one in claims
+        ]
 
 
 def test_a_guard_splits_with_the_shipped_verifier_and_says_so_in_its_version() -> None:

@@ -1,4 +1,4 @@
-"""FActScore, VeriScore, its fine-tuned form and Claimify: what they ask, how often, what they read, and that nothing gets lost."""
+"""FActScore, VeriScore, its fine-tuned form and Claimify: what they ask, how often, what they read; nothing gets lost."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_each_stands_on_any_chat_model(name: str, chat: str, monkeypatch: pytest
 
 # In a guard, with the shipped verifier and policy strict.
 
-DOCUMENT = "The Orsk ferry opened in 1925. The Orsk ferry is painted blue. The Orsk ferry carries 40 cars. The Orsk ferry goes to Velden."
+DOCUMENT = " ".join(f"The Orsk ferry {said}." for said in ("opened in 1925", "is painted blue", "carries 40 cars to Velden"))
 PLAIN = f"{S1} The Orsk ferry is painted blue. The Orsk ferry carries 40 cars."
 
 

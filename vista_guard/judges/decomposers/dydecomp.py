@@ -6,7 +6,7 @@ The paper trains a policy that decides when to split; here the policy's reward i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError
@@ -123,6 +123,10 @@ class SplittingJudge(DecomposingJudge):
     def __init__(self, judge: Judge, decomposer: DyDecomp) -> None:
         super().__init__(judge, decomposer)
         self._splitting = decomposer
+
+    def over(self, wrap: Callable[[Judge], Judge]) -> SplittingJudge:
+        """The same around another judge: `wrap` is given this one's."""
+        return SplittingJudge(wrap(self._judge), self._splitting)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
