@@ -30,7 +30,7 @@ class Rival:
     after: int = 0
 
 
-_ALL = 1_000_000
+_ALL = 10_000
 RIVALS: Mapping[RivalName, Rival] = {
     "factscore": Rival(("factscore",)),
     "veriscore": Rival(("veriscore",), before=3, after=1),

@@ -135,7 +135,7 @@ class StepsDecomposer:
         """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
         found = await asyncio.to_thread(statements, turn.text)
         live = contract.growing()
-        questions = self._questions(found, turn, history, complete=live.complete)
+        questions = self._questions(found, turn, history, live)
         new = {one.key: one for one in questions if one is not None and one.key not in live.known}
         answers = await ensemble.together(self._read(one, turn) for one in new.values())
         live.known.update(zip(new, answers, strict=True))
@@ -145,15 +145,15 @@ class StepsDecomposer:
         ]
 
     def _questions(
-        self, found: Sequence[Statement], turn: Turn, history: Sequence[Turn], *, complete: bool
+        self, found: Sequence[Statement], turn: Turn, history: Sequence[Turn], live: contract.Growing
     ) -> list[SentenceQuestion | None]:
         """A call for each statement; None where none is made: for code, and for what waits for the sentences behind it."""
         asked, earlier = question_of(history)
-        ready = len(found) if complete else len(found) - self._windows.after
+        ready = len(found) if live.complete or live.hurried else len(found) - self._windows.after
         return [
             None
             if one.whole or place >= ready
-            else SentenceQuestion(one, self._context(found, place, turn, complete=complete), asked, tuple(earlier))
+            else SentenceQuestion(one, self._context(found, place, turn, complete=live.complete), asked, tuple(earlier))
             for place, one in enumerate(found)
         ]
 
