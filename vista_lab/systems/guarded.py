@@ -12,6 +12,7 @@ from vista_guard.assembly import MODELS, with_decomposer
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.judges.named import build_judge, names_model
 from vista_guard.policy.label_policy import rules_key
@@ -255,9 +256,11 @@ class Order:
 
     def judge(self) -> Judge:
         """The judge that was given or named, behind the decomposer."""
-        judge = with_decomposer(self._verifying(), self.decomposer, self.settings, OnnxEmbedder())
-        named = f"{self.settings.verifier} {self.settings.decomposer}"
-        self.countable &= not (self.decomposer or "openai:" in named or "langchain:" in named)
+        judge = with_decomposer(self._verifying(), self.decomposer, self.settings, OnnxEmbedder(), around=self.around)
+        if isinstance(judge, DecomposingJudge):
+            self.made.append(judge)
+        verifier = str(self.settings.verifier)
+        self.countable &= not (self.decomposer or "openai:" in verifier or "langchain:" in verifier)
         return judge
 
     def _verifying(self) -> Judge:

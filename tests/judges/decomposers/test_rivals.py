@@ -243,10 +243,8 @@ def test_each_stands_on_any_chat_model(name: str, chat: str, monkeypatch: pytest
 
 # In a guard, with the shipped verifier and policy strict.
 
-    f"The Orsk ferry {said}." for said in ("opened in 1925", "is painted blue", "carries 40 cars to Velden")
-DOCUMENT = f"{PLAIN} The Orsk ferry goes to Velden."
-)
 PLAIN = f"{S1} The Orsk ferry is painted blue. The Orsk ferry carries 40 cars."
+DOCUMENT = f"{PLAIN} The Orsk ferry goes to Velden."
 
 
 def guarded(

@@ -6,7 +6,7 @@ The paper trains a policy that decides when to split; here the policy's reward i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError
@@ -21,7 +21,8 @@ from vista_guard.judges.embedded.evidence import words
 from vista_guard.judges.model.answers.parsing import read_parts
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
-from vista_guard.judges.model.prompts import ask_trimmed
+from vista_guard.judges.model.prompt_files import Stage
+from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.protocols import Judge
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
@@ -68,6 +69,11 @@ class DyDecomp:
     @property
     def info(self) -> JudgeInfo:
         return JudgeInfo(name=f"dydecomp:{self._model.name}", version=fingerprint(self._model, self._prompt.info))
+
+    @property
+    def prompts(self) -> Mapping[Stage, PromptInfo]:
+        """The prompt that it asks with."""
+        return {"dydecomp": self._prompt.info}
 
     @property
     def why_exhausted(self) -> str | None:
