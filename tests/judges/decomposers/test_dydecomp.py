@@ -24,7 +24,7 @@ from vista_guard import (
     Turn,
     Unchecked,
 )
-from vista_guard.judges.contract import measure
+from vista_guard.judges.contract import Growing, grow, measure
 from vista_guard.judges.decomposers.dydecomp import DyDecomp, sureness
 from vista_guard.judges.model import OpenAIChat
 from vista_guard.settings.model import ModelOptions
@@ -201,6 +201,18 @@ async def test_a_turn_of_many_facts_has_at_most_32_parts() -> None:
         await judge.aclose()
         assert (len(found), server.calls) == (32, 31)
     assert " ".join(one.claim.text for one in found) == text
+
+
+async def test_a_turn_that_is_being_written_is_asked_about_once_a_claim() -> None:
+    probabilities = {ABCD: 0.5, AB: 0.6, CD: 0.6, A: 0.9, B: 0.9, C: 0.9, D: 0.9, f"{AB} {C}": 0.5}
+    growing = Growing()
+    with ScriptedChatServer(halving) as server:
+        judge = DyDecomp(OpenAIChat("m", base_url=server.base_url)).around(Sure(probabilities))
+        for text, calls in ((A, 1), (AB, 3), (ABCD, 7), (ABCD, 7)):
+            with grow(growing):
+                await judge.judge_turn(Turn(role=Role.ASSISTANT, text=text), [], EVIDENCE)
+            assert server.calls == calls  # a text that was split, or could not be, is known
+        await judge.aclose()
 
 
 async def test_each_part_is_held_against_what_the_store_finds_for_it() -> None:

@@ -96,13 +96,7 @@ class DyDecomp:
     async def split(self, claim: Claim, turn: Turn, history: Sequence[Turn]) -> list[Claim]:
         """Two claims that say together what `claim` says; none where it cannot be split, with a warning if that is a failure."""
         try:
-            parts = await ask_trimmed(
-                lambda _, kept: ask_model(self._model, self._request(claim, kept), read_parts),
-                self._model.name,
-                claim.text,
-                EvidenceSet(),
-                tuple(history),
-            )
+            parts = await self._ask(claim, tuple(history))
         except JudgeError as exc:
             meter().warn(f"a claim was judged as it stands, since {self.info.name} could not split it: {exc}")
             return []
@@ -113,6 +107,20 @@ class DyDecomp:
             Claim(id=f"{claim.id}.{number}", text=part, span=_place(part, claim.span, turn.text))
             for number, part in enumerate(parts, 1)
         ]
+
+    async def _ask(self, claim: Claim, history: tuple[Turn, ...]) -> list[str]:
+        """The model's parts; those of an earlier call while a turn is being written."""
+        known, key = contract.growing().known, ensemble.fingerprint("split", claim.text, history)
+        if key not in known:
+            known[key] = await ask_trimmed(
+                lambda _, kept: ask_model(self._model, self._request(claim, kept), read_parts),
+                self._model.name,
+                claim.text,
+                EvidenceSet(),
+                history,
+            )
+        parts: list[str] = known[key]
+        return parts
 
     def _request(self, claim: Claim, history: Sequence[Turn]) -> ChatRequest:
         style = self._prompt.style
