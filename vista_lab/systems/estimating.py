@@ -136,7 +136,7 @@ class Rehearsal:
     async def complete(self, request: ChatRequest) -> Reply:
         """An answer that nobody thought about."""
         self._asked += 1
-        answer = _PLAIN if request.schema is None and request.stage == "turn" else _json_answer(request, self._asked)
+        answer = _answer(request, self._asked)
         asked = sum(len(message.content) for message in request.messages) + self._schema(request)
         self.books.add(self.model, _tokens(asked), _tokens(len(answer)))
         return Reply(answer)
@@ -150,7 +150,9 @@ class Rehearsal:
         """Closes nothing: the model was never called, and its owner may still use it."""
 
 
-def _json_answer(request: ChatRequest, number: int) -> str:
+def _answer(request: ChatRequest, number: int) -> str:
+    if request.schema is None and request.stage == "turn":
+        return _PLAIN
     answer = _ANSWERS[request.stage](request, number)
     return answer if isinstance(answer, str) else json.dumps(answer)
 
@@ -182,9 +184,11 @@ def _claim_lines(request: ChatRequest, _: int) -> str:
 
 
 def _steps(request: ChatRequest, _: int) -> str:
-    """Each of the first two steps writes the sentence once more, and so do the last two together."""
-    thoughts = f"{_TWELVE_WORDS}\n{_sentence(request)}\n" * 3
-    return f"<think>{thoughts}</think><output>{json.dumps(_sentence_claims(request)['claims'])}</output>"
+    """Four steps say the sentence twice, and some words of each; then its claims, as the rules of English find them."""
+    sentence = _sentence(request)
+    steps = "\n".join(f"STEP {number}: {_TWELVE_WORDS} {sentence * (number < 3)}" for number in range(1, 5))
+    claims = json.dumps(_sentence_claims(request)["claims"])
+    return f"<think>\n{steps}\n</think>\n<output>{claims}</output>"
 
 
 def _rewritten(request: ChatRequest, _: int) -> dict[str, str]:

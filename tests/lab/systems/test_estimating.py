@@ -14,7 +14,7 @@ from vista_guard.judges.model.chat.calling import ChatRequest, Message
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, ScriptedJudge, gold_script
 from vista_guard.types import Usage
 from vista_lab.systems.catalogue import make_system
-from vista_lab.systems.estimating import Estimate, _json_answer, estimate
+from vista_lab.systems.estimating import Estimate, _answer, estimate
 
 ROWS = museum(3)
 PRICES = {"prices": {"m": {"input": 2.0, "output": 8.0}}}
@@ -71,7 +71,7 @@ def _as_supposed(request: ReceivedRequest) -> str:
         "veriscore-sft" if "<SOS>" in request.user else "steps"
     )
     messages = tuple(Message("user", text) for _, text in request.messages)
-    return _json_answer(ChatRequest(messages, stage), 1)  # type: ignore[arg-type]
+    return _answer(ChatRequest(messages, stage), 1)  # type: ignore[arg-type]
 
 
 def test_a_long_run_is_told_from_a_sample() -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +54,6 @@ class DecomposingJudge:
     @property
     def why_exhausted(self) -> str | None:
         return ensemble.why_exhausted(self._judge) or getattr(self._decomposer, "why_exhausted", None)
-
-    @property
-    def prompts(self) -> Mapping[str, Any]:
-        """The decomposer's prompts by stage; none where it asks no model."""
-        return getattr(self._decomposer, "prompts", {})
 
     async def aclose(self) -> None:
         """Closes both."""

@@ -91,7 +91,6 @@ def build_decomposer(
     model: ModelOptions = MODEL_DEFAULTS,
     *,
     around: Around | None = None,
-    cache: Path | None = None,
 ) -> Decomposer | None:
     """The decomposer that a name stands for, or the object as it is; None where the judge decomposes by itself.
 
@@ -101,7 +100,6 @@ def build_decomposer(
         options: how a local model is read and run, and how much of a turn a chat model sees.
         model: how a chat model is asked, and what it may spend.
         around: stands before a chat model, to count its calls.
-        cache: folder that keeps what a chat model answered.
 
     Raises:
         ConfigError: no such decomposer, or one that cannot be loaded.
@@ -115,7 +113,7 @@ def build_decomposer(
     if found is not None:
         form, chat = found
         asked = chat_model(chat, model)
-        return _cached(form.build(around(asked) if around else asked, model, options), cache)
+        return form.build(around(asked) if around else asked, model, options)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
         from vista_guard.judges.decomposers.local import LocalDecomposer
 
@@ -125,7 +123,7 @@ def build_decomposer(
     )
 
 
-def behind(judge: Judge, decomposer: Decomposer) -> Judge:
+def decomposing(judge: Judge, decomposer: Decomposer) -> Judge:
     """The judge with its turns taken apart by the decomposer, which may want to see the judge's verdicts."""
     from vista_guard.judges.composed.pipeline import DecomposingJudge
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
@@ -168,10 +166,12 @@ def _by_rules(name: str, embedder: Embedder) -> Decomposer:
     return SentenceDecomposer() if name == "sentence" else EmbeddedSteps()
 
 
-def _cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
+def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
+    """The decomposer with its claims kept in a folder, where it asks a model and there is a folder."""
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
-    if folder is None or isinstance(decomposer, DyDecomp):  # it asks about claims, which is no question of a `Judge`
+    # What DyDecomp asks is no question of a `Judge`: it sees verdicts.
+    if folder is None or not hasattr(decomposer, "why_exhausted") or isinstance(decomposer, DyDecomp):
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 
