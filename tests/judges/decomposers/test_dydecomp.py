@@ -182,6 +182,22 @@ async def test_nothing_said_nothing_claimed_and_no_call() -> None:
     assert (await judged({}, text="  \n"))[:2] == ([], 0)
 
 
+async def test_a_turn_that_no_verifier_reads_whole_is_split_until_one_does() -> None:
+    quarters = [
+        " ".join(f"Room {number} costs {number}0 euros." for number in range(start, start + 60))
+        for start in (100, 200, 300, 400)
+    ]
+    halves = [" ".join(quarters[:2]), " ".join(quarters[2:])]
+    splits = {" ".join(halves): halves, halves[0]: quarters[:2], halves[1]: quarters[2:]}
+
+    def script(request: ReceivedRequest) -> str:
+        return json.dumps({"claims": splits[request.user.rpartition("<claim>")[2].partition("</claim>")[0]]})
+
+    unread = dict.fromkeys([" ".join(halves), *halves])
+    found, calls, _ = await judged({**unread, **dict.fromkeys(quarters, 1.0)}, script, " ".join(halves))
+    assert ([(text, p) for _, text, p in found], calls) == ([(text, 1.0) for text in quarters], 3)
+
+
 async def test_a_turn_of_many_facts_has_at_most_32_parts() -> None:
     text = " ".join(f"Room {number} costs {number}0 euros." for number in range(10, 90))
 

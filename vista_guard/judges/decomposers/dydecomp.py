@@ -16,6 +16,7 @@ from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.contract import meter
 from vista_guard.judges.decomposers.sentences import invented
 from vista_guard.judges.decomposers.steps import fingerprint, load_prompt
+from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.evidence import words
 from vista_guard.judges.model.answers.parsing import read_parts
@@ -163,10 +164,15 @@ class SplittingJudge(DecomposingJudge):
             return [answer]
         claims = await self._splitting.split(answer.claim, turn, history)
         parts = await contract.verify(self._judge, claims, evidence)
-        if not parts or sureness(parts) <= sure:
+        if not parts or (sureness(parts) <= sure and not _is_too_long(answer)):
             return [answer]
         deeper = await ensemble.together(self._parts(one, turn, history, evidence, depth - 1) for one in parts)
         return [one for some in deeper for one in some]
+
+
+def _is_too_long(answer: Check | Unchecked) -> bool:
+    """True for what no verifier read whole: its parts may be read though they are no surer yet."""
+    return isinstance(answer, Unchecked) and len(answer.claim.text) > MAX_STATEMENT
 
 
 def _numbered(answer: Check | Unchecked, name: str) -> Check | Unchecked:
