@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vista_guard import (
     Action,
@@ -129,6 +131,45 @@ async def test_a_claim_gives_way_to_parts_that_the_judge_is_surer_of(
     probabilities: Mapping[str, float | None], claims: list[tuple[str, str, float | None]], calls: int
 ) -> None:
     assert (await judged(probabilities))[:2] == (claims, calls)
+
+
+class ByClaim:
+    """A verifier with a scripted P(supported) by claim, whatever the evidence."""
+
+    name = "by claim"
+
+    def __init__(self, probabilities: Mapping[str, float]) -> None:
+        self._probabilities = probabilities
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        rows = [self._probabilities[claim] for _, claim in pairs]
+        return np.array([[p, 0.0, 1.0 - p] for p in rows], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "claims"),
+    [
+        ({ABCD: 0.8, AB: 0.9, CD: 0.3}, [ABCD]),
+        ({ABCD: 0.5, AB: 0.02, CD: 0.9, A: 0.5, B: 0.5, C: 0.6, D: 0.6}, [AB, CD]),
+    ],
+)
+def test_the_embedded_judge_splits_by_the_probabilities_of_its_verifier(
+    probabilities: Mapping[str, float], claims: list[str]
+) -> None:
+    """What it makes of them by its rules is its P(supported): sure of the whole, and sure of the halves alone."""
+    # In other words: a text that stands in the evidence word for word is never put to the verifier alone.
+    document = "In 1925 the opening of the hall took place. Free is how dogs travel. Blue is the ferry. It costs 5 euros in the museum."
+    talk = conversation(user("Tell me about the town."), assistant(ABCD, document))
+    with (
+        ScriptedChatServer(halving) as server,
+        Guard.from_settings(
+            policy="monitor",
+            store="memory",
+            verifier=ByClaim(probabilities),
+            decomposer=f"dydecomp:openai:m@{server.base_url}",
+        ) as guard,
+    ):
+        assert [one.claim.text for one in guard.check(talk).outcomes] == claims
 
 
 async def test_spans_are_those_of_the_sentences() -> None:
