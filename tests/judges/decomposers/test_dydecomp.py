@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,7 +159,7 @@ def test_the_embedded_judge_splits_by_the_probabilities_of_its_verifier(
 ) -> None:
     """What it makes of them by its rules is its P(supported): sure of the whole, and sure of the halves alone."""
     # In other words: a text that stands in the evidence word for word is never put to the verifier alone.
-    document = "In 1925 the opening of the hall took place. Free is how dogs travel. Blue is the ferry. It costs 5 euros in the museum."
+    document = "In 1925 the opening of the hall took place. Free is how dogs travel. Blue is the ferry. It costs 5 euros there."
     talk = conversation(user("Tell me about the town."), assistant(ABCD, document))
     with (
         ScriptedChatServer(halving) as server,
@@ -303,6 +304,23 @@ class Held(Sure):
             Check(claim=one, supported=one.text in first, confidence=0.99 if one.text in first else 0.6)
             for one in claims
         ]
+
+
+def test_a_recording_holds_what_was_split(tmp_path: Path) -> None:
+    talk = conversation(user("Tell me about the town."), assistant(AB, f"{B} In 1926 the hall opened."))
+    recording = tmp_path / "judge.jsonl"
+    with (
+        ScriptedChatServer(halving) as server,
+        Guard.from_settings(
+            store="memory", decomposer=f"dydecomp:openai:m@{server.base_url}", judge_recording=recording
+        ) as guard,
+    ):
+        live = guard.check(talk)
+    with Guard.from_settings(store="memory", judge=f"recorded:{recording}") as guard:
+        again = guard.check(talk)
+    assert live.outcomes == again.outcomes
+    assert live.judge.version == again.judge.version
+    assert len(live.outcomes) == 2
 
 
 def test_a_guard_splits_with_the_shipped_verifier_and_says_so_in_its_version() -> None:
