@@ -10,6 +10,8 @@ from typing import Any, get_args
 
 import pytest
 
+from tests.judges.decomposers.scripted import guarding
+from tests.judges.decomposers.test_streams import SAID, streamed, words
 from vista_guard import Action, Claim, ConfigError, Guard, Role, Turn, TurnReport, Unchecked
 from vista_guard.judges.contract import measure
 from vista_guard.judges.decomposers.named import build_decomposer
@@ -335,3 +337,16 @@ def test_an_injection_that_is_obeyed_hides_no_false_sentence(name: str, injectio
     report = guarded(name, obeying, f"The Orsk ferry sank in 1931. {injection}")
     assert report.decision.action is not Action.ALLOW
     assert any("1931" in one.claim.text for one in report.outcomes)
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"), [("factscore", 10), ("veriscore", 10), ("veriscore-sft", 10), ("claimify", 30)]
+)
+async def test_a_stream_asks_as_often_and_reports_the_same(name: str, calls: int) -> None:
+    with ScriptedChatServer(echoing) as server:
+        async with guarding(server, "monitor", decomposer=f"{name}:openai:m@{server.base_url}") as guard:
+            whole = await guard.acheck(SAID)
+            server.reset()
+            _, report = await streamed(guard, words())
+            assert server.calls == calls
+    assert report.outcomes == whole.outcomes
