@@ -107,15 +107,14 @@ def with_decomposer(
     given = decomposer or settings.decomposer
     if given is None:
         return judge
-    from vista_guard.judges.composed.pipeline import DecomposingJudge
-    from vista_guard.judges.decomposers.named import build_decomposer, cached
+    from vista_guard.judges.decomposers.named import build_decomposer, cached, decomposing
 
     found = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)
     if found is None:
         return judge
     if on_made is not None:
         on_made(found)
-    return DecomposingJudge(judge, cached(found, settings.judge_cache) if found is not given else found)
+    return decomposing(judge, cached(found, settings.judge_cache) if found is not given else found)
 
 
 def _score_sinks(settings: Settings) -> tuple[Sink, ...]:

@@ -178,7 +178,8 @@ class Memo:
         """As the judge's own, where it has that."""
         known = self._verdicts
         if known is None or known[0] != turn.text or known[1] != evidence:
-            known = (turn.text, evidence, await contract.judge_turn(self._judge, turn, history, evidence))
+            with contract.grow(self._turn):
+                known = (turn.text, evidence, await contract.judge_turn(self._judge, turn, history, evidence))
             self._verdicts = known
         return known[2]
 

@@ -141,8 +141,12 @@ class Parts:
         if self.retrieve_by == "turn" or self.documents is None:
             return self.judge
         from vista_guard.judges.composed.pipeline import RetrievingJudge
+        from vista_guard.judges.decomposers.dydecomp import SplittingJudge
 
-        return RetrievingJudge(self.judge, self.documents, self.limits.retrieved)
+        documents = self.documents
+        if isinstance(self.judge, SplittingJudge):  # it makes its claims while it judges
+            return self.judge.over(lambda judge: RetrievingJudge(judge, documents, self.limits.retrieved))
+        return RetrievingJudge(self.judge, documents, self.limits.retrieved)
 
     def risk_of(self, work: Work) -> float | None:
         """The risk of the turn as far as it was judged, in [0, 1]; None when nothing was."""

@@ -28,7 +28,8 @@ SAMPLE_TURNS = 40
 _SEED = 13
 _TWELVE_WORDS = "these words stand for those of the reference text that decide it"
 _TURN = re.compile(r"<turn>\n(.*?)\n</turn>", re.DOTALL)
-_SENTENCE = re.compile(r"<sentence>\n(.*?)\n</sentence>", re.DOTALL)
+_SENTENCE = re.compile(r"<sentence>\n(.*?)\n</sentence>|<SOS>(.*?)<EOS>", re.DOTALL)
+_CLAIM = re.compile(r"<claim>(.*?)</claim>", re.DOTALL)
 _PLAIN = "Not Factual"
 """Of a system that asks for no more than a word."""
 _ID = re.compile(r"^(c\d+): ", re.MULTILINE)
@@ -152,9 +153,8 @@ class Rehearsal:
 def _answer(request: ChatRequest, number: int) -> str:
     if request.schema is None and request.stage == "turn":
         return _PLAIN
-    if request.stage == "steps":
-        return _steps_answer(request)
-    return json.dumps(_ANSWERS[request.stage](request, number))
+    answer = _ANSWERS[request.stage](request, number)
+    return answer if isinstance(answer, str) else json.dumps(answer)
 
 
 def _tokens(characters: int) -> int:
@@ -168,13 +168,37 @@ def _claims(request: ChatRequest) -> list[str]:
     return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=found[-1].partition(": ")[2]), ())]
 
 
-def _steps_answer(request: ChatRequest) -> str:
+def _sentence(request: ChatRequest) -> str:
+    """The sentence that a decomposer asks about."""
+    *_, last = _SENTENCE.findall(request.messages[-1].content) or [("", "")]
+    return last[0] or last[1] or _TWELVE_WORDS
+
+
+def _sentence_claims(request: ChatRequest, _: int = 0) -> dict[str, Any]:
+    sentence = _sentence(request)
+    return {"claims": [one.text for one in decompose(Turn(role=Role.ASSISTANT, text=sentence), ())] or [sentence]}
+
+
+def _claim_lines(request: ChatRequest, _: int) -> str:
+    return "\n".join(_sentence_claims(request)["claims"])
+
+
+def _steps(request: ChatRequest, _: int) -> str:
     """Four steps say the sentence twice, and some words of each; then its claims, as the rules of English find them."""
-    found = _SENTENCE.findall(request.messages[-1].content)
-    sentence = found[-1] if found else _TWELVE_WORDS
-    claims = [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=sentence), ())] or [sentence]
+    sentence = _sentence(request)
     steps = "\n".join(f"STEP {number}: {_TWELVE_WORDS} {sentence * (number < 3)}" for number in range(1, 5))
-    return f"<think>\n{steps}\n</think>\n<output>{json.dumps(claims)}</output>"
+    claims = json.dumps(_sentence_claims(request)["claims"])
+    return f"<think>\n{steps}\n</think>\n<output>{claims}</output>"
+
+
+def _rewritten(request: ChatRequest, _: int) -> dict[str, str]:
+    return {"reason": _TWELVE_WORDS, "sentence": _sentence(request)}
+
+
+def _halves(request: ChatRequest, _: int) -> dict[str, list[str]]:
+    words = _CLAIM.findall(request.messages[-1].content)[-1].split()
+    middle = len(words) // 2
+    return {"claims": [" ".join(part) for part in (words[:middle], words[middle:]) if part]}
 
 
 def _decomposition_answer(request: ChatRequest, _: int) -> dict[str, Any]:
@@ -210,11 +234,19 @@ def _turn(request: ChatRequest, _: int) -> dict[str, Any]:
     return {name: one.get("enum", [f"{_TWELVE_WORDS} {_TWELVE_WORDS}"])[0] for name, one in properties.items()}
 
 
-_ANSWERS: Mapping[str, Callable[[ChatRequest, int], dict[str, Any]]] = {
+_ANSWERS: Mapping[str, Callable[[ChatRequest, int], Mapping[str, Any] | str]] = {
     "decompose": _decomposition_answer,
     "verify": _verification_answer,
     "categorize": _category_answer,
     "judge": _judgement,
     "fused": _fused_answer,
     "turn": _turn,
+    "steps": _steps,
+    "factscore": _sentence_claims,
+    "veriscore": _sentence_claims,
+    "veriscore-sft": _claim_lines,
+    "claimify-select": _rewritten,
+    "claimify-disambiguate": _rewritten,
+    "claimify-decompose": _sentence_claims,
+    "dydecomp": _halves,
 }

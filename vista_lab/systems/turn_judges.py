@@ -5,6 +5,9 @@ the conversation in view (App. A.2).
 
 FActScore sees neither history nor knowledge, and checks each atomic fact against the documents alone. With `by_sentence` each
 sentence is decomposed by itself, as FActScore did first (Min et al., 2023); the paper found that worse (§3, footnote 2).
+
+It does not share the prompt of the decomposer `factscore:`, which asks about one sentence and has those without facts judged as
+they stand: the baseline asks about the whole turn, and what it finds no fact in is right.
 """
 
 from __future__ import annotations

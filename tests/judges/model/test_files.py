@@ -23,7 +23,7 @@ from vista_guard import ConfigError
 from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
 from vista_guard.judges.model.prompt_files import SLOTS
-from vista_guard.judges.model.prompts import FOLDER, STAGES, Prompts, Roles
+from vista_guard.judges.model.prompts import FOLDER, STAGES, Prompt, Prompts, Roles
 from vista_guard.types import Claim, EvidenceSet
 
 PAPER_FORM = """INSTRUCTIONS:
@@ -187,5 +187,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         Prompts.load(tmp_path)
 
 
-def test_the_packages_own_files_are_those_of_the_stages() -> None:
+def test_each_stage_of_a_judge_or_decomposer_has_a_file_of_the_packages_own() -> None:
     assert sorted(path.name for path in FOLDER.iterdir()) == sorted(f"{stage}.txt" for stage in SLOTS)
+    for stage in SLOTS:
+        assert Prompt.load(stage).slots == {*SLOTS[stage]}

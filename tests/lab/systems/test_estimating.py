@@ -12,10 +12,11 @@ import pytest
 from tests.judges.decomposers.scripted import asked
 from tests.lab.systems.rows import gold_of, museum, run
 from vista_guard.judges.model import ModelJudge, OpenAIChat
+from vista_guard.judges.model.chat.calling import ChatRequest, Message
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, ScriptedJudge, gold_script
 from vista_guard.types import Usage
 from vista_lab.systems.catalogue import make_system
-from vista_lab.systems.estimating import Estimate, estimate
+from vista_lab.systems.estimating import Estimate, _answer, estimate
 
 ROWS = museum(3)
 PRICES = {"prices": {"m": {"input": 2.0, "output": 8.0}}}
@@ -48,6 +49,31 @@ def test_the_estimate_is_near_to_what_is_used(name: str, strategy: str, off: int
     assert told.input_tokens / told.calls == pytest.approx(used.input_tokens / used.calls, rel=0.05)
     assert told.output_tokens >= used.output_tokens
     assert told.cost == pytest.approx((told.input_tokens * 2 + told.output_tokens * 8) / 1e6, rel=1e-6)
+
+
+@pytest.mark.parametrize("form", ["", "steps:", "factscore:", "veriscore:", "veriscore-sft:", "claimify:", "dydecomp:"])
+def test_the_calls_of_a_decomposer_are_told(form: str) -> None:
+    """Answered as the estimate supposes, the run makes the very calls; the model is asked for nothing else."""
+    with ScriptedChatServer(_as_supposed) as server:
+        given: dict[str, Any] = {
+            "judge": "embedded",
+            "decomposer": f"{form}openai:m@{server.base_url}",
+            "model": PRICES,
+        }
+        told = asyncio.run(estimate(make_system("vista", **given), ROWS))
+        assert server.calls == 0
+        run(make_system(name="vista", **given), ROWS)
+        assert told is not None
+        assert 0 < told.calls == server.calls
+        assert told.cost is not None
+
+
+def _as_supposed(request: ReceivedRequest) -> str:
+    stage = (request.schema_name or "").removeprefix("vista_") or (
+        "veriscore-sft" if "<SOS>" in request.user else "steps"
+    )
+    messages = tuple(Message("user", text) for _, text in request.messages)
+    return _answer(ChatRequest(messages, stage), 1)  # type: ignore[arg-type]
 
 
 def test_a_long_run_is_told_from_a_sample() -> None:

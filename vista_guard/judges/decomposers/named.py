@@ -12,6 +12,7 @@ from vista_guard.protocols import Decomposer, Embedder, Judge
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 
 if TYPE_CHECKING:
+    from vista_guard.judges.decomposers.rivals import RivalName
     from vista_guard.judges.model import ChatModel
 
 Around = Callable[["ChatModel"], "ChatModel"]
@@ -38,9 +39,29 @@ def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> 
     return StepsDecomposer(chat, model, options)
 
 
+def _rival(name: RivalName) -> Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]:
+    def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
+        from vista_guard.judges.decomposers.rivals import RivalDecomposer
+
+        return RivalDecomposer(name, chat, model)
+
+    return build
+
+
+def _dydecomp(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    return DyDecomp(chat, model)
+
+
 CHAT_FORMS: Mapping[str, ChatForm] = {
     "": ChatForm("a chat model takes the turn apart in one call", _turns),
     "steps:": ChatForm("four steps of thought, one call a sentence", _steps),
+    "factscore:": ChatForm("atomic facts, one call a sentence (FActScore)", _rival("factscore")),
+    "veriscore:": ChatForm("verifiable claims alone, one call a sentence (VeriScore)", _rival("veriscore")),
+    "veriscore-sft:": ChatForm("the same of a model that VeriScore's makers fine-tuned", _rival("veriscore-sft")),
+    "claimify:": ChatForm("select, disambiguate, decompose: three calls a sentence (Claimify)", _rival("claimify")),
+    "dydecomp:": ChatForm("splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)", _dydecomp),
 }
 """By the prefix that stands before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
@@ -102,6 +123,14 @@ def build_decomposer(
     )
 
 
+def decomposing(judge: Judge, decomposer: Decomposer) -> Judge:
+    """The judge with its turns taken apart by the decomposer, which may want to see the judge's verdicts."""
+    from vista_guard.judges.composed.pipeline import DecomposingJudge
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    return decomposer.around(judge) if isinstance(decomposer, DyDecomp) else DecomposingJudge(judge, decomposer)
+
+
 def chat_form(name: str) -> tuple[ChatForm, str] | None:
     """The row of `CHAT_FORMS` that a name stands for, and the name of the chat model behind its prefix; None for other names.
 
@@ -139,7 +168,10 @@ def _by_rules(name: str, embedder: Embedder) -> Decomposer:
 
 def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
     """The decomposer with its claims kept in a folder, where it asks a model and there is a folder."""
-    if folder is None or not hasattr(decomposer, "why_exhausted"):
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+
+    # What DyDecomp asks is no question of a `Judge`: it sees verdicts.
+    if folder is None or not hasattr(decomposer, "why_exhausted") or isinstance(decomposer, DyDecomp):
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 

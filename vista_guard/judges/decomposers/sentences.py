@@ -213,6 +213,11 @@ def _is_known(word: str, exact: Collection[str]) -> bool:
     return any(one.startswith(stem) for one in exact)
 
 
+def says_something(claim: str) -> bool:
+    """True if a claim has a word beside articles, pronouns and the like: "No." stands for no sentence."""
+    return any(word.casefold() not in _LIGHT for word in _tokens(claim))
+
+
 def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
     """Figures and names of a sentence that none of its claims has.
 

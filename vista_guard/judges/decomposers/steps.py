@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
@@ -25,6 +26,7 @@ from vista_guard.judges.decomposers.sentences import (
     invented,
     left_out,
     question_of,
+    says_something,
     statements,
     window,
 )
@@ -39,11 +41,25 @@ from vista_guard.reading.canonical import folded
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
 
+T = TypeVar("T")
+
 WAITS = "waits for the sentences behind it"
 
 
+def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
+    """The prompt of a stage as the options say: whose, with how many examples, and what it calls the speakers."""
+    roles = Roles(assistant=options.assistant_name, user=options.user_name)
+    return Prompt.load(stage, options.prompts_dir, shots=options.shots, roles=roles)
+
+
+def fingerprint(model: ChatModel, *prompts: PromptInfo) -> str:
+    """12 hex digits that change with all that shapes an answer: prompts, and parameters of the model."""
+    shaping = json.dumps([*(one.fingerprint for one in prompts), dict(model.parameters)], sort_keys=True)
+    return hashlib.sha256(shaping.encode()).hexdigest()[:12]
+
+
 @dataclass(frozen=True)
-class _Question:
+class SentenceQuestion:
     """One call: a sentence with its context (x of the paper)."""
 
     sentence: Statement
@@ -71,6 +87,8 @@ class StepsDecomposer:
         model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
         options: prompts, shots and what the speakers are called; limits of the endpoint are read by `model` itself.
         windows: how many sentences around a sentence are shown (p and f of the paper).
+        name: of this way to ask.
+        stages: its prompts, in the order of its calls.
     """
 
     def __init__(
@@ -78,26 +96,27 @@ class StepsDecomposer:
         model: ChatModel,
         options: ModelOptions = MODEL_DEFAULTS,
         windows: DecomposerOptions = DECOMPOSER_DEFAULTS,
+        *,
+        name: str = "steps",
+        stages: Sequence[Stage] = ("steps",),
     ) -> None:
         require("a decomposer that asks a model", "json_repair", extra="model")
         self._model = model
         self._windows = windows
-        roles = Roles(assistant=options.assistant_name, user=options.user_name)
-        self._prompt = Prompt.load("steps", options.prompts_dir, shots=options.shots, roles=roles)
+        self._name = name
+        self._prompts = {stage: load_prompt(stage, options) for stage in stages}
 
     @property
     def info(self) -> JudgeInfo:
         """The model's name; the window and a fingerprint of the prompt and of all that shapes an answer."""
-        shaping = json.dumps([self._prompt.info.fingerprint, dict(self._model.parameters)], sort_keys=True)
         shown = f"{self._windows.before}+{self._windows.after}"
-        return JudgeInfo(
-            name=f"steps:{self._model.name}", version=f"{shown}-{hashlib.sha256(shaping.encode()).hexdigest()[:12]}"
-        )
+        shaping = fingerprint(self._model, *self.prompts.values())
+        return JudgeInfo(name=f"{self._name}:{self._model.name}", version=f"{shown}-{shaping}")
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
-        """The prompt that it asks with."""
-        return {"steps": self._prompt.info}
+        """The prompts that it asks with."""
+        return {stage: prompt.info for stage, prompt in self._prompts.items()}
 
     @property
     def why_exhausted(self) -> str | None:
@@ -116,7 +135,7 @@ class StepsDecomposer:
         """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
         found = await asyncio.to_thread(statements, turn.text)
         live = contract.growing()
-        questions = self._questions(found, history, live)
+        questions = self._questions(found, turn, history, live)
         new = {one.key: one for one in questions if one is not None and one.key not in live.known}
         answers = await ensemble.together(self._read(one, turn) for one in new.values())
         live.known.update(zip(new, answers, strict=True))
@@ -126,20 +145,23 @@ class StepsDecomposer:
         ]
 
     def _questions(
-        self, found: Sequence[Statement], history: Sequence[Turn], live: contract.Growing
-    ) -> list[_Question | None]:
+        self, found: Sequence[Statement], turn: Turn, history: Sequence[Turn], live: contract.Growing
+    ) -> list[SentenceQuestion | None]:
         """A call for each statement; None where none is made: for code, and for what waits for the sentences behind it."""
         asked, earlier = question_of(history)
-        before, after = self._windows.before, self._windows.after
-        ready = len(found) if live.complete or live.hurried else len(found) - after
+        ready = len(found) if live.complete or live.hurried else len(found) - self._windows.after
         return [
             None
             if one.whole or place >= ready
-            else _Question(one, window(found, place, before, after, complete=live.complete), asked, tuple(earlier))
+            else SentenceQuestion(one, self._context(found, place, turn, complete=live.complete), asked, tuple(earlier))
             for place, one in enumerate(found)
         ]
 
-    async def _read(self, question: _Question, turn: Turn) -> SentenceTrace:
+    def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see rivals
+        """What is shown of the turn with the statement at `place`."""
+        return window(found, place, self._windows.before, self._windows.after, complete=complete)
+
+    async def _read(self, question: SentenceQuestion, turn: Turn) -> SentenceTrace:
         sentence = question.sentence
         trace = SentenceTrace(sentence=sentence.text, span=sentence.span, context=question.context)
         try:
@@ -151,36 +173,40 @@ class StepsDecomposer:
         if output.stopped == NO_CONTEXT:
             note = f"{self._model.name} could not make the sentence stand alone"
             return trace.model_copy(update={"status": "unchecked", "note": note, "raw": said[:RAW_CHARS]})
-        if not output.claims:
+        claims = [claim for claim in output.claims if says_something(claim)]
+        if not claims:
             note = output.stopped or "no claims"
             whole = (as_it_stands(sentence.text, turn),)
             return trace.model_copy(update={"status": "as it stands", "note": note, "claims": whole})
-        return trace.model_copy(update=self._held_to(question, output.claims, turn))
+        return trace.model_copy(update=self._held_to(question, claims, turn))
 
-    async def _ask(self, question: _Question) -> tuple[str, Output]:
+    async def _ask(self, question: SentenceQuestion) -> tuple[str, Output]:
+        """The model's words, and the claims that they hold."""
+        return await self._answer("steps", question, read_output)
+
+    async def _answer(self, stage: Stage, question: SentenceQuestion, read: Callable[[str], T]) -> tuple[str, T]:
         """The model's words, and what they say. The oldest turns are left out where it cannot read all of them."""
-
-        def read(text: str) -> tuple[str, Output]:
-            return text, read_output(text)
-
         return await ask_trimmed(
-            lambda _, kept: ask_model(self._model, self._request(question, kept), read),
+            lambda _, kept: ask_model(
+                self._model, self._request(stage, question, kept), lambda text: (text, read(text))
+            ),
             self._model.name,
             question.sentence.text,
             EvidenceSet(),
             question.earlier,
         )
 
-    def _request(self, question: _Question, earlier: Sequence[Turn]) -> ChatRequest:
-        style = self._prompt.style
-        return self._prompt.request(
+    def _request(self, stage: Stage, question: SentenceQuestion, earlier: Sequence[Turn]) -> ChatRequest:
+        prompt = self._prompts[stage]
+        style = prompt.style
+        return prompt.request(
             history=style.history(earlier) if earlier else "",
             question=style.part("question", question.asked),
             context=style.part("context", question.context),
             sentence=style.part("sentence", question.sentence.text),
         )
 
-    def _held_to(self, question: _Question, claims: Sequence[str], turn: Turn) -> dict[str, object]:
+    def _held_to(self, question: SentenceQuestion, claims: Sequence[str], turn: Turn) -> dict[str, object]:
         """The claims that keep to what the model was shown; the sentence itself in place of others, and beside a gap."""
         sentence = question.sentence.text
         english = foreign(folded(turn.text)) is None

@@ -16,7 +16,23 @@ from typing import Literal
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model.rendering import headings_of
 
-Stage = Literal["decompose", "verify", "categorize", "judge", "fused", "steps"]
+Stage = Literal[
+    # of a model judge
+    "decompose",
+    "verify",
+    "categorize",
+    "judge",
+    "fused",
+    # of decomposers
+    "steps",
+    "factscore",
+    "veriscore",
+    "veriscore-sft",
+    "claimify-select",
+    "claimify-disambiguate",
+    "claimify-decompose",
+    "dydecomp",
+]
 
 SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "decompose": ("history", "turn"),
@@ -25,6 +41,13 @@ SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "judge": ("documents", "knowledge", "history", "claims"),
     "fused": ("documents", "knowledge", "history", "turn"),
     "steps": ("question", "context", "sentence", "history"),
+    "factscore": ("sentence",),
+    "veriscore": ("question", "context", "sentence"),
+    "veriscore-sft": ("context",),
+    "claimify-select": ("question", "context", "sentence"),
+    "claimify-disambiguate": ("question", "context", "sentence"),
+    "claimify-decompose": ("question", "context", "sentence"),
+    "dydecomp": ("history", "claim"),
 }
 """What the input of each stage may show."""
 

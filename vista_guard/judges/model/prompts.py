@@ -52,6 +52,9 @@ _TEXT = {"type": "string"}
 _REASONS = [str(label) for label in Label if label is not Label.VERIFIED]
 _LABELS = [str(Label.VERIFIED), *_REASONS]
 
+_CLAIM_TEXTS = _object(claims=_list(_TEXT))
+_REWRITTEN = _object(reason=_TEXT, sentence=_TEXT)
+
 # A label comes after what it rests on: a model writes in this order.
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
@@ -61,6 +64,12 @@ ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "fused": _object(
         claims=_list(_object(claim=_TEXT, quote=_TEXT, reason=_TEXT, evidence=_TEXT, label=_one_of(*_LABELS)))
     ),
+    "factscore": _CLAIM_TEXTS,
+    "veriscore": _CLAIM_TEXTS,
+    "claimify-select": _REWRITTEN,
+    "claimify-disambiguate": _REWRITTEN,
+    "claimify-decompose": _CLAIM_TEXTS,
+    "dydecomp": _CLAIM_TEXTS,
 }
 """JSON schema of each stage's answer, in the subset that strict structured output takes."""
 

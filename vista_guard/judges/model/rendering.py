@@ -17,7 +17,7 @@ from vista_guard.types import Claim, Passage, Role, Turn
 
 NOTHING = "(none)"
 TAGS = ("documents", "knowledge", "history", "turn", "claims", "claim")
-PARTS = ("question", "context", "sentence", "output")
+PARTS = ("question", "context", "sentence", "output", "sos", "eos")
 """Tags of decomposers' prompts and answers."""
 
 _ROLE_CHARS = 40

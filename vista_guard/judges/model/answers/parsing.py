@@ -148,6 +148,50 @@ def read_claims(text: str) -> list[ClaimText]:
     return [ClaimText(item, None) for item in dict.fromkeys(items)]
 
 
+def read_parts(text: str) -> list[str]:
+    """The two parts that a statement was split into; none where the answer says that it cannot be split.
+
+    Raises:
+        UnreadableError: no list of claims, or one of more than two.
+    """
+    parts = [one.text for one in read_claims(text)]
+    if len(parts) > 2:
+        raise unreadable(f"has {len(parts)} parts, not two", text)
+    return parts if len(parts) == 2 else []
+
+
+def read_rewritten(text: str) -> str:
+    """The sentence of `{"reason": ..., "sentence": ...}`; "" where the answer leaves none.
+
+    Raises:
+        UnreadableError: no such object, or several with different sentences.
+    """
+    found = [piece.value for piece in read(text).pieces if isinstance(piece.value, dict) and piece.closed]
+    said = {one["sentence"] for one in found if isinstance(one.get("sentence"), str)}
+    if len(said) != 1:
+        raise unreadable("has no single sentence", text)
+    sentence = strings(said.pop())
+    return "" if lists.says_none(sentence) or not any(map(str.isalnum, sentence)) else sentence
+
+
+_LIST_MARK = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
+
+
+def read_lines(text: str) -> list[str]:
+    """The claims of an answer with one a line; none where any line says "No verifiable claim.", as VeriScore's makers read it.
+
+    Raises:
+        UnreadableError: nothing but thoughts and notes.
+    """
+    lines = [_LIST_MARK.sub("", line.strip(), count=1) for line in read(text).text.split("\n")]
+    said = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("Note:")]
+    if any("no verifiable claim" in line.casefold() for line in said):
+        return []
+    if not said:
+        raise unreadable("has no line with a claim", text)
+    return list(dict.fromkeys(said))
+
+
 def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
     """Reads a verdict: VERIFIED is supported, every other label is not.
 

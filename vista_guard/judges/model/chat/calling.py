@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 from vista_guard.errors import ConfigError
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.chat.limits import Budget, Gate, OnLoop, PriceTable
+from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.settings.model import ModelOptions
 from vista_guard.telemetry.spans import ModelCall
 from vista_guard.types import Usage
@@ -34,7 +35,7 @@ class ChatRequest:
     """
 
     messages: tuple[Message, ...]
-    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "steps", "turn", "generate"]
+    stage: Stage | Literal["turn", "generate"]
     schema: Mapping[str, Any] | None = None
     alternatives: int = 0
     """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""
