@@ -1,7 +1,7 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
 Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
-(`oasis`), stored reports.
+(`oasis`), decompositions (`decompose`), stored reports.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import typer
 
 from vista_lab.cli import calibrate, compare, datasets, replay, reports  # noqa: F401  # adds its commands to the group
 from vista_lab.cli.calibrate import verifiers
+from vista_lab.cli.decompose import decompose_app
 from vista_lab.cli.eval import evaluate
 from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
@@ -26,3 +27,4 @@ def register(app: typer.Typer) -> None:
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
     app.add_typer(oasis_app, name="oasis")
+    app.add_typer(decompose_app, name="decompose")

@@ -111,9 +111,10 @@ def test_probabilities_lie_between_0_and_1(bad: float) -> None:
 
 @pytest.mark.parametrize("bad", [2, -1, 0.5, math.nan])
 def test_a_label_is_1_or_0(bad: Any) -> None:
-    for score in (lambda label: dense_reward([0.5], label), lambda label: sparse_reward([0.5], label, 0.5)):
-        with pytest.raises(InputError, match=f"label is {bad}"):
-            score(bad)
+    with pytest.raises(InputError, match=f"label is {bad}"):
+        dense_reward([0.5], bad)
+    with pytest.raises(InputError, match=f"label is {bad}"):
+        sparse_reward([0.5], bad, 0.5)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, math.nan])
