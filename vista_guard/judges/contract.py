@@ -6,16 +6,17 @@ through asyncio inherit it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from threading import Lock
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.telemetry import spans
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Turn, Unchecked, Usage
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Turn, Unchecked, UncheckedClaim, Usage
 
 T = TypeVar("T")
 
@@ -60,17 +61,32 @@ async def judge_turn(
 
 
 async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-    """One answer a claim, in order."""
-    if not claims:
-        return []
-    try:
-        answers = await _ask(judge, "verify", judge.verify(claims, evidence))
-    except JudgeError as exc:
-        return [Unchecked(claim=claim, error=str(exc)) for claim in claims]
-    if not one_each(claims, answers):
-        error = f"{judge.info.name} did not answer with one check for each claim"
-        return [Unchecked(claim=claim, error=error) for claim in claims]
-    return list(answers)
+    """One answer a claim, in order. The judge is not asked about an `UncheckedClaim`."""
+
+    async def ask(left: Sequence[Claim]) -> Sequence[Check | Unchecked]:
+        try:
+            answers = await _ask(judge, "verify", judge.verify(left, evidence))
+        except JudgeError as exc:
+            return [Unchecked(claim=claim, error=str(exc)) for claim in left]
+        if not one_each(left, answers):
+            error = f"{judge.info.name} did not answer with one check for each claim"
+            return [Unchecked(claim=claim, error=error) for claim in left]
+        return answers
+
+    return await except_unchecked(claims, ask)
+
+
+async def except_unchecked(
+    claims: Sequence[Claim], ask: Callable[[Sequence[Claim]], Awaitable[Sequence[Check | Unchecked]]]
+) -> list[Check | Unchecked]:
+    """The answers of `ask`, in order, with those that need no judge: an `UncheckedClaim` is its own answer."""
+    left = [claim for claim in claims if not isinstance(claim, UncheckedClaim)]
+    answers = iter(await ask(left) if left else ())
+    return [_as_unchecked(claim) if isinstance(claim, UncheckedClaim) else next(answers) for claim in claims]
+
+
+def _as_unchecked(claim: UncheckedClaim) -> Unchecked:
+    return Unchecked(claim=Claim(id=claim.id, text=claim.text, span=claim.span), error=claim.error, raw=claim.raw)
 
 
 async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
@@ -201,3 +217,33 @@ def overhear() -> Iterator[Echo]:
         yield echo
     finally:
         _current.reset(token)
+
+
+@dataclass
+class Growing:
+    """A turn that is judged while it is written: what decomposers know of its sentences, so that each is asked about once.
+
+    `complete` from the moment when all of it is there; until then a sentence that wants to be read with those behind it may be
+    answered by a pending `UncheckedClaim`.
+    """
+
+    complete: bool = False
+    known: MutableMapping[str, Any] = field(default_factory=dict)
+
+
+_growing: ContextVar[Growing | None] = ContextVar("vista_guard_growing", default=None)
+
+
+@contextmanager
+def grow(turn: Growing) -> Iterator[None]:
+    """Says inside the block that the turn is one that is being written."""
+    token = _growing.set(turn)
+    try:
+        yield
+    finally:
+        _growing.reset(token)
+
+
+def growing() -> Growing:
+    """The turn that is being written; outside of a stream a complete one of which nothing is known."""
+    return _growing.get() or Growing(complete=True)

@@ -173,6 +173,10 @@ class DecomposerOptions(_Frozen):
     """Most tokens of the answer. An answer that is cut off there leaves its passage unchecked."""
     batch_size: int | None = Field(default=None, ge=1)
     """Passages in one pass, 8 when not given."""
+    before: int = Field(default=2, ge=0)
+    """Sentences before a sentence that a chat model is shown with it: p of DAD, §3.1."""
+    after: int = Field(default=2, ge=0)
+    """Sentences behind it: f of DAD, §3.1. A turn that streams waits for them; 0 for none."""
 
 
 DECOMPOSER_DEFAULTS = DecomposerOptions()

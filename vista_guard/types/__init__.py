@@ -27,6 +27,7 @@ from vista_guard.types.conversation import (
     Span,
     Turn,
     Unchecked,
+    UncheckedClaim,
     label_of,
 )
 from vista_guard.types.report import (
@@ -73,6 +74,7 @@ __all__ = [
     "TurnReport",
     "TurnTexts",
     "Unchecked",
+    "UncheckedClaim",
     "Usage",
     "label_of",
 ]

@@ -98,6 +98,15 @@ class Claim(Noun):
     span: Span | None = None
 
 
+class UncheckedClaim(Claim):
+    """A claim that is not to be judged, from a decomposer that failed on its sentence: it becomes `Unchecked` with this error."""
+
+    error: str
+    raw: str | None = Field(default=None, max_length=2000)
+    pending: bool = False
+    """True in a turn that is still being written, for a sentence whose turn comes when more of it is there."""
+
+
 class EarnedClaim(Claim):
     """A claim as it enters the knowledge, with the label that it was delivered under."""
 

@@ -7,7 +7,6 @@ several `<output>` blocks the last one counts.
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -19,9 +18,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from vista_guard.errors import InputError, UnreadableError
-
-STOP_PHRASES = ("No verifiable claim", "Cannot be decontextualized")
-"""What a decomposer says instead of a list: step 1 found no claim, step 2 could not make the sentence stand alone (K.1)."""
+from vista_guard.judges.model.answers.outputs import literal, stop_phrase
 
 _BLOCK = r"<{0}>(.*?)</{0}>"
 _THINK, _OUTPUT = (re.compile(_BLOCK.format(tag), re.DOTALL) for tag in ("think", "output"))
@@ -63,19 +60,13 @@ def read_completion(text: str) -> Completion:
         tagged=bool(outputs) and _THINK.search(text) is not None,
         clean=_CLEAN.fullmatch(text) is not None and len(_TAG.findall(text)) == 4,
         claims=_read_list(body),
-        stopped=next((phrase for phrase in STOP_PHRASES if body.strip(" \"'.").casefold() == phrase.casefold()), None),
+        stopped=stop_phrase(body),
     )
 
 
 def _read_list(body: str) -> tuple[str, ...] | None:
-    for read in (json.loads, ast.literal_eval):
-        try:
-            value = read(body)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-    return None
+    value = literal(body)
+    return tuple(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
 
 
 FORMAT_WEIGHTS = MappingProxyType({"tagged": 0.40, "clean": 0.10, "parsed": 0.40, "good list": 0.10})

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vista_guard.errors import JudgeError, StoreError
+from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, QueryEmbedder, Verifier
 from vista_guard.types import (
@@ -65,7 +66,8 @@ class DecomposingJudge:
         return await self._decomposer.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        return await self._judge.verify(claims, evidence)
+        """By the judge, except for what the decomposer could not take apart."""
+        return await contract.except_unchecked(claims, lambda left: self._judge.verify(left, evidence))
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return await self._judge.categorize(checks, evidence)

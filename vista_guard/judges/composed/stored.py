@@ -24,7 +24,7 @@ from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge, TurnJudge
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked, Usage
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked, UncheckedClaim, Usage
 
 if TYPE_CHECKING:
     from diskcache import Cache
@@ -40,13 +40,13 @@ Ask = Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]
 """Asks the judge about the questions with these keys."""
 
 _CACHED: Mapping[Method, TypeAdapter[Any]] = {
-    "decompose": TypeAdapter(tuple[Claim, ...]),
+    "decompose": TypeAdapter(tuple[UncheckedClaim | Claim, ...]),
     "verify": TypeAdapter(Check),
     "categorize": TypeAdapter(Finding),
     "judge_turn": TypeAdapter(tuple[Check, ...]),
 }
 _RECORDED: Mapping[Method, TypeAdapter[Any]] = {
-    "decompose": TypeAdapter(tuple[Claim, ...]),
+    "decompose": TypeAdapter(tuple[UncheckedClaim | Claim, ...]),
     "verify": TypeAdapter(tuple[Check | Unchecked, ...]),
     "categorize": TypeAdapter(tuple[Finding | Unchecked, ...]),
     "judge_turn": TypeAdapter(tuple[Check | Unchecked, ...] | None),
@@ -310,7 +310,7 @@ def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding
 
 def _is_worth_keeping(answer: Check | Finding | Unchecked | Sequence[Claim | Check | Unchecked] | None) -> bool:
     if isinstance(answer, Sequence):
-        return not any(isinstance(part, Unchecked) for part in answer)
+        return not any(isinstance(part, Unchecked | UncheckedClaim) for part in answer)
     # An unsupported claim that was categorised as VERIFIED is a mistake, and the graph treats it as one.
     return isinstance(answer, Check) or (isinstance(answer, Finding) and answer.label is not Label.VERIFIED)
 

@@ -8,7 +8,7 @@ takes [slots in brackets].
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,7 +16,7 @@ from typing import Literal
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model.rendering import headings_of
 
-Stage = Literal["decompose", "verify", "categorize", "judge", "fused"]
+Stage = Literal["decompose", "verify", "categorize", "judge", "fused", "steps"]
 
 SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "decompose": ("history", "turn"),
@@ -24,6 +24,7 @@ SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "categorize": ("documents", "knowledge", "history", "claim"),
     "judge": ("documents", "knowledge", "history", "claims"),
     "fused": ("documents", "knowledge", "history", "turn"),
+    "steps": ("question", "context", "sentence", "history"),
 }
 """What the input of each stage may show."""
 
@@ -38,7 +39,10 @@ _BRACKETS = {
     "reference text": "documents",
     "claim": "claim",
     "claims": "claims",
+    **{name: name for name in ("question", "context", "sentence")},
 }
+_JUDGED = frozenset({"history", "turn", "knowledge", "documents", "claim", "claims"})
+"""Slots in brackets that are told to be unknown where a stage has none of them; other words may stand in brackets."""
 _IN_BRACKETS = re.compile(r"\[[ \t]*(" + "|".join(name.replace(" ", r"\s+") for name in _BRACKETS) + r")[ \t]*\]", re.I)
 _DOLLAR = re.compile(r"\$(\$|[A-Za-z_]\w*|\{\w*\})?")
 _MARKER = re.compile(r"^===[ \t]*(\w+)[ \t]*===[ \t]*$", re.MULTILINE)
@@ -90,7 +94,7 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
     if _MARKER.search(text) is None:
-        file = PromptFile((), _bracket_template(text.strip()), answer, headings_of(text), len(_EXAMPLE.findall(text)))
+        file = PromptFile((), _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}), answer, headings_of(text), len(_EXAMPLE.findall(text)))
     else:
         instructions, shown, asked = _sections(path, text)
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
@@ -155,9 +159,10 @@ def _template(path: Path, text: str) -> Template:
     return tuple(part for part in (*parts, text[end:]) if part)
 
 
-def _bracket_template(text: str) -> Template:
+def _bracket_template(text: str, known: Collection[str]) -> Template:
+    named = ((_BRACKETS[" ".join(found.group(1).lower().split())], found) for found in _IN_BRACKETS.finditer(text))
     # The last of each: earlier ones may stand in the instructions, which speak of them.
-    places = {_BRACKETS[" ".join(found.group(1).lower().split())]: found for found in _IN_BRACKETS.finditer(text)}
+    places = {name: found for name, found in named if name in known}
     parts: list[str | Slot] = []
     end = 0
     for name, found in sorted(places.items(), key=lambda place: place[1].start()):

@@ -12,17 +12,18 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Any, Literal, Self, TypeVar
 
 from vista_guard.errors import ConfigError, ContextTooLongError
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
-from vista_guard.judges.model.prompt_files import PromptFile, Stage, fill, read
+from vista_guard.judges.model.prompt_files import SLOTS, PromptFile, Stage, fill, read
 from vista_guard.judges.model.rendering import Roles, Style
 from vista_guard.reading.passages import nearest_passages
 from vista_guard.types import Claim, EvidenceSet, Label, Turn
 
-STAGES: tuple[Stage, ...] = get_args(Stage)
+STAGES: tuple[Stage, ...] = ("decompose", "verify", "categorize", "judge", "fused")
+"""Of a model judge. Other stages are those of decomposers, one prompt each."""
 FOLDER = Path(__file__).parent / "texts"
 """The package's own prompt files."""
 
@@ -73,8 +74,60 @@ class PromptInfo:
 
 
 @dataclass(frozen=True)
+class Prompt:
+    """The prompt of one stage, with the speakers' names in it."""
+
+    stage: Stage
+    info: PromptInfo
+    style: Style
+    _roles: Roles
+    _file: PromptFile = field(repr=False)
+    _system: str = field(repr=False)
+
+    @classmethod
+    def load(
+        cls,
+        stage: Stage,
+        folder: Path | None = None,
+        *,
+        shots: Literal["few", "zero"] = "few",
+        roles: Roles | None = None,
+    ) -> Self:
+        """Reads one prompt: that of `folder`, where it holds one, else the package's own.
+
+        Raises:
+            ConfigError: see `Prompts.load`.
+        """
+        roles = roles or Roles()
+        path = (_own_files(folder) if folder is not None else {}).get(stage, FOLDER / f"{stage}.txt")
+        file = read(path, stage, examples=shots == "few")
+        names = {"assistant": roles.assistant, "user": roles.user}
+        system = fill(file.system, names)
+        info = PromptInfo(_hash_files(_FORM, names, [stage, system, repr(file.input), file.answer]), file.shots)
+        return cls(stage, info, Style(roles, file.headings), roles, file, system)
+
+    def texts(self) -> list[str]:
+        """All that its fingerprint is made from, but for the names of the speakers."""
+        return [self.stage, self._system, repr(self._file.input), self._file.answer]
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """Those that its input shows."""
+        return self._file.slots
+
+    def request(self, **values: str) -> ChatRequest:
+        """Asks with these values in the slots."""
+        named = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
+        asked = fill(self._file.input, named)
+        messages = (Message("user", asked),)
+        if self._system:
+            messages = (Message("system", self._system), *messages)
+        return ChatRequest(messages, self.stage, ANSWERS[self.stage] if self._file.answer == "json" else None)
+
+
+@dataclass(frozen=True)
 class Prompts:
-    """One prompt for each stage; a request for each thing asked.
+    """One prompt for each stage of a model judge; a request for each thing asked.
 
     `fingerprint`: 12 hex digits that change with any text in use, with `shots` and with the names of the speakers.
     """
@@ -83,8 +136,7 @@ class Prompts:
     fingerprint: str
     told: Mapping[Stage, PromptInfo]
     """Of each prompt by itself."""
-    _files: Mapping[Stage, PromptFile] = field(repr=False)
-    _system: Mapping[Stage, str] = field(repr=False)
+    _prompts: Mapping[Stage, Prompt] = field(repr=False)
 
     @classmethod
     def load(
@@ -95,19 +147,14 @@ class Prompts:
         `shots="zero"` leaves the part of examples out; a file without parts is taken as it is.
 
         Raises:
-            ConfigError: a folder or file that cannot be read, a file that is none of the five, a slot that is missing or
+            ConfigError: a folder or file that cannot be read, a file that is no prompt, a slot that is missing or
                 unknown; names file and slot.
         """
         roles = roles or Roles()
-        own = _own_files(folder) if folder is not None else {}
-        files = {
-            stage: read(own.get(stage, FOLDER / f"{stage}.txt"), stage, examples=shots == "few") for stage in STAGES
-        }
+        prompts = {stage: Prompt.load(stage, folder, shots=shots, roles=roles) for stage in STAGES}
         names = {"assistant": roles.assistant, "user": roles.user}
-        system = {stage: fill(file.system, names) for stage, file in files.items()}
-        texts = {stage: [stage, system[stage], repr(file.input), file.answer] for stage, file in files.items()}
-        told = {stage: PromptInfo(_hash_files(_FORM, names, texts[stage]), file.shots) for stage, file in files.items()}
-        return cls(roles, _hash_files(_FORM, shots, names, [*texts.values()]), told, files, system)
+        fingerprint = _hash_files(_FORM, shots, names, [one.texts() for one in prompts.values()])
+        return cls(roles, fingerprint, {stage: one.info for stage, one in prompts.items()}, prompts)
 
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
         """Asks for the claims of `turn`; `history` is what was said before it."""
@@ -138,10 +185,10 @@ class Prompts:
         return self._request("fused", **shown, turn=style.turn(turn))
 
     def _style(self, stage: Stage) -> Style:
-        return Style(self.roles, self._files[stage].headings)
+        return self._prompts[stage].style
 
     def _evidence(self, stage: Stage, evidence: EvidenceSet) -> dict[str, str]:
-        shown = self._files[stage].slots
+        shown = self._prompts[stage].slots
         for name in ("knowledge", "history"):
             if getattr(evidence, name) and name not in shown:
                 meter().warn(f"the {stage} prompt has no slot ${name}: the judge did not see the {name}")
@@ -154,10 +201,7 @@ class Prompts:
         }
 
     def _request(self, stage: Stage, **values: str) -> ChatRequest:
-        file, system = self._files[stage], self._system[stage]
-        asked = fill(file.input, {**values, "assistant": self.roles.assistant, "user": self.roles.user})
-        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
-        return ChatRequest(messages, stage, ANSWERS[stage] if file.answer == "json" else None)
+        return self._prompts[stage].request(**values)
 
 
 def _hash_files(*parts: object) -> str:
@@ -166,7 +210,7 @@ def _hash_files(*parts: object) -> str:
 
 def _own_files(folder: Path) -> dict[Stage, Path]:
     """The prompt files of a researcher's folder, by stage."""
-    known: dict[str, Stage] = {f"{stage}.txt": stage for stage in STAGES}
+    known: dict[str, Stage] = {f"{stage}.txt": stage for stage in SLOTS}
     try:
         found = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as exc:
@@ -231,4 +275,4 @@ def _left_out(whole: EvidenceSet, seen: EvidenceSet, history: Sequence[Turn], ke
     return ", ".join(f"{count} {name}" for count, name in counts if count)
 
 
-__all__ = ["ANSWERS", "FOLDER", "STAGES", "PromptInfo", "Prompts", "Roles"]
+__all__ = ["ANSWERS", "FOLDER", "STAGES", "Prompt", "PromptInfo", "Prompts", "Roles"]

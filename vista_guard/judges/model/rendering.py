@@ -17,6 +17,8 @@ from vista_guard.types import Claim, Passage, Role, Turn
 
 NOTHING = "(none)"
 TAGS = ("documents", "knowledge", "history", "turn", "claims", "claim")
+PARTS = ("question", "context", "sentence", "output")
+"""Tags of decomposers' prompts and answers."""
 
 _ROLE_CHARS = 40
 
@@ -30,9 +32,15 @@ _SPECIAL = (
     *TAGS,
     *("system", "user", "assistant", "sys", "think", "thinking", "tool_call", "start_of_turn", "end_of_turn"),
 )
-_TAG = re.compile(
-    rf"[\s{_HIDDEN}/\\∕⁄⧸«|｜]*(?:{'|'.join(f'{_HIDDEN}*'.join(name) for name in _SPECIAL)})(?![a-z0-9_-])"
-)
+
+
+def _naming(tags: Sequence[str]) -> re.Pattern[str]:
+    """Finds one of the tags behind a bracket."""
+    names = "|".join(f"{_HIDDEN}*".join(name) for name in tags)
+    return re.compile(rf"[\s{_HIDDEN}/\\∕⁄⧸«|｜]*(?:{names})(?![a-z0-9_-])")
+
+
+_TAG, _PART = _naming(_SPECIAL), _naming((*_SPECIAL, *PARTS))
 _ANNOUNCES = re.compile(r"^[^:]{1,60}:[\s*]*(?:\[[^\]]*\])?$")
 _CONTROLS = dict.fromkeys((*range(32), 127), _HIDDEN)
 _UNSEEN = ("Cf", "Mn", "Me", "Cc", "Zl", "Zp")
@@ -108,6 +116,13 @@ class Style:
             "claims", (f"c{number}: {self._entry(claim.text)}" for number, claim in enumerate(claims, 1))
         )
 
+    def part(self, tag: str, text: str) -> str:
+        """A question, a context or a sentence of a decomposer's prompt; no text, no part."""
+        safe = defuse(text.strip(), parts=True)
+        if self.headings is not None:
+            return _quoted_headings(safe, self.headings)
+        return _tag(tag, safe) if safe else ""
+
     def _lines(self, tag: str, entries: Iterator[str], attributes: str = "") -> str:
         text = "\n".join(entries)
         return text or NOTHING if self.headings is not None else _tag(tag, text, attributes)
@@ -124,10 +139,11 @@ class Style:
 
 
 @lru_cache(maxsize=512)  # every claim of a turn is shown the same evidence
-def defuse(text: str) -> str:
+def defuse(text: str, *, parts: bool = False) -> str:
     """The text without anything that could be taken for a tag of a prompt or a token of a chat template.
 
-    `&lt;` and `&#91;` stand in place of the brackets; everything else stays as it is. Idempotent.
+    `&lt;` and `&#91;` stand in place of the brackets; everything else stays as it is. Idempotent. `parts`: in a decomposer's
+    prompt, which has more tags.
     """
     # Half a character cannot be sent.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -135,7 +151,8 @@ def defuse(text: str) -> str:
     if not _BRACKET.search(text):
         return text
     seen = _fold(text)
-    opening = (_TAG.match(seen, found.end()) is not None for found in re.finditer("<", seen))
+    tag = _PART if parts else _TAG
+    opening = (tag.match(seen, found.end()) is not None for found in re.finditer("<", seen))
     return _BRACKET.sub(lambda found: "&lt;" if next(opening) else found.group(), text)
 
 

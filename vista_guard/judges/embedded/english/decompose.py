@@ -117,7 +117,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     found: dict[str, Span] = {}
     here: set[tuple[str, int]] = set()
     for said, start, end, kind in _resolved_statements(reading.text, questions, topic_of_turn(before)):
-        span = _trimmed_span(reading, start, end)
+        span = trimmed_span(reading, start, end)
         says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
         if kind is BlockKind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
             found.setdefault(said, span)
@@ -132,7 +132,7 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
-def _trimmed_span(reading: Reading, start: int, end: int) -> Span:
+def trimmed_span(reading: Reading, start: int, end: int) -> Span:
     """Where the range stands in the turn, without the white space at its ends."""
     raw = reading.text[start:end]
     return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
@@ -251,7 +251,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
         yield named, start, end
     elif question and answer and _says_no_more(raw):
         yield claim_of_answer(question, raw, Role.USER), start, end
-    elif _names_only(raw, sentence):
+    elif names_only(raw, sentence):
         return
     elif sentence.lead and _is_completed(raw, sentence):
         yield f"{clean(sentence.lead)}: {raw}", start, end
@@ -259,7 +259,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
         yield from _clauses(text, start, end, question)
 
 
-def _names_only(raw: str, sentence: Sentence) -> bool:
+def names_only(raw: str, sentence: Sentence) -> bool:
     """True if a sentence has nothing to check: small talk, a heading's topic, a lead-in."""
     if SMALL_TALK.fullmatch(raw):
         return not _hung_on(raw)

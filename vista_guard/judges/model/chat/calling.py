@@ -34,7 +34,7 @@ class ChatRequest:
     """
 
     messages: tuple[Message, ...]
-    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "turn", "generate"]
+    stage: Literal["decompose", "verify", "categorize", "judge", "fused", "steps", "turn", "generate"]
     schema: Mapping[str, Any] | None = None
     alternatives: int = 0
     """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""

@@ -1,0 +1,205 @@
+"""The four-step decomposer: one call of a chat model a sentence detects, decontextualises, relates and extracts (DAD, §3.1).
+
+Nothing vanishes: see `sentences`. A model that says less than the sentence, or more, does not have the last word: what it made up
+gives way to its sentence, and a sentence whose figures or names it left out is judged beside its claims.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vista_guard._extras import require
+from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges import contract
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.contract import meter
+from vista_guard.judges.decomposers.sentences import (
+    SentenceTrace,
+    Statement,
+    as_it_stands,
+    claims_of,
+    invented,
+    left_out,
+    question_of,
+    statements,
+    window,
+)
+from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.model.answers.outputs import NO_CONTEXT, Output, read_output, thoughts
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS
+from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
+from vista_guard.judges.model.judge import ask_model
+from vista_guard.judges.model.prompt_files import Stage
+from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed
+from vista_guard.reading.canonical import folded
+from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
+from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
+
+WAITS = "waits for the sentences behind it"
+_CALLS = "steps"
+
+
+@dataclass(frozen=True)
+class _Question:
+    """One call: a sentence with its context (x of the paper)."""
+
+    sentence: Statement
+    context: str
+    asked: str
+    earlier: tuple[Turn, ...]
+
+    @property
+    def key(self) -> str:
+        return ensemble.fingerprint(self.sentence.text, self.context, self.asked, self.earlier)
+
+    @property
+    def source(self) -> str:
+        """All that the model is shown of the conversation."""
+        return "\n".join([self.sentence.text, self.context, self.asked, *(turn.text for turn in self.earlier)])
+
+
+class StepsDecomposer:
+    """Implements `TracingDecomposer` with one call a sentence, all at once.
+
+    Example:
+        `Guard.from_settings(decomposer="steps:openai:llama-8b@http://localhost:8000/v1")`
+
+    Args:
+        model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
+        options: prompts, shots and what the speakers are called; limits of the endpoint are read by `model` itself.
+        windows: how many sentences around a sentence are shown (p and f of the paper).
+    """
+
+    def __init__(
+        self,
+        model: ChatModel,
+        options: ModelOptions = MODEL_DEFAULTS,
+        windows: DecomposerOptions = DECOMPOSER_DEFAULTS,
+    ) -> None:
+        require("a decomposer that asks a model", "json_repair", extra="model")
+        self._model = model
+        self._windows = windows
+        roles = Roles(assistant=options.assistant_name, user=options.user_name)
+        self._prompt = Prompt.load("steps", options.prompts_dir, shots=options.shots, roles=roles)
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The model's name; the window and a fingerprint of the prompt and of all that shapes an answer."""
+        shaping = json.dumps([self._prompt.info.fingerprint, dict(self._model.parameters)], sort_keys=True)
+        shown = f"{self._windows.before}+{self._windows.after}"
+        return JudgeInfo(
+            name=f"steps:{self._model.name}", version=f"{shown}-{hashlib.sha256(shaping.encode()).hexdigest()[:12]}"
+        )
+
+    @property
+    def prompts(self) -> Mapping[Stage, PromptInfo]:
+        """The prompt that it asks with."""
+        return {_CALLS: self._prompt.info}
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why it makes no further call: the budget of the run is spent."""
+        return self._model.why_exhausted
+
+    async def aclose(self) -> None:
+        """Closes the connections that were opened for it."""
+        await self._model.aclose()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Claims with the spans of their sentences; `UncheckedClaim` where a sentence could not be taken apart."""
+        return claims_of(await self.trace(turn, history), len(history))
+
+    async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
+        """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
+        found = await asyncio.to_thread(statements, turn.text)
+        live = contract.growing()
+        questions = self._questions(found, history, complete=live.complete)
+        new = {one.key: one for one in questions if one is not None and one.key not in live.known}
+        answers = await ensemble.together(self._read(one, turn) for one in new.values())
+        live.known.update(zip(new, answers, strict=True))
+        return [
+            _unasked(one) if asked is None else live.known[asked.key].model_copy(update={"span": one.span})
+            for one, asked in zip(found, questions, strict=True)
+        ]
+
+    def _questions(
+        self, found: Sequence[Statement], history: Sequence[Turn], *, complete: bool
+    ) -> list[_Question | None]:
+        """A call for each statement; None where none is made: for code, and for what waits for the sentences behind it."""
+        asked, earlier = question_of(history)
+        before, after = self._windows.before, self._windows.after
+        ready = len(found) if complete else len(found) - after
+        return [
+            None
+            if one.whole or place >= ready
+            else _Question(one, window(found, place, before, after, complete=complete), asked, tuple(earlier))
+            for place, one in enumerate(found)
+        ]
+
+    async def _read(self, question: _Question, turn: Turn) -> SentenceTrace:
+        sentence = question.sentence
+        trace = SentenceTrace(sentence=sentence.text, span=sentence.span, context=question.context)
+        try:
+            said, output = await self._ask(question)
+        except JudgeError as exc:
+            raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
+            return trace.model_copy(update={"status": "unchecked", "note": str(exc), "raw": raw})
+        trace = trace.model_copy(update={"thoughts": thoughts(said) or said})
+        if output.stopped == NO_CONTEXT:
+            note = f"{self._model.name} could not make the sentence stand alone"
+            return trace.model_copy(update={"status": "unchecked", "note": note, "raw": said[:RAW_CHARS]})
+        if not output.claims:
+            note = output.stopped or "no claims"
+            whole = (as_it_stands(sentence.text, turn),)
+            return trace.model_copy(update={"status": "as it stands", "note": note, "claims": whole})
+        return trace.model_copy(update=self._held_to(question, output.claims, turn))
+
+    async def _ask(self, question: _Question) -> tuple[str, Output]:
+        """The model's words, and what they say. The oldest turns are left out where it cannot read all of them."""
+
+        def read(text: str) -> tuple[str, Output]:
+            return text, read_output(text)
+
+        return await ask_trimmed(
+            lambda _, kept: ask_model(self._model, self._request(question, kept), read),
+            self._model.name,
+            question.sentence.text,
+            EvidenceSet(),
+            question.earlier,
+        )
+
+    def _request(self, question: _Question, earlier: Sequence[Turn]) -> ChatRequest:
+        style = self._prompt.style
+        return self._prompt.request(
+            history=style.history(earlier) if earlier else "",
+            question=style.part("question", question.asked),
+            context=style.part("context", question.context),
+            sentence=style.part("sentence", question.sentence.text),
+        )
+
+    def _held_to(self, question: _Question, claims: Sequence[str], turn: Turn) -> dict[str, object]:
+        """The claims that keep to what the model was shown; the sentence itself in place of others, and beside a gap."""
+        sentence = question.sentence.text
+        english = foreign(folded(turn.text)) is None
+        made_up = {claim: words for claim in claims if (words := invented(claim, question.source, english=english))}
+        kept = [claim for claim in claims if claim not in made_up]
+        gap = left_out(sentence, kept)
+        if not made_up and not gap:
+            return {"claims": tuple(claims)}
+        notes = [f"{', '.join(words)} in {claim!r} stands nowhere" for claim, words in made_up.items()]
+        notes += [f"no claim has {', '.join(gap)}"] if gap else []
+        note = f"{self._model.name} was not held to its claims of {sentence[:80]!r}: {'; '.join(notes)}"
+        if made_up:
+            meter().warn(f"{note}. The sentence itself is judged")
+        return {"claims": (*kept, as_it_stands(sentence, turn)), "note": note}
+
+
+def _unasked(one: Statement) -> SentenceTrace:
+    trace = SentenceTrace(sentence=one.text, span=one.span)
+    if one.whole:
+        return trace.model_copy(update={"status": "as it stands", "claims": (one.text,), "note": "not taken apart"})
+    return trace.model_copy(update={"status": "pending", "note": WAITS})
