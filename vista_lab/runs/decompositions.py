@@ -14,18 +14,16 @@ from json import dumps
 from pathlib import Path
 
 from vista_guard.errors import InputError
+from vista_guard.judges.decomposers.sentences import Statement, statements, window
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.protocols import Embedder, Verifier
-from vista_guard.reading.passages import sentence_spans
-from vista_guard.types import Claim, Role, Span, Turn, TurnReport
+from vista_guard.types import Claim, Role, Turn, TurnReport
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.metrics.decomposition import Decomposition, covered, repeats, supports
 from vista_lab.runs.folder import REPORTS, TurnName, read_manifest, read_reports
 
 BEFORE = AFTER = 2
 """Sentences of context on either side (§3.1)."""
-CUT = "[...]"
-"""Stands where a context leaves something out."""
 _WORD = re.compile(r"\w+")
 
 
@@ -134,43 +132,32 @@ def rule_facts(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())))
 
 
-def context_of(text: str, spans: Sequence[Span], at: int) -> str:
-    """The sentence with its neighbours, two on either side, and `[...]` where more follows or went before."""
-    first, last = max(at - BEFORE, 0), min(at + AFTER, len(spans) - 1)
-    window = text[spans[first].start : spans[last].end]
-    return f"{f'{CUT} ' if first else ''}{window}{f' {CUT}' if last < len(spans) - 1 else ''}"
-
-
 def _of_report(report: TurnReport, turn: TurnName, question: str) -> tuple[list[PlacedSentence], int]:
-    text = report.response
-    spans = sentence_spans(text)
+    found = statements(report.response)
     claims: dict[int, list[str]] = {}
     unplaced = 0
-    for claim in (outcome.claim for outcome in report.outcomes):
-        if not spans:
-            continue
-        at = _by_span(report, claim, spans)
+    for claim in (outcome.claim for outcome in report.outcomes if found):
+        at = _by_span(report, claim, found)
         unplaced += at is None
-        claims.setdefault(_by_words(claim.text, text, spans) if at is None else at, []).append(claim.text)
+        claims.setdefault(_by_words(claim.text, found) if at is None else at, []).append(claim.text)
     group = f"{turn[0]}#{turn[1]}"
-    made = (
-        Decomposition(
-            text[span.start : span.end], tuple(claims.get(at, ())), question, context_of(text, spans, at), group
-        )
-        for at, span in enumerate(spans)
-    )
-    return [PlacedSentence(turn, span.start, one) for span, one in zip(spans, made, strict=True)], unplaced
+    made = [
+        Decomposition(one.text, tuple(claims.get(at, ())), question, window(found, at, BEFORE, AFTER), group)
+        for at, one in enumerate(found)
+    ]
+    return [PlacedSentence(turn, one.span.start, own) for one, own in zip(found, made, strict=True)], unplaced
 
 
-def _by_span(report: TurnReport, claim: Claim, spans: Sequence[Span]) -> int | None:
+def _by_span(report: TurnReport, claim: Claim, found: Sequence[Statement]) -> int | None:
     delivered = report.delivered_spans(claim.span) if claim.span is not None else ()
-    shared = [sum(max(min(one.end, own.end) - max(one.start, own.start), 0) for own in delivered) for one in spans]
+    places = [one.span for one in found]
+    shared = [sum(max(min(one.end, own.end) - max(one.start, own.start), 0) for own in delivered) for one in places]
     return shared.index(max(shared)) if any(shared) else None
 
 
-def _by_words(claim: str, text: str, spans: Sequence[Span]) -> int:
+def _by_words(claim: str, found: Sequence[Statement]) -> int:
     wanted = set(_WORD.findall(claim.casefold()))
-    shared = [len(wanted & set(_WORD.findall(text[one.start : one.end].casefold()))) for one in spans]
+    shared = [len(wanted & set(_WORD.findall(one.text.casefold()))) for one in found]
     return shared.index(max(shared))
 
 

@@ -25,13 +25,14 @@ from vista_guard.judges.model.answers.tolerant import read as readable
 from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_guard.judges.model.rendering import defuse
+from vista_guard.judges.model.rendering import NOTHING, Roles, Style
 from vista_guard.stores.line_file import LineFile, LineKind
 from vista_lab.metrics.decomposition import OF_CLAIMS, OF_SENTENCES, Decomposition, Marks, read_desiderata
 from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE, MAY_BE_NA, CheckAnswer, Checks, read_checklist
 
 PROMPTS = Path(__file__).parent / "texts" / "decomposition"
 SLOTS = ("question", "context", "sentence", "claims")
+_STYLE = Style(Roles())
 AT_ONCE = 16
 """Sentences asked about at the same time."""
 T = TypeVar("T")
@@ -148,27 +149,15 @@ class ClaimJudge(Generic[T]):
         return self._known.get(key)
 
     def _request(self, about: Decomposition) -> ChatRequest:
-        listed = "\n".join(f"{number}. {_entry(claim)}" for number, claim in enumerate(about.claims, 1))
-        shown = {
-            "question": _tagged("question", about.question),
-            "context": _tagged("context", about.context or about.sentence),
-            "sentence": _tagged("sentence", about.sentence),
-            "claims": f"<claims>\n{listed or '(none)'}\n</claims>",
-        }
+        listed = "\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(about.claims, 1))
+        texts = {"question": about.question, "context": about.context or about.sentence, "sentence": about.sentence}
+        shown = {name: _STYLE.part(name, text) for name, text in {**texts, "claims": listed or NOTHING}.items()}
         messages = (Message("system", fill(self._file.system, {})), Message("user", fill(self._file.input, shown)))
         return ChatRequest(messages, "judge", self._form.schema)
 
     async def aclose(self) -> None:
         """Closes the model's connections."""
         await self.model.aclose()
-
-
-def _entry(text: str) -> str:
-    return defuse(" ".join(text.split()))
-
-
-def _tagged(tag: str, text: str) -> str:
-    return f"<{tag}>\n{defuse(text.strip()) or '(none)'}\n</{tag}>"
 
 
 def _json_of(text: str) -> str:

@@ -7,10 +7,12 @@ of runs, with people's marks and a judge's.
 from __future__ import annotations
 
 from vista_guard.cli.common import command_group
+from vista_lab.cli.decompose.exemplars import exemplars
 from vista_lab.cli.decompose.quality import quality
 from vista_lab.cli.decompose.rewards import rewards
 
 decompose_app = command_group("decompose", "Take sentences apart into claims: a teacher's exemplars, rewards, quality.")
 
+decompose_app.command("exemplars")(exemplars)
 decompose_app.command("rewards")(rewards)
 decompose_app.command("quality")(quality)
