@@ -85,8 +85,10 @@ def rewards(
             typer.echo(f"wrote {out}", err=True)
     unscored = [one for one in scored if one.unscored]
     if unscored:
+        from vista_guard.cli.document_store import counted
+
         why = next(iter(unscored[0].unscored.items()))
-        typer.echo(f"{len(unscored):,} rows are unscored; row {unscored[0].row}, {why[0]}: {why[1]}", err=True)
+        typer.echo(f"{counted(len(unscored), 'row')} unscored; row {unscored[0].row}, {why[0]}: {why[1]}", err=True)
         raise typer.Exit(FAILED)
 
 
