@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
@@ -17,6 +17,9 @@ from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.types import JudgeInfo
+
+if TYPE_CHECKING:
+    from vista_guard.judges.decomposers.named import Around
 
 logger = logging.getLogger("vista_guard")
 
@@ -73,15 +76,27 @@ def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, ret
     return with_decomposer(judge, _given(named.get("decomposer")), settings, embedder)
 
 
-def with_decomposer(judge: Judge, decomposer: Decomposer | None, settings: Settings, embedder: Embedder) -> Judge:
-    """The judge behind the decomposer that is given, or that the settings name; the judge itself without one."""
+def with_decomposer(
+    judge: Judge,
+    decomposer: Decomposer | None,
+    settings: Settings,
+    embedder: Embedder,
+    *,
+    around: Around | None = None,
+) -> Judge:
+    """The judge behind the decomposer that is given, or that the settings name; the judge itself without one.
+
+    `around` stands before a chat model that the decomposer asks.
+    """
     given = decomposer or settings.decomposer
     if given is None:
         return judge
     from vista_guard.judges.composed.pipeline import DecomposingJudge
     from vista_guard.judges.decomposers.named import build_decomposer
 
-    found = build_decomposer(given, embedder, settings.decomposer_options, settings.model)
+    found = build_decomposer(
+        given, embedder, settings.decomposer_options, settings.model, around=around, cache=settings.judge_cache
+    )
     return judge if found is None else DecomposingJudge(judge, found)
 
 

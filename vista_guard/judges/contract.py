@@ -228,6 +228,8 @@ class Growing:
     """
 
     complete: bool = False
+    hurried: bool = False
+    """True where nothing may wait although the turn goes on."""
     known: MutableMapping[str, Any] = field(default_factory=dict)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from math import inf
 
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
@@ -37,6 +38,7 @@ from vista_guard.types import (
     Turn,
     TurnReport,
     Unchecked,
+    UncheckedClaim,
 )
 
 Again = Callable[[str, str], AsyncIterator[Delta]]
@@ -134,7 +136,7 @@ class Memo:
         self._judge = judge
         self._evidence: EvidenceSet | None = None
         self._gathered = 0
-        self._complete = False
+        self._turn = contract.Growing()
         self._checks: dict[str, tuple[int, Check | Unchecked]] = {}
         self._findings: dict[str, tuple[Check, Finding | Unchecked]] = {}
         self._claims: tuple[str, Sequence[Claim]] | None = None
@@ -146,8 +148,17 @@ class Memo:
 
     def complete(self) -> None:
         """From now on it is the whole turn that is judged."""
-        self._complete = True
+        self._turn.complete = True
+        # What a decomposer failed on, or waited with, is asked about again; the last sentence was judged before it was the last.
+        if self._claims is not None and any(isinstance(claim, UncheckedClaim) for claim in self._claims[1]):
+            self._claims = None
+        self._turn.known = {key: one for key, one in self._turn.known.items() if not getattr(one, "failed", False)}
         self._findings = {text: known for text, known in self._findings.items() if isinstance(known[1], Finding)}
+
+    def hurry(self) -> None:
+        """No sentence waits for those behind it any more."""
+        self._turn.hurried = True
+        self._claims = None
 
     def renew(self) -> None:
         """There is new evidence: it may support what lacked support, and contradict what had it."""
@@ -155,9 +166,10 @@ class Memo:
         self._findings.clear()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """As the judge's own. The last sentence was judged before it was known to be the last."""
+        """As the judge's own, which may remember what it asked about sentences that it saw before."""
         if self._claims is None or self._claims[0] != turn.text:
-            self._claims = (turn.text, await contract.decompose(self._judge, turn, history))
+            with contract.grow(self._turn):
+                self._claims = (turn.text, await contract.decompose(self._judge, turn, history))
         return self._claims[1]
 
     async def judge_turn(
@@ -198,7 +210,7 @@ class Memo:
 
     def _known_check(self, claim: Claim) -> Check | Unchecked | None:
         gathered, answer = self._checks.get(claim.text, (_NEVER, None))
-        if answer is None or (self._complete and gathered != self._gathered):
+        if answer is None or (self._turn.complete and gathered != self._gathered):
             return None
         if isinstance(answer, Unchecked):
             return answer.model_copy(update={"claim": claim})
@@ -349,6 +361,16 @@ class Draft:
         for name in _JUDGING:
             work = await self.run_stage(name, work)
         return work
+
+    def hurry(self) -> None:
+        """From now on no sentence of the turn waits for those behind it."""
+        self._memo.hurry()
+
+    @staticmethod
+    def judged_until(work: Work) -> float:
+        """The character up to which the claims are known: a decomposer may wait for the sentences behind one."""
+        waiting = (one.span for one in work.claims if isinstance(one, UncheckedClaim) and one.pending)
+        return min((span.start for span in waiting if span is not None), default=inf)
 
     async def whole(self, text: str) -> Work:
         """The whole turn, judged and decided. One without a word, such as one that only calls a tool, nobody is asked about."""

@@ -98,6 +98,8 @@ class SentenceGate:
         self._judged = self._seen = 0
         self._asked = 0
         """Characters that had come when the judge was asked last."""
+        self._tried = 0
+        """End of the last sentence that the judge saw: sentences before it may wait for those behind them."""
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with what is said of each."""
@@ -125,7 +127,10 @@ class SentenceGate:
         waiting = self._ready(text)
         if complete and (not waiting or waiting[-1] == len(text)):
             return await self._finish(text, waiting)
-        if waiting and (source.ended or self._ahead[0] in waiting or self._is_enough(text)):
+        if waiting and waiting[-1] <= self._tried and (source.ended or self._is_full(text)):
+            self._draft.hurry()  # nothing comes that they could wait for
+            self._tried = 0
+        if waiting and waiting[-1] > self._tried and (source.ended or self._ahead[0] in waiting or self._is_enough(text)):
             work = await self._judge(text, waiting)
             return await self._let_through(work, [end for end in waiting if end <= self._judged])
         if source.error is not None:
@@ -162,8 +167,10 @@ class SentenceGate:
 
     def _is_enough(self, text: str) -> bool:
         """True if enough text is new to judge the turn again, or so much waits that upstream must pause."""
-        waiting = len(text) - self._out.upto
-        return (len(text) - self._asked) * _SHARE >= self._judged or waiting >= self._draft.parts.limits.turn_chars
+        return (len(text) - self._asked) * _SHARE >= self._judged or self._is_full(text)
+
+    def _is_full(self, text: str) -> bool:
+        return len(text) - self._out.upto >= self._draft.parts.limits.turn_chars
 
     async def _find_sentences(self, text: str, complete: bool) -> None:
         """Finds the sentences in what is new; off the event loop, where that is much."""
@@ -196,12 +203,14 @@ class SentenceGate:
     async def _judge(self, text: str, ends: list[int]) -> Work:
         """The first of the sentences, when it was judged ahead, else all of them at once."""
         self._asked = len(text)
-        end, work = self._ahead
+        (end, work), self._ahead = self._ahead, (0, None)
         if work is None or end not in ends:
             end, work = ends[-1], await self._draft.judge_so_far(text[: ends[-1]], complete=False)
         while self._learn():
             work = await self._draft.judge_so_far(text[:end], complete=False)
-        self._judged = end
+        self._tried = end
+        known = self._draft.judged_until(work)
+        self._judged = max((one for one in ends if one <= min(end, known)), default=self._judged)
         return work
 
     async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:

@@ -24,7 +24,18 @@ from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge, TurnJudge
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked, UncheckedClaim, Usage
+from vista_guard.types import (
+    Check,
+    Claim,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Turn,
+    Unchecked,
+    UncheckedClaim,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from diskcache import Cache

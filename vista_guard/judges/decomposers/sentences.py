@@ -151,19 +151,22 @@ async def trace_of(decomposer: Decomposer, turn: Turn, history: Sequence[Turn]) 
         return list(await decomposer.trace(turn, history))
     claims = await decomposer.decompose(turn, history)
     found = statements(turn.text)
-    rows = [
+    return [
         SentenceTrace(
-            sentence=one.text, span=one.span, claims=tuple(claim.text for claim in claims if _home(claim, found) == place)
+            sentence=one.text,
+            span=one.span,
+            claims=tuple(claim.text for claim in claims if home(claim, found) == place),
         )
         for place, one in enumerate(found)
     ]
-    return rows
 
 
-def _home(claim: Claim, found: Sequence[Statement]) -> int:
-    """The statement that shares most of the claim's place; the first where it has none."""
+def home(claim: Claim, found: Sequence[Statement]) -> int:
+    """The statement that a claim stands in: the one that shares most of its place; the first where it has none."""
     span = claim.span
-    return 0 if span is None else max(range(len(found)), key=lambda place: found[place].span.overlap(span))
+    if span is None:
+        return 0
+    return max(range(len(found)), key=lambda place: found[place].span.overlap(span), default=0)
 
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")

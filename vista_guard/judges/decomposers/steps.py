@@ -40,7 +40,6 @@ from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, Deco
 from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
 
 WAITS = "waits for the sentences behind it"
-_CALLS = "steps"
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ class StepsDecomposer:
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
         """The prompt that it asks with."""
-        return {_CALLS: self._prompt.info}
+        return {"steps": self._prompt.info}
 
     @property
     def why_exhausted(self) -> str | None:
@@ -117,7 +116,7 @@ class StepsDecomposer:
         """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
         found = await asyncio.to_thread(statements, turn.text)
         live = contract.growing()
-        questions = self._questions(found, history, complete=live.complete)
+        questions = self._questions(found, history, live)
         new = {one.key: one for one in questions if one is not None and one.key not in live.known}
         answers = await ensemble.together(self._read(one, turn) for one in new.values())
         live.known.update(zip(new, answers, strict=True))
@@ -127,16 +126,16 @@ class StepsDecomposer:
         ]
 
     def _questions(
-        self, found: Sequence[Statement], history: Sequence[Turn], *, complete: bool
+        self, found: Sequence[Statement], history: Sequence[Turn], live: contract.Growing
     ) -> list[_Question | None]:
         """A call for each statement; None where none is made: for code, and for what waits for the sentences behind it."""
         asked, earlier = question_of(history)
         before, after = self._windows.before, self._windows.after
-        ready = len(found) if complete else len(found) - after
+        ready = len(found) if live.complete or live.hurried else len(found) - after
         return [
             None
             if one.whole or place >= ready
-            else _Question(one, window(found, place, before, after, complete=complete), asked, tuple(earlier))
+            else _Question(one, window(found, place, before, after, complete=live.complete), asked, tuple(earlier))
             for place, one in enumerate(found)
         ]
 

@@ -94,7 +94,13 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
     if _MARKER.search(text) is None:
-        file = PromptFile((), _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}), answer, headings_of(text), len(_EXAMPLE.findall(text)))
+        file = PromptFile(
+            (),
+            _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}),
+            answer,
+            headings_of(text),
+            len(_EXAMPLE.findall(text)),
+        )
     else:
         instructions, shown, asked = _sections(path, text)
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)

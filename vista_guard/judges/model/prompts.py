@@ -119,9 +119,7 @@ class Prompt:
         """Asks with these values in the slots."""
         named = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
         asked = fill(self._file.input, named)
-        messages = (Message("user", asked),)
-        if self._system:
-            messages = (Message("system", self._system), *messages)
+        messages = tuple(Message(*one) for one in (("system", self._system), ("user", asked)) if one[1])
         return ChatRequest(messages, self.stage, ANSWERS[self.stage] if self._file.answer == "json" else None)
 
 

@@ -81,7 +81,9 @@ def literal(body: str) -> object:
 def thoughts(text: str) -> str:
     """What an answer says before its last output."""
     text = clean(text)
-    return re.sub(r"</?think>", "", text[: text.lower().rfind("<output>")] if "<output>" in text.lower() else "").strip()
+    return re.sub(
+        r"</?think>", "", text[: text.lower().rfind("<output>")] if "<output>" in text.lower() else ""
+    ).strip()
 
 
 def _unfenced(body: str) -> str:

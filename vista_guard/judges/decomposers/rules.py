@@ -1,0 +1,234 @@
+"""Decomposers without a model: each sentence a claim, and the four steps of DAD (§3.1) by our own rules of English.
+
+The rules split only where each part follows from the whole and the parts together say all of it; what depends on a condition, a
+cause, a comparison or on somebody's word stays whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from vista_guard.errors import JudgeError
+from vista_guard.judges.decomposers.sentences import (
+    SentenceTrace,
+    Statement,
+    as_it_stands,
+    claims_of,
+    home,
+    statements,
+)
+from vista_guard.judges.embedded.english.asides import inner_statements
+from vista_guard.judges.embedded.english.cues import can_be_verb
+from vista_guard.judges.embedded.english.decompose import decompose
+from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.english.verbs import finish_sentence, finite_verb, verb_index, words_of
+from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.judge import READS_ENGLISH
+from vista_guard.reading.canonical import folded
+from vista_guard.types import Claim, JudgeInfo, Turn
+
+
+class SentenceDecomposer:
+    """Implements `TracingDecomposer`: each sentence is a claim as it stands, with who speaks named."""
+
+    info = JudgeInfo(name="sentence", version="1")
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Claims with the spans of their sentences."""
+        return claims_of(await self.trace(turn, history), len(history))
+
+    async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:  # noqa: ARG002  of the protocol
+        """One record a sentence."""
+        found = await asyncio.to_thread(statements, turn.text)
+        return [
+            SentenceTrace(
+                sentence=one.text, span=one.span, claims=(one.text if one.whole else as_it_stands(one.text, turn),)
+            )
+            for one in found
+        ]
+
+
+RELATIONS = {
+    "attribution": r"\b(?:said|says|say|claim(?:s|ed)?|report(?:s|ed)?|according to|announced|argue[sd]?|predict(?:s|ed)?)\b",
+    "cause": r"\b(?:because|since|due to|so that|in order to|therefore|thus|if|unless|caused|led to|as a result)\b",
+    "time": r"\b(?:after|before|while|when|during|until|from|in|on) (?:\w+ ){0,2}?(?:\d{3,4}|[A-Z]\w+ \d{1,2})\b|\b(?:then|later)\b",
+    "comparison": r"\b(?:than|whereas|although|though|despite|but|however|like|unlike|as \w+ as)\b",
+    "expansion": r"\b(?:such as|including|for example|e\.g\.|namely|instead of|or)\b",
+    "negation": r"\b(?:not|never|no|neither|nor|without|cannot)\b|n't\b",
+    "membership": r"\b(?:part of|member of|one of|among|belongs? to|consists? of)\b",
+}
+"""How the seven relations of DAD (§3.1, step 3) are told."""
+_KEEPS_WHOLE = re.compile(
+    "|".join(RELATIONS[name] for name in ("attribution", "cause", "comparison", "expansion", "negation")), re.IGNORECASE
+)
+_OF_SPEAKERS = re.compile(r"The (?:assistant|user)\b")
+_MOST = 12
+"""Most parts of one claim: a longer list is no prose."""
+
+
+class EmbeddedSteps:
+    """Implements `TracingDecomposer`: the embedded judge's claims, split where a part can be checked alone. English only.
+
+    The default's claims go in; relative clauses, lists behind "has" or "is", and the places and dates of what happens once
+    ("was born on ... in ...") come out one by one.
+    """
+
+    info = JudgeInfo(name="steps:embedded", version="1")
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Claims with the spans of their sentences.
+
+        Raises:
+            JudgeError: the turn is surely not English.
+        """
+        return claims_of(await self.trace(turn, history), len(history))
+
+    async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
+        """One record a sentence, its steps in the words that a model is asked for."""
+        return await asyncio.to_thread(self._trace, turn, history)
+
+    def _trace(self, turn: Turn, history: Sequence[Turn]) -> list[SentenceTrace]:
+        language = foreign(folded(turn.text))
+        if language is not None:
+            raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
+        found = statements(turn.text)
+        homes: dict[int, list[str]] = {place: [] for place in range(len(found))}
+        for claim in decompose(turn, history):
+            homes.setdefault(home(claim, found), []).append(claim.text)
+        return [_traced(one, homes[place], turn) for place, one in enumerate(found)]
+
+
+def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
+    trace = SentenceTrace(sentence=one.text, span=one.span)
+    if one.whole or not claims:
+        whole = one.text if one.whole else as_it_stands(one.text, turn)
+        note = "not taken apart" if one.whole else "no statement"
+        return trace.model_copy(update={"status": "as it stands", "claims": (whole,), "note": note})
+    clear = " ".join(claims)
+    if all(_OF_SPEAKERS.match(text) for text in claims):
+        thoughts = "STEP 1: It tells of who speaks, and nobody else can say so."
+        return trace.model_copy(
+            update={"status": "as it stands", "claims": tuple(claims), "note": "of who speaks", "thoughts": thoughts}
+        )
+    relations = [name for name, cue in RELATIONS.items() if re.search(cue, clear, re.IGNORECASE)]
+    parts = tuple(dict.fromkeys(part for text in claims for part in finer(text)))
+    thoughts = "\n".join(
+        (
+            f"STEP 1: It states something. VerifiableSentence: {one.text}",
+            f"STEP 2: DecontextualizedSentence: {clear}",
+            f"STEP 3: Relationships: {', '.join(relations) or 'none'}.",
+            f"STEP 4: Claims: {len(parts)}.",
+        )
+    )
+    return trace.model_copy(update={"claims": parts, "thoughts": thoughts})
+
+
+def answer_of(trace: SentenceTrace) -> str:
+    """The record as a model would answer: `<think>...</think><output>[...]</output>`."""
+    said = json.dumps(list(trace.claims), ensure_ascii=False)
+    return f"<think>\n{trace.thoughts}\n</think>\n<output>{said}</output>"
+
+
+def finer(claim: str) -> list[str]:
+    """The parts of a claim, in order; the claim itself where no rule takes it apart.
+
+    Examples:
+        >>> finer("Ada Vale was born on 3 May 1901 in Oslo.")
+        ['Ada Vale was born on 3 May 1901.', 'Ada Vale was born in Oslo.']
+    """
+    said = claim.rstrip(" .")
+    if claim.rstrip().endswith(("?", "!")) or _KEEPS_WHOLE.search(said):
+        return [claim]
+    parts = [said]
+    for rule in (_relative, _which, _listed, _kinds, _once):
+        parts = [part for one in parts for part in rule(one)]
+    if len(parts) == 1 or len(parts) > _MOST or not words(said) <= words(" ".join(parts)) | _JOINTS:
+        return [claim]
+    return [finish_sentence(part, ()) for part in dict.fromkeys(parts)]
+
+
+_JOINTS = words("who which that where also")
+_MARKED = re.compile(r", (?:which|who|where|whose) ")
+_WHO = re.compile(
+    r"(?P<one>.+? (?:is|was) an? (?:(?!(?:who|which|that)\b)[\w'-]+ ){1,8}?)(?:who|which|that) (?P<verb>[\w']+)(?P<rest> .+)"
+)
+_SUBJECT = re.compile(r"(?P<subject>(?:[\w'’.()-]+ ){1,7}?)(?P<verb>is|was) ")
+_HAS = re.compile(
+    r"(?P<head>(?:[\w'’.-]+ ){1,6}?(?:has|have|had|includes?|included|contains?|contained|offers?|offered|serves?|served|sells?|sold|"
+    r"features?|featured|comprises?|comprised) )(?P<items>[^;:()]+)"
+)
+_ITEM = r"(?:an?|the|two|three|four|five|six|seven|eight|nine|ten|several|many|\d[\d,.]*) [\w' -]+"
+_ITEMS = re.compile(rf"{_ITEM}(?:, {_ITEM})*,? and {_ITEM}")
+_AND = re.compile(r",? and |, ")
+_KIND = re.compile(r"(?P<head>(?:[\w'’.-]+ ){1,6}?(?:is|was) )(?P<first>an? [^,;:]+?),? and (?P<second>an? [^,;:]+)")
+_EVENT = re.compile(
+    r"(?P<head>(?P<subject>[^,;:]{2,80}?) (?:(?:was|were) (?:first |originally |officially )?"
+    r"(?:born|founded|built|established|released|published|opened|launched|completed|created|formed|elected|buried|discovered|"
+    r"signed)|opened|died|married|premiered))(?P<tail> (?:in|on|at|by|near|to|as|under|for) .+)"
+)
+_TAIL = re.compile(r",? (?=(?:in|on|at|by|near|to) (?:\d|the |a |an |former |[A-Z]))")
+_OTHER_DEED = re.compile(r"\b(?:who|which|that|where|between)\b| and (?P<verb>[a-z]\w+)")
+
+
+def _relative(said: str) -> Iterator[str]:
+    """ "V painted the hall, which opened in 1850": both, where the rules of asides find both."""
+    inner = list(inner_statements(said)) if _MARKED.search(said) else []
+    if len(inner) > 1 and words(said) <= words(" ".join(inner)) | _JOINTS:
+        yield from inner
+    else:
+        yield said
+
+
+def _which(said: str) -> Iterator[str]:
+    """ "V was a painter who lived in Oslo": "V was a painter", "V lived in Oslo"."""
+    found = _WHO.fullmatch(said)
+    subject = _SUBJECT.match(said)
+    if found and subject and verb_index(["it", found["verb"], *words_of(found["rest"])]) == 1:
+        yield found["one"].rstrip()
+        yield f"{subject['subject']}{found['verb']}{found['rest']}"
+    else:
+        yield said
+
+
+def _listed(said: str) -> Iterator[str]:
+    """ "The museum has a garden, a library and a cafe": one by one."""
+    found = _HAS.fullmatch(said)
+    if not found or not _ITEMS.fullmatch(found["items"]) or _has_clause(found["items"]):
+        yield said
+        return
+    yield from (f"{found['head']}{item}" for item in _AND.split(found["items"]))
+
+
+def _kinds(said: str) -> Iterator[str]:
+    """ "V was a contestant in ... and a finalist in ...": both."""
+    found = _KIND.fullmatch(said)
+    if not found or _has_clause(found["first"]) or _has_clause(found["second"]):
+        yield said
+        return
+    yield f"{found['head']}{found['first']}"
+    yield f"{found['head']}{found['second']}"
+
+
+def _has_clause(text: str) -> bool:
+    return (
+        finite_verb(words_of(text)) is not None or re.search(r"\b(?:who|which|that|where|between)\b", text) is not None
+    )
+
+
+def _once(said: str) -> Iterator[str]:
+    """ "V was born on 3 May in Oslo": day and place apart. Only of what happens once: other deeds may have several of each."""
+    found = _EVENT.fullmatch(said)
+    parts = _TAIL.split(found["tail"]) if found else []
+    parts = [part.strip(" ,") for part in parts if part.strip(" ,")]
+    if found is None or len(parts) < 2 or any(_is_other_deed(match) for match in _OTHER_DEED.finditer(found["tail"])):
+        yield said
+        return
+    yield from (f"{found['head']} {part}" for part in parts)
+
+
+def _is_other_deed(joint: re.Match[str]) -> bool:
+    """ "in the 1st century and restored in 1850" """
+    return joint["verb"] is None or can_be_verb(joint["verb"])
