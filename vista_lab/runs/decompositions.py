@@ -14,6 +14,7 @@ from json import dumps
 from pathlib import Path
 
 from vista_guard.errors import InputError
+from vista_guard.judges.decomposers.rules import finer
 from vista_guard.judges.decomposers.sentences import Statement, statements, window
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.protocols import Embedder, Verifier
@@ -128,8 +129,9 @@ def shared_sentences(runs: Sequence[DecomposedRun]) -> list[DecomposedRun]:
 
 
 def rule_facts(text: str) -> tuple[str, ...]:
-    """The claims that the shipped rules state of a text, in its order; each once."""
-    return tuple(dict.fromkeys(claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ())))
+    """The facts that the rules of `steps:embedded` find in a text, in its order; each once."""
+    claims = decompose(Turn(role=Role.ASSISTANT, text=text), ())
+    return tuple(dict.fromkeys(part for claim in claims for part in finer(claim.text)))
 
 
 def _of_report(report: TurnReport, turn: TurnName, question: str) -> tuple[list[PlacedSentence], int]:
@@ -169,7 +171,7 @@ class MeasuredSentence:
     """What verifier and embedder say of one sentence's claims, in their order.
 
     `by_sentence` and `in_context` are P(supported) by the sentence alone, and by the question with the context window;
-    `repeats` is true for a claim that an earlier one says already; `facts` counts what each states, by the shipped rules.
+    `repeats` is true for a claim that an earlier one says already; `facts` counts what each states, by the rules of `steps:embedded`.
     """
 
     by_sentence: tuple[float, ...]

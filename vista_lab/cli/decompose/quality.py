@@ -164,7 +164,7 @@ def _sheets(
 
     facts = "people's claims in the log, else " if has_log else ""
     notes = [
-        f"Verifier: {verifier}. Facts to be covered: {facts}what the shipped rules state of the response, a measure that is "
+        f"Verifier: {verifier}. Facts to be covered: {facts}what the rules of steps:embedded find in the response, which is "
         "biased to them."
     ]
     unplaced = sum(run.run.unplaced for run in runs)

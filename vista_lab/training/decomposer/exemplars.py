@@ -19,7 +19,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -38,7 +38,7 @@ from vista_guard.types import JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.metrics.rewards import read_completion
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.plan import Source
 from vista_lab.synthesis.generate import FAILURES, MadeSet
@@ -54,8 +54,6 @@ BEFORE = AFTER = 2
 """Sentences of context on either side (§3.1)."""
 LENGTHS = (10, 20, 35)
 """Most words of a sentence in each band of length but the last."""
-
-Part = Literal["train", "validation"]
 
 
 class _Line(BaseModel):
@@ -364,7 +362,9 @@ async def teach(
     skipped: Counter[str] = Counter()
     chosen = balanced((one for log in logs for one in sentences_of(log, skipped)), how.limit, how.seed)
     if not chosen:
-        raise InputError(f"{', '.join(one.source for one in logs)}: no sentence to ask about: {dict(skipped) or 'no turns'}")
+        raise InputError(
+            f"{', '.join(one.source for one in logs)}: no sentence to ask about: {dict(skipped) or 'no turns'}"
+        )
     claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
         run = _Run(how, records, Taught(len(chosen), records.lines, skipped=skipped), told, stop or asyncio.Event())
@@ -444,19 +444,28 @@ def read_exemplars(folder: Path) -> Iterator[Exemplar]:
         raise InputError(f"{path} cannot be read: {exc.strerror}; give the folder of decompose exemplars") from exc
 
 
-def part_of(conversation: str) -> Part:
-    """The part of a conversation, by its name alone, so that exemplars that grow keep their parts."""
-    return "validation" if named_share(f"exemplars:{conversation}") < VALIDATION else "train"
+def validation_of(conversations: Iterable[str]) -> frozenset[str]:
+    """A tenth of the conversations, chosen by their names alone: at least one of two, none of one.
+
+    Examples:
+        >>> len(validation_of(str(number) for number in range(50)))
+        5
+    """
+    names = sorted(set(conversations), key=lambda name: named_share(f"exemplars:{name}"))
+    return frozenset(names[: max(round(VALIDATION * len(names)), int(len(names) > 1))])
 
 
 def write_parts(folder: Path, prompt: StepsPrompt) -> dict[str, int]:
     """Writes `train.jsonl` and `validation.jsonl`: `messages` of a chat, the completion last. Returns their sizes."""
     lines: dict[str, list[str]] = {"train": [], "validation": []}
+    rows = read_manifest(folder).rows
+    apart = validation_of(rows.conversations if rows is not None else ())
     for one in read_exemplars(folder):
         if one.kept:
             chat = [{"role": said.role, "content": said.content} for said in prompt.request(one.asked).messages]
             row = {"id": one.asked.id, "messages": [*chat, {"role": "assistant", "content": one.completion}]}
-            lines[part_of(one.asked.conversation)].append(json.dumps(row, ensure_ascii=False) + "\n")
-    for part, own in lines.items():
-        write_whole(folder / f"{part}.jsonl", "".join(own))
-    return {part: len(own) for part, own in lines.items()}
+            part = "validation" if one.asked.conversation in apart else "train"
+            lines[part].append(json.dumps(row, ensure_ascii=False) + "\n")
+    for name, own in lines.items():
+        write_whole(folder / f"{name}.jsonl", "".join(own))
+    return {name: len(own) for name, own in lines.items()}
