@@ -171,7 +171,7 @@ class MeasuredSentence:
     """What verifier and embedder say of one sentence's claims, in their order.
 
     `by_sentence` and `in_context` are P(supported) by the sentence alone, and by the question with the context window;
-    `repeats` is true for a claim that an earlier one says already; `facts` counts what each states, by the rules of `steps:embedded`.
+    `repeats` is true for a claim that an earlier one says; `facts` counts what each states, by the rules of `steps:embedded`.
     """
 
     by_sentence: tuple[float, ...]

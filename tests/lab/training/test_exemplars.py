@@ -46,7 +46,7 @@ GOOD = (
 )
 
 
-def log(folder: Path, talks: int = 20, name: str = "talks.jsonl") -> LabelledLog:
+def log(folder: Path, talks: int = 20, name: str = "talks.jsonl", first: int = 0) -> LabelledLog:
     """Conversations of two sentences each."""
     lines = [
         {
@@ -59,7 +59,7 @@ def log(folder: Path, talks: int = 20, name: str = "talks.jsonl") -> LabelledLog
                 },
             ],
         }
-        for number in range(talks)
+        for number in range(first, first + talks)
     ]
     path = folder / name
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
