@@ -77,7 +77,7 @@ async def scored_by(script: Any, rows: Sequence[CompletionRow], **server: Any) -
 
 async def test_the_sum_of_three_terms_by_hand() -> None:
     (found,), _ = await scored_by(checklist("Yes", "NA", "No", "Yes"), [row()])
-    assert (found.format, found.dense, found.checklist) == (1.0, pytest.approx(0.84), pytest.approx(0.8044, abs=5e-5))
+    assert [found.format, found.dense, found.checklist] == pytest.approx([1.0, 0.84, 0.8044], abs=5e-5)
     assert found.total == pytest.approx(2.6444, abs=5e-5)
     assert found.probabilities == pytest.approx([0.9, 0.4])
     assert found.checks is not None
@@ -88,14 +88,14 @@ async def test_the_sum_of_three_terms_by_hand() -> None:
 async def test_dense_and_sparse_stand_side_by_side(label: str, dense: float, sparse: float) -> None:
     how = Scoring(check_terms(["verifier"]), VERIFIER, threshold=0.5)
     (found,) = await score([row(label=label)], how)
-    assert (found.dense, found.sparse, found.total) == (pytest.approx(dense), sparse, pytest.approx(dense))
+    assert [found.dense, found.sparse, found.total] == pytest.approx([dense, sparse, dense])
     (found,) = await score([row(label=label)], Scoring(check_terms(["verifier"]), VERIFIER, None, 0.5, "sparse"))
     assert found.verifier == found.total == sparse
 
 
 async def test_a_judge_that_is_down_is_unscored_and_never_0() -> None:
     (found,), _ = await scored_by(checklist(*["Yes"] * 4), [row(group="a")], faults=lambda request: Fault.http(503))
-    assert (found.format, found.verifier) == (1.0, pytest.approx(0.84))
+    assert [found.format, found.verifier] == pytest.approx([1.0, 0.84])
     assert found.checklist is found.total is found.advantage is None
     assert list(found.unscored) == ["checklist"]
     told = json.loads(as_lines([found]))
@@ -113,8 +113,10 @@ async def test_a_verifier_that_is_down_is_unscored_too() -> None:
 
 async def test_a_judges_answer_that_stays_unreadable_is_0_and_says_so() -> None:
     (found,), calls = await scored_by("Both are fine.", [row()])
-    assert (found.checklist, found.total, dict(found.unscored), calls) == (0.0, pytest.approx(1.84), {}, 2)
+    assert [found.checklist, found.total] == pytest.approx([0.0, 1.84])
+    assert not found.unscored
     assert found.malformed is not None
+    assert calls == 2
 
 
 async def test_without_claims_nothing_is_asked() -> None:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,7 +73,7 @@ def taught(request: ReceivedRequest) -> str:
     return f"<think>One fact.</think>\n<output>{json.dumps([sentence])}</output>"
 
 
-def by_model(server: ScriptedChatServer, *, at_once: int = 4, **options: object) -> Teaching:
+def by_model(server: ScriptedChatServer, *, at_once: int = 4, **options: Any) -> Teaching:
     asked = ModelOptions.model_validate({"max_retries": 0, **options})
     prompt = StepsPrompt(asked)
     teacher = ModelTeacher(OpenAIChat("m", base_url=server.base_url, options=asked), prompt)
@@ -219,7 +220,7 @@ async def test_rejected_answers_stay_and_count_again(tmp_path: Path) -> None:
     ids=["prompt", "parameters", "log"],
 )
 async def test_exemplars_made_in_another_way_are_refused(
-    tmp_path: Path, change: Callable[[Path], tuple[LabelledLog, dict[str, object]]], named: str
+    tmp_path: Path, change: Callable[[Path], tuple[LabelledLog, dict[str, Any]]], named: str
 ) -> None:
     out = tmp_path / "out"
     with ScriptedChatServer(taught) as server:
