@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,11 +69,20 @@ def assemble(
 
 
 def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
-    """The judge that verifies, and before it the decomposer that was given or named."""
-    judge = _verifying(named, settings, embedder, retriever)
-    if _given(named["judge"]) is not None and named.get("decomposer") is None:
-        return judge  # as with a verifier: the settings' own goes with the judge that they name
-    return with_decomposer(judge, _given(named.get("decomposer")), settings, embedder)
+    """The judge that was given, or the named one with its verifier; before it the decomposer that was given or named."""
+    judge: Judge | None = _given(named["judge"])
+    verifier, decomposer = named.get("verifier"), named.get("decomposer")
+
+    def behind(judge: Judge) -> Judge:
+        return with_decomposer(judge, _given(decomposer), settings, embedder)
+
+    if judge is None:
+        return build_judge(settings, embedder, verifier=_given(verifier), retriever=retriever, behind=behind)
+    if verifier is not None:
+        raise ConfigError(
+            "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
+        )
+    return judge if decomposer is None else behind(judge)  # the settings' own goes with the judge that they name
 
 
 def with_decomposer(
@@ -83,34 +92,30 @@ def with_decomposer(
     embedder: Embedder,
     *,
     around: Around | None = None,
+    on_made: Callable[[Decomposer], None] | None = None,
 ) -> Judge:
     """The judge behind the decomposer that is given, or that the settings name; the judge itself without one.
 
-    `around` stands before a chat model that the decomposer asks.
+    Args:
+        judge: verifies and categorises.
+        decomposer: in place of the one that the settings name.
+        settings: name the decomposer, and the folder that keeps what a chat model answered.
+        embedder: the shipped one.
+        around: stands before a chat model that the decomposer asks.
+        on_made: is told of the decomposer.
     """
     given = decomposer or settings.decomposer
     if given is None:
         return judge
     from vista_guard.judges.composed.pipeline import DecomposingJudge
-    from vista_guard.judges.decomposers.named import build_decomposer
+    from vista_guard.judges.decomposers.named import build_decomposer, cached
 
-    found = build_decomposer(
-        given, embedder, settings.decomposer_options, settings.model, around=around, cache=settings.judge_cache
-    )
-    return judge if found is None else DecomposingJudge(judge, found)
-
-
-def _verifying(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
-    """The judge that was given, or the named one with the verifier that was given or named."""
-    judge: Judge | None = _given(named["judge"])
-    verifier = named.get("verifier")
-    if judge is None:
-        return build_judge(settings, embedder, verifier=_given(verifier), retriever=retriever)
-    if verifier is not None:
-        raise ConfigError(
-            "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
-        )
-    return judge
+    found = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)
+    if found is None:
+        return judge
+    if on_made is not None:
+        on_made(found)
+    return DecomposingJudge(judge, cached(found, settings.judge_cache) if found is not given else found)
 
 
 def _score_sinks(settings: Settings) -> tuple[Sink, ...]:

@@ -15,6 +15,7 @@ import typer
 from vista_guard import __version__
 from vista_guard.cli import check, dashboard, demo, serve
 from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.decompose import decompose_app
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
 from vista_guard.cli.reports import database, forget, reports, reviews
@@ -48,6 +49,7 @@ app.command("check")(check.check)
 app.command("verify")(verify)
 app.command("serve")(serve.serve)
 app.command("dashboard")(dashboard.dashboard)
+app.add_typer(decompose_app, name="decompose")
 app.add_typer(documents, name="documents")
 app.add_typer(reports, name="reports")
 app.add_typer(reviews, name="reviews")

@@ -89,8 +89,8 @@ DecomposerOption = Annotated[
         "--decomposer",
         "--extractor",
         metavar="NAME",
-        help="Model that takes texts apart into claims: hf:ORG/MODEL, a folder, openai:MODEL@URL.  [default: from the "
-        "settings, else the judge]",
+        help="Takes texts apart into claims: sentence, steps:embedded, steps:openai:MODEL@URL, hf:ORG/MODEL, a folder.  "
+        "[default: from the settings, else the judge]",
     ),
 ]
 EmbedderOption = Annotated[

@@ -97,6 +97,20 @@ def _conversation(content: object, answer: Sequence[Mapping[str, Any]]) -> Conve
     raise InputError('holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}')
 
 
+def read_text(path: Path) -> str:
+    """The text of a file, or "-" for `conversation_to_check`, which then reads stdin.
+
+    Raises:
+        InputError: unreadable, empty or not UTF-8.
+    """
+    if str(path) == "-":
+        return "-"
+    text = _decoded(_read(path, str(path)), str(path), "save it as UTF-8")
+    if text.strip() in ("", "-"):
+        raise InputError(f"{path} has no text to take apart")
+    return text
+
+
 def _turn_text(given: str) -> str:
     if given == "-":
         text = _decoded(sys.stdin.buffer.read(), "stdin", "send the turn as UTF-8 text").removesuffix("\n")

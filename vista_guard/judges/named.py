@@ -36,6 +36,7 @@ def build_judge(
     verifier: Verifier | None = None,
     asking: Asking | None = None,
     retriever: Embedder | None = None,
+    behind: Callable[[Judge], Judge] | None = None,
 ) -> Judge:
     """The judge that `settings.judge` names, recorded and cached as the settings say.
 
@@ -45,6 +46,7 @@ def build_judge(
         verifier: for the embedded judge, in place of the one that the settings name.
         asking: makes a judge of each chat model that the settings name, in place of `ModelJudge`.
         retriever: ranks passages where the first one decides (`weighing`); `embedder` when not given.
+        behind: puts something before the judge, such as a decomposer, that is recorded with it.
 
     Raises:
         ConfigError: no such judge, or one that cannot be set up; says what judges there are.
@@ -53,6 +55,7 @@ def build_judge(
     judge = _named(
         settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier, retriever or embedder), asking)
     )
+    judge = behind(judge) if behind else judge
     if settings.judge_recording is None:
         return judge
     from vista_guard.judges.composed.stored import StoredJudge

@@ -130,7 +130,11 @@ class SentenceGate:
         if waiting and waiting[-1] <= self._tried and (source.ended or self._is_full(text)):
             self._draft.hurry()  # nothing comes that they could wait for
             self._tried = 0
-        if waiting and waiting[-1] > self._tried and (source.ended or self._ahead[0] in waiting or self._is_enough(text)):
+        if (
+            waiting
+            and waiting[-1] > self._tried
+            and (source.ended or self._ahead[0] in waiting or self._is_enough(text))
+        ):
             work = await self._judge(text, waiting)
             return await self._let_through(work, [end for end in waiting if end <= self._judged])
         if source.error is not None:

@@ -28,6 +28,7 @@ SAMPLE_TURNS = 40
 _SEED = 13
 _TWELVE_WORDS = "these words stand for those of the reference text that decide it"
 _TURN = re.compile(r"<turn>\n(.*?)\n</turn>", re.DOTALL)
+_SENTENCE = re.compile(r"<sentence>\n(.*?)\n</sentence>", re.DOTALL)
 _PLAIN = "Not Factual"
 """Of a system that asks for no more than a word."""
 _ID = re.compile(r"^(c\d+): ", re.MULTILINE)
@@ -134,7 +135,7 @@ class Rehearsal:
     async def complete(self, request: ChatRequest) -> Reply:
         """An answer that nobody thought about."""
         self._asked += 1
-        answer = _PLAIN if request.schema is None and request.stage == "turn" else _json_answer(request, self._asked)
+        answer = _answer(request, self._asked)
         asked = sum(len(message.content) for message in request.messages) + self._schema(request)
         self.books.add(self.model, _tokens(asked), _tokens(len(answer)))
         return Reply(answer)
@@ -148,7 +149,11 @@ class Rehearsal:
         """Closes nothing: the model was never called, and its owner may still use it."""
 
 
-def _json_answer(request: ChatRequest, number: int) -> str:
+def _answer(request: ChatRequest, number: int) -> str:
+    if request.schema is None and request.stage == "turn":
+        return _PLAIN
+    if request.stage == "steps":
+        return _steps_answer(request)
     return json.dumps(_ANSWERS[request.stage](request, number))
 
 
@@ -161,6 +166,15 @@ def _claims(request: ChatRequest) -> list[str]:
     if not found:
         return [_TWELVE_WORDS] * _CLAIMS_A_TURN
     return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=found[-1].partition(": ")[2]), ())]
+
+
+def _steps_answer(request: ChatRequest) -> str:
+    """Four steps say the sentence twice, and some words of each; then its claims, as the rules of English find them."""
+    found = _SENTENCE.findall(request.messages[-1].content)
+    sentence = found[-1] if found else _TWELVE_WORDS
+    claims = [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=sentence), ())] or [sentence]
+    steps = "\n".join(f"STEP {number}: {_TWELVE_WORDS} {sentence * (number < 3)}" for number in range(1, 5))
+    return f"<think>\n{steps}\n</think>\n<output>{json.dumps(claims)}</output>"
 
 
 def _decomposition_answer(request: ChatRequest, _: int) -> dict[str, Any]:

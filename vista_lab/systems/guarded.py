@@ -255,27 +255,33 @@ class Order:
 
     def judge(self) -> Judge:
         """The judge that was given or named, behind the decomposer."""
-        judge = with_decomposer(self._verifying(), self.decomposer, self.settings, OnnxEmbedder())
-        named = f"{self.settings.verifier} {self.settings.decomposer}"
-        self.countable &= not (self.decomposer or "openai:" in named or "langchain:" in named)
-        return judge
-
-    def _verifying(self) -> Judge:
+        self.countable &= self.decomposer is None and "openai:" not in (self.settings.verifier or "")
         if self.given is None:
-            self.countable = self.verifier is None
+            self.countable &= self.verifier is None
             return build_judge(
                 self.settings,
                 OnnxEmbedder(),
                 verifier=self.verifier,
                 asking=self._asking(ModelJudge),
                 retriever=self.embedder,
+                behind=self._behind_decomposer,
             )
         if isinstance(self.given, ModelJudge):
             judge = self.given.with_model(self.around(self.given.model))
             self.made.append(judge)
-            return judge
+            return self._behind_decomposer(judge)
         self.countable = False
-        return self.given
+        return self._behind_decomposer(self.given)
+
+    def _behind_decomposer(self, judge: Judge) -> Judge:
+        return with_decomposer(
+            judge, self.decomposer, self.settings, OnnxEmbedder(), around=self.around, on_made=self._note
+        )
+
+    def _note(self, decomposer: Decomposer) -> None:
+        """Keeps a decomposer that asks a model, for the prompts in the manifest."""
+        if hasattr(decomposer, "prompts"):
+            self.made.append(decomposer)
 
     def model(self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]) -> Judge:
         """A judge of another kind around the model of the judge that was configured.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.judges.decomposers.scripted import asked
 from tests.lab.systems.rows import gold_of, museum, run
 from vista_guard.judges.model import ModelJudge, OpenAIChat
-from vista_guard.testing import ScriptedChatServer, ScriptedJudge, gold_script
+from vista_guard.testing import ReceivedRequest, ScriptedChatServer, ScriptedJudge, gold_script
 from vista_guard.types import Usage
 from vista_lab.systems.catalogue import make_system
 from vista_lab.systems.estimating import Estimate, estimate
@@ -111,3 +113,30 @@ def test_made_up_answers_are_not_kept(tmp_path: Path) -> None:
         assert calls == 5
         run(make_system("factscore", judge=given["judge"], judge_cache=cache), ROWS[:1])
         assert server.calls == calls
+
+
+def test_a_decomposer_that_asks_a_model_is_counted() -> None:
+    """One call a sentence; its prompt is in the manifest."""
+
+    def answer(request: ReceivedRequest) -> str:
+        return f"<think>\n{'so ' * 100}\n</think>\n<output>{json.dumps([asked(request)])}</output>"
+
+    with ScriptedChatServer(answer) as server:
+        given: dict[str, Any] = {
+            "judge": "embedded",
+            "decomposer": f"steps:openai:m@{server.base_url}",
+            "model": PRICES,
+        }
+        system = make_system("vista", **given)
+        assert set(system.info.prompts) == {"steps"}
+        told = asyncio.run(estimate(system, ROWS))
+        assert server.calls == 0
+        used = sum((report.usage for report in run(make_system("vista", **given), ROWS)), Usage())
+    assert told is not None
+    assert told.calls == used.calls == 8  # six turns, two of them of two sentences
+    assert told.input_tokens / told.calls == pytest.approx(used.input_tokens / used.calls, rel=0.05)
+    assert told.cost is not None
+
+
+def test_a_decomposer_that_is_an_object_is_not_told() -> None:
+    assert asyncio.run(estimate(make_system("vista", judge="embedded", decomposer=ScriptedJudge({})), ROWS)) is None

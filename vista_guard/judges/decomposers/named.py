@@ -70,7 +70,6 @@ def build_decomposer(
     model: ModelOptions = MODEL_DEFAULTS,
     *,
     around: Around | None = None,
-    cache: Path | None = None,
 ) -> Decomposer | None:
     """The decomposer that a name stands for, or the object as it is; None where the judge decomposes by itself.
 
@@ -80,7 +79,6 @@ def build_decomposer(
         options: how a local model is read and run, and how much of a turn a chat model sees.
         model: how a chat model is asked, and what it may spend.
         around: stands before a chat model, to count its calls.
-        cache: folder that keeps what a chat model answered.
 
     Raises:
         ConfigError: no such decomposer, or one that cannot be loaded.
@@ -94,7 +92,7 @@ def build_decomposer(
     if found is not None:
         form, chat = found
         asked = chat_model(chat, model)
-        return _cached(form.build(around(asked) if around else asked, model, options), cache)
+        return form.build(around(asked) if around else asked, model, options)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
         from vista_guard.judges.decomposers.local import LocalDecomposer
 
@@ -139,8 +137,9 @@ def _by_rules(name: str, embedder: Embedder) -> Decomposer:
     return SentenceDecomposer() if name == "sentence" else EmbeddedSteps()
 
 
-def _cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
-    if folder is None:
+def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
+    """The decomposer with its claims kept in a folder, where it asks a model and there is a folder."""
+    if folder is None or not hasattr(decomposer, "why_exhausted"):
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 

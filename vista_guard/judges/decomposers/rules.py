@@ -54,7 +54,7 @@ class SentenceDecomposer:
 RELATIONS = {
     "attribution": r"\b(?:said|says|say|claim(?:s|ed)?|report(?:s|ed)?|according to|announced|argue[sd]?|predict(?:s|ed)?)\b",
     "cause": r"\b(?:because|since|due to|so that|in order to|therefore|thus|if|unless|caused|led to|as a result)\b",
-    "time": r"\b(?:after|before|while|when|during|until|from|in|on) (?:\w+ ){0,2}?(?:\d{3,4}|[A-Z]\w+ \d{1,2})\b|\b(?:then|later)\b",
+    "time": r"\b(?:after|before|while|when|during|until|from|in|on) (?:\w+ ){0,2}?(?:\d{3,4}|[A-Z]\w+ \d{1,2})\b|\blater\b",
     "comparison": r"\b(?:than|whereas|although|though|despite|but|however|like|unlike|as \w+ as)\b",
     "expansion": r"\b(?:such as|including|for example|e\.g\.|namely|instead of|or)\b",
     "negation": r"\b(?:not|never|no|neither|nor|without|cannot)\b|n't\b",
@@ -157,8 +157,8 @@ _WHO = re.compile(
 )
 _SUBJECT = re.compile(r"(?P<subject>(?:[\w'’.()-]+ ){1,7}?)(?P<verb>is|was) ")
 _HAS = re.compile(
-    r"(?P<head>(?:[\w'’.-]+ ){1,6}?(?:has|have|had|includes?|included|contains?|contained|offers?|offered|serves?|served|sells?|sold|"
-    r"features?|featured|comprises?|comprised) )(?P<items>[^;:()]+)"
+    r"(?P<head>(?:[\w'’.-]+ ){1,6}?(?:has|have|had|includes?|included|contains?|contained|offers?|offered|serves?|served|"
+    r"sells?|sold|features?|featured|comprises?|comprised) )(?P<items>[^;:()]+)"
 )
 _ITEM = r"(?:an?|the|two|three|four|five|six|seven|eight|nine|ten|several|many|\d[\d,.]*) [\w' -]+"
 _ITEMS = re.compile(rf"{_ITEM}(?:, {_ITEM})*,? and {_ITEM}")

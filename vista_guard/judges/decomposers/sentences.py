@@ -53,7 +53,7 @@ def statements(text: str) -> list[Statement]:
         said = clean(one.text or source)
         if one.kind is BlockKind.HEADER or not re.search(r"[^\W_]", said) or names_only(said, one):
             continue
-        listed = one.lead and one.kind in (BlockKind.ITEM, BlockKind.ROW)
+        listed = one.lead and one.kind is BlockKind.ITEM
         said = f"{clean(one.lead)}: {said}" if listed else said
         found.append(Statement(said, span, whole=len(said) > MAX_STATEMENT or SYMBOLS.search(said) is not None))
     return found

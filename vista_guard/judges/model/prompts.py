@@ -104,7 +104,7 @@ class Prompt:
         names = {"assistant": roles.assistant, "user": roles.user}
         system = fill(file.system, names)
         info = PromptInfo(_hash_files(_FORM, names, [stage, system, repr(file.input), file.answer]), file.shots)
-        return cls(stage, info, Style(roles, file.headings), roles, file, system)
+        return cls(stage, info, Style(roles, file.headings, parts=stage not in STAGES), roles, file, system)
 
     def texts(self) -> list[str]:
         """All that its fingerprint is made from, but for the names of the speakers."""

@@ -81,6 +81,8 @@ class Style:
 
     roles: Roles
     headings: frozenset[str] | None = None
+    parts: bool = False
+    """True for a decomposer's prompt, which has more tags."""
 
     def documents(self, passages: Sequence[Passage]) -> str:
         """Numbered, each with its title. Passages of one document are put together, their overlaps once."""
@@ -118,10 +120,8 @@ class Style:
 
     def part(self, tag: str, text: str) -> str:
         """A question, a context or a sentence of a decomposer's prompt; no text, no part."""
-        safe = defuse(text.strip(), parts=True)
-        if self.headings is not None:
-            return _quoted_headings(safe, self.headings)
-        return _tag(tag, safe) if safe else ""
+        safe = self._safe(text.strip())
+        return safe if self.headings is not None or not safe else _tag(tag, safe)
 
     def _lines(self, tag: str, entries: Iterator[str], attributes: str = "") -> str:
         text = "\n".join(entries)
@@ -134,7 +134,7 @@ class Style:
         return "\n  ".join(self._safe(text.strip()).splitlines())
 
     def _safe(self, text: str) -> str:
-        text = defuse(text)
+        text = defuse(text, parts=self.parts)
         return text if self.headings is None else _quoted_headings(text, self.headings)
 
 
