@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import typer
 
-from vista_lab.cli import calibrate, compare, datasets, replay, reports  # noqa: F401  # adds its commands to the group
+from vista_lab.cli import (  # decompose and reports add their commands to the guard's groups
+    calibrate,
+    compare,
+    datasets,
+    decompose,  # noqa: F401
+    replay,
+    reports,  # noqa: F401
+)
 from vista_lab.cli.calibrate import verifiers
-from vista_lab.cli.decompose import decompose_app
 from vista_lab.cli.eval import evaluate
 from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
@@ -27,4 +33,3 @@ def register(app: typer.Typer) -> None:
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
     app.add_typer(oasis_app, name="oasis")
-    app.add_typer(decompose_app, name="decompose")

@@ -35,7 +35,7 @@ def run(*arguments: object) -> Result:
 
 def test_the_commands_of_the_group() -> None:
     told = run("--help").stdout
-    for command in ("exemplars", "rewards", "quality"):
+    for command in ("show", "exemplars", "rewards", "quality"):
         assert re.search(rf"^  {command} ", told, re.MULTILINE)
 
 
