@@ -29,7 +29,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Told:
+class KnownTurn:
     """What a log says of a turn: the question, and people's claims of it, where it brings some."""
 
     question: str = ""
@@ -68,7 +68,7 @@ class DecomposedRun:
     """Claims that have no place in the response, and went to the sentence with most of their words."""
 
 
-def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, Told]) -> DecomposedRun:
+def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, KnownTurn]) -> DecomposedRun:
     """The sentences of a run that `vista-guard eval` wrote.
 
     Args:
@@ -85,7 +85,7 @@ def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, Told]) -
     unplaced = 0
     for report in read_reports(folder / REPORTS):
         turn = report.conversation_id or "", report.turn_index
-        told = log.get(turn, Told())
+        told = log.get(turn, KnownTurn())
         made, lost = _of_report(report, turn, told.question)
         sentences += made
         unplaced += lost
@@ -95,9 +95,9 @@ def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, Told]) -
     return DecomposedRun(name, f"{judge.name} {judge.version}", tuple(sentences), facts, unplaced)
 
 
-def told_by_log(entries: Iterator[object]) -> dict[TurnName, Told]:
+def told_by_log(entries: Iterator[object]) -> dict[TurnName, KnownTurn]:
     """Questions and people's claims, by turn. What cannot be read is left out: the run has no report of it either."""
-    found: dict[TurnName, Told] = {}
+    found: dict[TurnName, KnownTurn] = {}
     for entry in entries:
         if not isinstance(entry, LoggedConversation):
             continue
@@ -107,7 +107,7 @@ def told_by_log(entries: Iterator[object]) -> dict[TurnName, Told]:
                 question = turn.text
             elif turn.role is Role.ASSISTANT:
                 claims = tuple(claim.text for claim in turn.claims or ())
-                found[entry.conversation.id or "", index] = Told(question, claims)
+                found[entry.conversation.id or "", index] = KnownTurn(question, claims)
     return found
 
 
