@@ -1,4 +1,4 @@
-"""Score the embedded judge's claims against the human ones: ``python -m training.decomposition --data DIR [--show N]``.
+"""Score a decomposer's claims against the human ones: ``python -m training.decomposition --data DIR [--decomposer NAME]``.
 
 Reads the development half of the VISTA human evaluation, prints a markdown table and, with ``--show``, the turns whose
 claims lie furthest from the human ones.
@@ -7,13 +7,16 @@ claims lie furthest from the human ones.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from training.data import data_argument
-from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.types import Role
+from vista_guard.judges.decomposers.named import build_decomposer
+from vista_guard.protocols import Decomposer
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Claim, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import vista
 from vista_lab.metrics.claim_sets import DecompositionScore, easiness, score
@@ -31,19 +34,23 @@ class Case:
     reference: tuple[str, ...]
 
 
-def cases(path: Path) -> Iterator[Case]:
+def cases(path: Path, decomposer: Decomposer) -> Iterator[Case]:
     """The annotated assistant turns of the file, each decomposed with the turns before it as history."""
     for entry in whole(vista.read((path,))):
         turns = entry.conversation.turns
         for index, turn in enumerate(turns):
             if turn.role is Role.ASSISTANT and turn.claims is not None:
-                predicted = decompose(turn, turns[:index])
+                predicted = asyncio.run(_claims(decomposer, turn, turns[:index]))
                 yield Case(
                     turns[index - 1].text if index else "",
                     turn.text,
                     tuple(claim.text for claim in predicted),
                     tuple(claim.text for claim in turn.claims),
                 )
+
+
+async def _claims(decomposer: Decomposer, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+    return await decomposer.decompose(turn, history)
 
 
 def table(total: DecompositionScore) -> Iterator[str]:
@@ -71,8 +78,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the N worst turns")
+    parser.add_argument("--decomposer", default="shipped", metavar="NAME", help="as in the settings")
     args = parser.parse_args()
-    found = list(cases(args.data / DEV))
+    decomposer = build_decomposer(args.decomposer, OnnxEmbedder())
+    assert decomposer is not None  # it has a name
+    found = list(cases(args.data / DEV, decomposer))
     total = score((case.predicted, case.reference) for case in found)
     if total is None:
         parser.error(f"{args.data / DEV} has no annotated turn")

@@ -29,12 +29,12 @@ STOPPED = "<think>\nSTEP 1.\n</think>\n<output>No verifiable claim</output>"
 
 def asked(request: ReceivedRequest) -> str:
     """The sentence of a call."""
-    return SENTENCE.findall(request.user)[-1]
+    return str(SENTENCE.findall(request.user)[-1])
 
 
 def context(request: ReceivedRequest) -> str:
     """The context of a call."""
-    return CONTEXT.findall(request.user)[-1]
+    return str(CONTEXT.findall(request.user)[-1])
 
 
 def script(answers: Mapping[str, str | Answer]) -> Callable[[ReceivedRequest], str | Answer]:

@@ -17,13 +17,13 @@ from tests.judges.decomposers.scripted import (
     steps,
     talk,
 )
-from vista_guard import Action, ConfigError, Guard, Label, Role, Turn, Unchecked
+from vista_guard import Action, ConfigError, Guard, Role, Turn, Unchecked
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.judges.contract import measure
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.sources import Settings
-from vista_guard.testing import Answer, Fault, ScriptedChatServer, ScriptedJudge, Verdict
+from vista_guard.testing import Answer, Fault, ScriptedChatServer, ScriptedJudge
 from vista_guard.types import UncheckedClaim, label_of
 
 HALL = "The hall opened in 1925. It was built by Vale and painted by Eide. I love it. It closed in 1950."
@@ -186,7 +186,7 @@ def test_a_prompt_without_its_sentence_is_refused(tmp_path: Path) -> None:
 
 
 async def test_answers_are_kept_and_recorded_with_what_was_unchecked(tmp_path: Path) -> None:
-    judge = ScriptedJudge({"The hall opened in 1925.": Verdict(Label.VERIFIED)})
+    judge = ScriptedJudge({})
     conversation = talk("The hall opened in 1925. It fell.", DOCUMENT)
     said = conversation.turns[-1], conversation.turns[:-1]
     with ScriptedChatServer(script({"It fell.": "no"})) as server:
