@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from json import dumps
 from pathlib import Path
@@ -66,6 +66,8 @@ class DecomposedRun:
     facts: Mapping[TurnName, tuple[str, ...]]
     unplaced: int
     """Claims that have no place in the response, and went to the sentence with most of their words."""
+    unchecked: int
+    """Claims that were not judged; a sentence that the decomposer failed on is among them, as it stands."""
 
 
 def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, KnownTurn]) -> DecomposedRun:
@@ -82,17 +84,18 @@ def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, KnownTur
     judge = read_manifest(folder).system.judge
     sentences: list[PlacedSentence] = []
     facts: dict[TurnName, tuple[str, ...]] = {}
-    unplaced = 0
+    unplaced = unchecked = 0
     for report in read_reports(folder / REPORTS):
         turn = report.conversation_id or "", report.turn_index
         told = log.get(turn, KnownTurn())
         made, lost = _of_report(report, turn, told.question)
         sentences += made
         unplaced += lost
+        unchecked += len(report.unchecked)
         facts[turn] = told.facts or rule_facts(report.response)
     if not sentences:
         raise InputError(f"{folder / REPORTS} has no response with a sentence; evaluate a log with assistant turns")
-    return DecomposedRun(name, f"{judge.name} {judge.version}", tuple(sentences), facts, unplaced)
+    return DecomposedRun(name, f"{judge.name} {judge.version}", tuple(sentences), facts, unplaced, unchecked)
 
 
 def told_by_log(entries: Iterator[object]) -> dict[TurnName, KnownTurn]:
@@ -120,12 +123,7 @@ def shared_sentences(runs: Sequence[DecomposedRun]) -> list[DecomposedRun]:
     keys = set.intersection(*({one.key for one in run.sentences} for run in runs))
     if not keys:
         raise InputError(f"{runs[0].name} and {runs[-1].name} have no sentence in common: they are of different data")
-    return [
-        DecomposedRun(
-            run.name, run.judge, tuple(one for one in run.sentences if one.key in keys), run.facts, run.unplaced
-        )
-        for run in runs
-    ]
+    return [replace(run, sentences=tuple(one for one in run.sentences if one.key in keys)) for run in runs]
 
 
 def rule_facts(text: str) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ def test_a_claim_without_a_place_goes_to_the_sentence_with_its_words_and_is_coun
     lost = Unchecked(claim=Claim(id="t1.c1", text="It has red sails."), error="no answer")
     run = read(tmp_path, report(lost, claim("The mill opened.", None)))
     assert claims_of(run) == [("The mill opened.",), ("It has red sails.",), ()]
-    assert run.unplaced == 2
+    assert (run.unplaced, run.unchecked) == (2, 1)
 
 
 def test_spans_are_of_the_draft_and_what_was_withheld_has_none(tmp_path: Path) -> None:

@@ -167,12 +167,13 @@ def _sheets(
         f"Verifier: {verifier}. Facts to be covered: {facts}what the rules of steps:embedded find in the response, which is "
         "biased to them."
     ]
-    unplaced = sum(run.run.unplaced for run in runs)
-    notes += (
-        [f"{unplaced:,} claims have no place in their response, and went to the sentence with most of their words."]
-        if unplaced
-        else []
-    )
+    counts = {
+        "have no place in their response, and went to the sentence with most of their words": "unplaced",
+        "were not judged; a sentence that its decomposer failed on is among them as it stands": "unchecked",
+    }
+    for said, name in counts.items():
+        if count := sum(getattr(run.run, name) for run in runs):
+            notes.append(f"{count:,} claims {said}.")
     found = [measures(runs, notes)]
     plain = [run.run for run in runs]
     if marks:
