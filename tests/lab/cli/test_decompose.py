@@ -152,19 +152,20 @@ TALKS = [
 ]
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """Two decomposers on two conversations."""
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two decomposers on the two conversations of `talks.jsonl` beside their runs."""
+    folder = tmp_path_factory.mktemp("decomposed")
     talks = [
         {"id": f"c{n}", "messages": [{"role": "user", "content": asked}, {"role": "assistant", "content": said}]}
         for n, (asked, said) in enumerate(TALKS)
     ]
-    (tmp_path / "talks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in talks), encoding="utf-8")
+    (folder / "talks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in talks), encoding="utf-8")
     for name in ("sentence", "steps:embedded"):
-        out = tmp_path / "runs" / name.partition(":")[0]
-        made = ["eval", str(tmp_path / "talks.jsonl"), "--decomposer", name, "--out", str(out)]
+        out = folder / "runs" / name.partition(":")[0]
+        made = ["eval", str(folder / "talks.jsonl"), "--decomposer", name, "--out", str(out)]
         assert CliRunner().invoke(app, made).exit_code == 0
-    return tmp_path / "runs"
+    return folder / "runs"
 
 
 def fill(path: Path, mark: Callable[[dict[str, str]], dict[str, str]]) -> None:
@@ -192,11 +193,11 @@ def agree(folder: Path, *, out: Path) -> Result:
 
 
 def test_a_judge_beside_people_who_marked_the_same_sentences(tmp_path: Path, runs: Path) -> None:
-    talks, items, sheets = tmp_path / "talks.jsonl", tmp_path / "items.jsonl", tmp_path / "sheets"
+    talks, items, sheets = runs.parent / "talks.jsonl", tmp_path / "items.jsonl", tmp_path / "sheets"
     told = run("quality", runs, "--log", talks, "--items", items)
     assert told.exit_code == 0, told.stderr
     shown = items.read_text("utf-8")
-    for word in ("steps", "embedded", "runs", str(tmp_path)):
+    for word in ("steps", "embedded", "runs", "decomposed"):
         assert word not in shown
     given = [json.loads(line) for line in shown.splitlines()]
     assert len({one["id"] for one in given}) == len(given)
@@ -272,7 +273,7 @@ def test_what_quality_refuses(tmp_path: Path, runs: Path) -> None:
         ([runs, tmp_path / "other"], "no sentence in common"),
         ([tmp_path / "nowhere"], "nowhere"),
         ([runs, "--people", consensus], "line 1, item x has coverage '2'"),
-        ([runs, "--people", tmp_path / "talks.jsonl"], "line 1"),
+        ([runs, "--people", runs.parent / "talks.jsonl"], "line 1"),
     ]
     for arguments, said in wrong:
         told = run("quality", *arguments)
