@@ -22,6 +22,7 @@ from tests.judges.model.asking import (
 from vista_guard import ConfigError
 from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
+from vista_guard.judges.model.prompt_files import SLOTS
 from vista_guard.judges.model.prompts import FOLDER, STAGES, Prompts, Roles
 from vista_guard.types import Claim, EvidenceSet
 
@@ -186,5 +187,5 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
         Prompts.load(tmp_path)
 
 
-def test_the_packages_own_files_are_the_five() -> None:
-    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(f"{stage}.txt" for stage in STAGES)
+def test_the_packages_own_files_are_those_of_the_stages() -> None:
+    assert sorted(path.name for path in FOLDER.iterdir()) == sorted(f"{stage}.txt" for stage in SLOTS)

@@ -12,6 +12,7 @@ from pathlib import Path
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Claim, Decision, Finding, JudgeInfo, Label, Timings, TurnReport, Usage
 from vista_lab.logs.source import LoggedConversation
+from vista_lab.systems.catalogue import make_system
 from vista_lab.systems.protocol import System, SystemInfo
 
 
@@ -113,3 +114,8 @@ def changing(mark: Path, _cost: float | None) -> System:
 def impossible(_cost: float | None) -> System:
     """Cannot be built."""
     raise ConfigError("judge is 'nobody', which names none")
+
+
+def decomposed(url: str, _cost: float | None) -> System:
+    """The embedded judge behind the four steps, asked of the model at `url`."""
+    return make_system("vista", judge="embedded", decomposer=f"steps:openai:m@{url}", model={"max_retries": 0})

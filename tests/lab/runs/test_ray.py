@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.runs.light import Light, deadly, impossible, light, limited
+from tests.lab.runs.light import Light, deadly, decomposed, impossible, light, limited
 from tests.lab.runs.ruled import lasting, source
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.testing import ScriptedChatServer
 from vista_lab.runs import cluster as joining
 from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import Build, RaySystem, Ready
@@ -148,6 +149,21 @@ async def test_what_is_wrong_with_workers_is_said_as_it_is() -> None:
         await RaySystem.start(impossible, workers=1)
     with pytest.raises(ConfigError, match="--workers is 9, and the Ray cluster has 2 cores"):
         await RaySystem.start(light, workers=9)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_workers_ask_a_decomposer_as_this_process_does(tmp_path: Path) -> None:
+    """Usage, claims and what is unchecked come back with the reports."""
+    answer = "<think>Refused.</think><output>Cannot be decontextualized</output>"
+    with ScriptedChatServer(answer) as server:
+        build = partial(decomposed, server.base_url)
+        await run(tmp_path / "ray", build)
+        calls = server.calls
+        rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
+        await evaluate(build(None), rows, tmp_path / "here", Made())
+        assert server.calls == 2 * calls > 0
+    assert lasting(tmp_path / "ray") == lasting(tmp_path / "here")
+    assert "could not make the sentence stand alone" in (tmp_path / "ray" / "reports.jsonl").read_text()
 
 
 def test_workers_that_judge_differently_are_refused() -> None:
