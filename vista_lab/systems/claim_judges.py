@@ -32,7 +32,7 @@ from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE, MAY_BE_NA, CheckAnswe
 
 PROMPTS = Path(__file__).parent / "texts" / "decomposition"
 SLOTS = ("question", "context", "sentence", "claims")
-_STYLE = Style(Roles())
+_STYLE = Style(Roles(), parts=True)
 AT_ONCE = 16
 """Sentences asked about at the same time."""
 T = TypeVar("T")
