@@ -1,14 +1,21 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
 Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
-(`oasis`), stored reports.
+(`oasis`), decompositions (`decompose`), stored reports.
 """
 
 from __future__ import annotations
 
 import typer
 
-from vista_lab.cli import calibrate, compare, datasets, replay, reports  # noqa: F401  # adds its commands to the group
+from vista_lab.cli import (  # decompose and reports add their commands to the guard's groups
+    calibrate,
+    compare,
+    datasets,
+    decompose,  # noqa: F401
+    replay,
+    reports,  # noqa: F401
+)
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
 from vista_lab.cli.oasis import oasis_app

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isfinite
 from statistics import fmean, geometric_mean
 from types import MappingProxyType
+from typing import TypeVar
 
 from vista_guard.errors import InputError, UnreadableError
 from vista_guard.judges.model.answers.outputs import literal, stop_phrase
@@ -102,9 +104,10 @@ def sparse_reward(probabilities: Sequence[float], supported: bool, threshold: fl
         threshold: τ in (0, 1); the paper gives none. Never choose it on a test set.
 
     Raises:
-        InputError: a probability or the threshold is outside of its range.
+        InputError: a probability, the label or the threshold is outside of its range.
     """
     _check_probabilities(probabilities)
+    _check_label(supported)
     if not 0 < threshold < 1:
         raise InputError(f"threshold is {threshold}; it lies between 0 and 1")
     if not probabilities:
@@ -116,13 +119,14 @@ def dense_reward(probabilities: Sequence[float], supported: bool) -> float:
     """1 minus the Brier score of the geometric mean of the probabilities of support, in [0, 1]. 0 without claims.
 
     Raises:
-        InputError: a probability is outside of [0, 1].
+        InputError: a probability is outside of [0, 1], or the label is neither 0 nor 1.
 
     Examples:
         >>> round(dense_reward([0.9, 0.4], supported=True), 2)
         0.84
     """
     _check_probabilities(probabilities)
+    _check_label(supported)
     if not probabilities:
         return 0.0
     return 1 - (_geometric(probabilities) - supported) ** 2
@@ -171,35 +175,64 @@ Checks = Mapping[str, CheckAnswer]
 """The five answers about one claim, by the question's name."""
 
 
-def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
-    """The judge's answers, a mapping a claim, in the claims' order. The answer is strict JSON: a list of objects (K.2).
+T = TypeVar("T")
 
-    `id` is the claim's place, from 1. Each object has `checks` and `rationales` with the five names.
+
+def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
+    """The judge's answers, a mapping a claim, in the claims' order.
+
+    The answer is strict JSON: a list of objects (K.2), or `{"claims": [...]}` around it, as structured output wants. `id` is the
+    claim's place, from 1. Each object has `checks` and `rationales` with the five names.
 
     Raises:
         UnreadableError: it is something else, an answer is missing or not allowed, or a claim is missing or there twice.
     """
     try:
-        return _answers(json.loads(text), claims)
+        found = strict_json(text)
+        entries = found["claims"] if isinstance(found, dict) and set(found) == {"claims"} else found
+        return read_by_claim(entries, claims, _checks)
     except ValueError as exc:
         raise UnreadableError(f"The checklist cannot be read: {exc}", text) from exc
 
 
-def _answers(entries: object, claims: Sequence[str]) -> tuple[Checks, ...]:
+def strict_json(text: str) -> object:
+    """The value of a JSON text in which no key of an object is there twice.
+
+    Raises:
+        ValueError: it is no JSON, or a key is there twice.
+    """
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        names = [name for name, _ in pairs]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"the key {twice[0]!r} is there twice")
+        return dict(pairs)
+
+    return json.loads(text, object_pairs_hook=once)
+
+
+def read_by_claim(
+    entries: object, claims: Sequence[str], read: Callable[[Mapping[str, object], int], T]
+) -> tuple[T, ...]:
+    """What each entry of a judge's list says, in the claims' order.
+
+    Raises:
+        ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.
+    """
     if not isinstance(entries, list):
         raise ValueError("it is not a list of objects")
-    read: dict[int, Checks] = {}
+    found: dict[int, T] = {}
     for entry in entries:
         place = _place(entry)
-        if place in read:
+        if place in found:
             raise ValueError(f"claim {place} is there twice")
-        read[place] = _checks(entry, place)
+        found[place] = read(entry, place)
     expected = range(1, len(claims) + 1)
-    if missing := [place for place in expected if place not in read]:
+    if missing := [place for place in expected if place not in found]:
         raise ValueError(f"claim {missing[0]} is missing: {claims[missing[0] - 1]!r}")
-    if len(read) > len(claims):
-        raise ValueError(f"claim {max(read)} is there, but there are {len(claims)}")
-    return tuple(read[place] for place in expected)
+    if odd := found.keys() - set(expected):
+        raise ValueError(f"claim {max(odd)} is there, but there are {len(claims)}")
+    return tuple(found[place] for place in expected)
 
 
 def _place(entry: object) -> int:
@@ -212,17 +245,30 @@ def _place(entry: object) -> int:
 
 
 def _checks(entry: Mapping[str, object], place: int) -> Checks:
-    checks, rationales = entry.get("checks"), entry.get("rationales")
-    names = {GATE, *CHECK_WEIGHTS}
-    for part, found in (("checks", checks), ("rationales", rationales)):
-        if not isinstance(found, dict) or set(found) != names:
-            raise ValueError(f"the {part} on claim {place} are not these five: {', '.join(sorted(names))}")
-    assert isinstance(checks, dict)
+    checks = named_answers(entry, place, {GATE, *CHECK_WEIGHTS}, "checks")
     for name, answer in checks.items():
         allowed = tuple(CheckAnswer) if name in MAY_BE_NA else (CheckAnswer.YES, CheckAnswer.NO)
         if answer not in allowed:
             raise ValueError(f"{name} on claim {place} is {answer!r}: {', '.join(allowed)} are allowed")
-    return {name: CheckAnswer(answer) for name, answer in checks.items()}
+    return {name: CheckAnswer(str(answer)) for name, answer in checks.items()}
+
+
+def named_answers(
+    entry: Mapping[str, object], place: int | str, names: Collection[str], field: str
+) -> Mapping[str, object]:
+    """The field of a judge's entry that holds its answers by name, beside `rationales` with the same names.
+
+    Raises:
+        ValueError: one of the two is missing, or has other names.
+    """
+    for part in (field, "rationales"):
+        found = entry.get(part)
+        if not isinstance(found, dict) or set(found) != set(names):
+            about = f"claim {place}" if isinstance(place, int) else f"the {place}"
+            raise ValueError(f"the {part} on {about} are not these {len(names)}: {', '.join(sorted(names))}")
+    answers = entry[field]
+    assert isinstance(answers, dict)
+    return answers
 
 
 def checklist_reward(checks: Sequence[Checks] | None) -> float:
@@ -244,25 +290,33 @@ def _claim_score(answers: Checks) -> float:
 
 @dataclass(frozen=True)
 class Reward:
-    """The three terms of a completion's reward, each in [0, 1]."""
+    """The three terms of a completion's reward, each in [0, 1]. None: not scored, as when the judge is down; that is never 0."""
 
     format: float
-    verifier: float
-    checklist: float
+    verifier: float | None
+    checklist: float | None
 
     @property
-    def total(self) -> float:
-        """R, their plain sum, in [0, 3] (§3.3.3)."""
+    def total(self) -> float | None:
+        """R, their plain sum, in [0, 3] (§3.3.3). None while a term is not scored."""
+        if self.verifier is None or self.checklist is None:
+            return None
         return self.format + self.verifier + self.checklist
 
 
 def group_advantages(rewards: Sequence[float]) -> list[float]:
     """Each reward less the mean of its group (Eq. 2). Empty without rewards.
 
+    Raises:
+        InputError: a reward is no finite number: what was not scored has no place in a mean.
+
     Examples:
         >>> group_advantages([3, 2, 1, 2])
         [1.0, 0.0, -1.0, 0.0]
     """
+    for place, reward in enumerate(rewards, 1):
+        if not isfinite(reward):
+            raise InputError(f"reward {place} is {reward}; leave out what was not scored")
     if not rewards:
         return []
     mean = fmean(rewards)
@@ -277,3 +331,8 @@ def _check_probabilities(values: Sequence[float]) -> None:
     for place, value in enumerate(values, 1):
         if not 0 <= value <= 1:  # NaN fails too
             raise InputError(f"probability {place} is {value}; probabilities lie in [0, 1]")
+
+
+def _check_label(supported: float) -> None:
+    if supported not in (0, 1):  # NaN fails too
+        raise InputError(f"the sentence's label is {supported}; it is 1 (supported) or 0")

@@ -129,8 +129,8 @@ class HowGenerated:
 
 
 @dataclass(frozen=True)
-class _MadeSet:
-    """How a set's records are made, and how those that it has were made."""
+class MadeSet:
+    """Implements `HowMade` by a manifest: how a set's records are made, and how those that it has were made."""
 
     folder: Path
     manifest: Manifest
@@ -153,7 +153,7 @@ def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
             cannot be written.
     """
     claim_folder(folder, "generated set", {MANIFEST, RECORDS})
-    return LineFile.open(folder / RECORDS, RECORD_LINES, _MadeSet(folder, manifest))
+    return LineFile.open(folder / RECORDS, RECORD_LINES, MadeSet(folder, manifest))
 
 
 @dataclass

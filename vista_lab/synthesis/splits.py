@@ -43,9 +43,9 @@ class Splitting:
     def part(self, passage: Passage) -> SetPart:
         """The part that a passage belongs to."""
         name = passage.document if self.by == "document" else passage.id
-        if _share(f"{self.seed}:test:{name}") < self.test:
+        if named_share(f"{self.seed}:test:{name}") < self.test:
             return SetPart.TEST
-        return SetPart.VALIDATION if _share(f"{self.seed}:part:{name}") < self.validation else SetPart.TRAIN
+        return SetPart.VALIDATION if named_share(f"{self.seed}:part:{name}") < self.validation else SetPart.TRAIN
 
 
 def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[Record]]:
@@ -74,5 +74,6 @@ def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: Set
     seen.append((passage, part))
 
 
-def _share(name: str) -> float:
+def named_share(name: str) -> float:
+    """A number in [0, 1) that depends on the name alone: the same wherever and whenever it is asked for."""
     return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") / 2**56

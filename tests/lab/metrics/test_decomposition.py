@@ -1,66 +1,133 @@
-"""Easiness over ROUGE-1, against figures worked out by hand."""
+"""Measures of decompositions without a model, and a judge's marks read strictly (DAD, App. A)."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from vista_lab.metrics.claim_sets import DecompositionScore, Easiness, easiness, rouge1, score
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "shared"),
-    [
-        ("The mill is old.", "the mill, is OLD", 1.0),
-        ("The mill is old.", "Vale painted.", 0.0),
-        ("The mill is old.", "The mill burned down.", 0.5),
-        # Three words of four against three of six: each counts as often as both have it.
-        ("no no no yes", "no no yes it is so", 0.6),
-        ("", "The mill is old.", 0.0),
-        ("", "...", 0.0),
-    ],
+from vista_guard.errors import InputError, UnreadableError
+from vista_guard.judges.verifiers import build_verifier
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.testing import WordEmbedder
+from vista_lab.metrics.decomposition import (
+    Marks,
+    atomicity,
+    best_support,
+    covered,
+    read_desiderata,
+    repeats,
+    supports,
 )
-def test_rouge1(first: str, second: str, shared: float) -> None:
-    assert rouge1(first, second) == pytest.approx(shared)
-    assert rouge1(second, first) == rouge1(first, second)
 
 
-def test_easiness_takes_the_best_match_on_either_side() -> None:
-    # One human claim is the same, the other shares three words of four.
-    assert easiness(["The mill is old."], ["The mill is red.", "The mill is old."]) == Easiness(
-        1.0, 0.875, 2 * 0.875 / 1.875
+class Table:
+    """P(supported) by (evidence, claim); what the table lacks is 0. Remembers what it was asked."""
+
+    name = "table"
+
+    def __init__(self, known: dict[tuple[str, str], float]) -> None:
+        self.known = known
+        self.asked: list[tuple[str, str]] = []
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        self.asked += pairs
+        return np.array([[p := self.known.get(pair, 0.0), 0.0, 1 - p] for pair in pairs], np.float32)
+
+
+def test_a_claims_support_is_its_best_piece() -> None:
+    verifier = Table({("b", "x"): 0.75, ("a", "y"): 0.5, ("b", "y"): 0.25})
+    assert best_support(verifier, ["x", "y"], ["a", "b"]) == [0.75, 0.5]
+    assert best_support(verifier, [], []) == supports(verifier, []) == []
+    with pytest.raises(InputError, match="'x'"):
+        best_support(verifier, ["x"], [])
+
+
+@pytest.mark.parametrize("odd", [1.5, -0.25, float("nan")])
+def test_what_is_no_probability_is_refused(odd: float) -> None:
+    with pytest.raises(InputError, match=r"table gave .* for claim 'x'"):
+        supports(Table({("a", "x"): odd}), [("a", "x")])
+
+
+def test_a_repeated_claim_is_found_by_words_and_by_meaning() -> None:
+    claims = ["Oslo banned cars in 2019.", "Oslo banned cars in 2019!", "Bergen has a fish market."]
+    assert repeats(claims, WordEmbedder()) == [False, True, False]
+    paraphrase = ["Microsoft and Google released AI chatbots.", "AI chatbots were released by Microsoft and Google."]
+    assert repeats(paraphrase, OnnxEmbedder()) == [False, True]
+    assert repeats([], OnnxEmbedder()) == []
+
+
+def test_a_fact_is_covered_by_one_claim_or_by_those_of_a_sentence() -> None:
+    verifier = Table({("Ada sang.", "Ada sang."): 0.9, ("Ada sang. Ben sang.", "Both sang."): 0.6})
+    told = [["Ada sang.", "Ben sang."], ["It rained."]]
+    assert covered(["Ada sang.", "Both sang.", "It snowed."], told, verifier, WordEmbedder()) == [True, True, False]
+    assert covered(["Ada sang."], [[], []], verifier, WordEmbedder()) == [False]
+    assert covered([], told, verifier, WordEmbedder()) == []
+
+
+def test_only_the_nearest_pieces_are_held_against_a_fact() -> None:
+    verifier = Table({})
+    covered(["Ada sang."], [[f"Number {n} was drawn."] for n in range(20)], verifier, WordEmbedder())
+    assert len(verifier.asked) == 5
+
+
+def test_the_shipped_verifier_knows_a_faithful_claim_from_one_that_is_not() -> None:
+    sentence = "The bank cut its rate by 0.5 percent in June, because prices had fallen."
+    claims = ["The bank cut its rate in June.", "Prices had fallen.", "The bank raised its rate in June."]
+    cut, fallen, raised = best_support(build_verifier(None).verifier, claims, [sentence])
+    assert min(cut, fallen) > 0.5 > raised
+
+
+def test_atomicity_is_the_mean_of_log2() -> None:
+    assert atomicity([1, 2, 4]) == 1.0
+    assert atomicity([]) is None
+    with pytest.raises(InputError, match="0 facts"):
+        atomicity([1, 0])
+
+
+CLEAR = {"verifiability": 1, "faithfulness": 1, "clarity": 1}
+VAGUE = {"verifiability": 1, "faithfulness": 1, "clarity": 0}
+
+
+class TestReadingMarks:
+    CLAIMS = ("The hall seats 90.", "It opened in 1925.")
+
+    @staticmethod
+    def answer(*of_claims: dict[str, Any], sentence: dict[str, Any] | None = None) -> str:
+        marks = {"coverage": 1, "uniqueness": 0} if sentence is None else sentence
+        entries = [
+            {"id": number, "marks": own, "rationales": dict.fromkeys(own, "It does.")}
+            for number, own in enumerate(of_claims, 1)
+        ]
+        return json.dumps(
+            {"claims": entries, "sentence": {"marks": marks, "rationales": dict.fromkeys(marks, "It does.")}}
+        )
+
+    def test_marks_come_in_the_claims_order(self) -> None:
+        assert read_desiderata(self.answer(CLEAR, VAGUE), self.CLAIMS) == Marks(
+            (CLEAR, VAGUE), {"coverage": 1, "uniqueness": 0}
+        )
+
+    def test_a_sentence_without_claims_has_marks_of_its_own(self) -> None:
+        assert read_desiderata(self.answer(), ()) == Marks((), {"coverage": 1, "uniqueness": 0})
+
+    @pytest.mark.parametrize(
+        ("text", "named"),
+        [
+            (answer(CLEAR), "claim 2 is missing"),
+            (answer(CLEAR, CLEAR, CLEAR), "claim 3"),
+            (answer(CLEAR, {**CLEAR, "clarity": 2}), "clarity on 2 is 2"),
+            (answer(CLEAR, {**CLEAR, "clarity": True}), "clarity on 2 is True"),
+            (answer(CLEAR, {"clarity": 1}), "marks on claim 2"),
+            (answer(CLEAR, CLEAR, sentence={"coverage": 1}), "marks on the sentence"),
+            ("[]", "no object"),
+            ("fine", "cannot be read"),
+        ],
     )
-
-
-def test_easiness_of_llm_oasis_equations_8_and_9() -> None:
-    predicted = ["The mill is old.", "Vale sang in Bruges."]
-    gold = ["The mill is old.", "Vale sang in Ghent.", "Vale sang ten songs there."]
-    found = easiness(predicted, gold)
-    assert [round(value, 4) for value in (found.precision, found.recall, found.f1)] == [0.875, 0.7315, 0.7968]
-
-
-@pytest.mark.parametrize(
-    ("predicted", "reference", "share"), [([], [], 1.0), (["It is old."], [], 0.0), ([], ["It is old."], 0.0)]
-)
-def test_an_empty_side(predicted: list[str], reference: list[str], share: float) -> None:
-    assert easiness(predicted, reference) == Easiness(share, share, share)
-
-
-def test_micro_counts_claims_and_macro_counts_turns() -> None:
-    turns = [
-        (["The mill is old."], ["The mill is old."]),
-        (["Vale sang.", "Lind sang.", "Moss sang."], ["The hall is open."]),
-        ([], []),
-    ]
-    assert score(turns) == DecompositionScore(
-        turns=3,
-        micro=Easiness(0.25, 0.5, 1 / 3),
-        macro=Easiness(2 / 3, 2 / 3, 2 / 3),
-        predicted_per_turn=4 / 3,
-        reference_per_turn=2 / 3,
-    )
-
-
-def test_nothing_to_score() -> None:
-    assert score([]) is None
-    nothing = Easiness(1.0, 1.0, 1.0)
-    assert score([([], [])]) == DecompositionScore(1, nothing, nothing, 0.0, 0.0)
+    def test_what_is_not_whole_is_refused(self, text: str, named: str) -> None:
+        with pytest.raises(UnreadableError, match=named):
+            read_desiderata(text, self.CLAIMS)

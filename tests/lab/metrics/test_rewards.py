@@ -109,6 +109,14 @@ def test_probabilities_lie_between_0_and_1(bad: float) -> None:
             score([0.5, bad])
 
 
+@pytest.mark.parametrize("bad", [2, -1, 0.5, math.nan])
+def test_a_label_is_1_or_0(bad: Any) -> None:
+    with pytest.raises(InputError, match=f"label is {bad}"):
+        dense_reward([0.5], bad)
+    with pytest.raises(InputError, match=f"label is {bad}"):
+        sparse_reward([0.5], bad, 0.5)
+
+
 @pytest.mark.parametrize("threshold", [0.0, 1.0, math.nan])
 def test_a_threshold_lies_between_0_and_1(threshold: float) -> None:
     with pytest.raises(InputError, match=f"threshold is {threshold}"):
@@ -144,6 +152,13 @@ def test_the_total_is_a_plain_sum() -> None:
 def test_an_advantage_is_the_distance_from_the_groups_mean() -> None:
     assert group_advantages([3, 2, 1, 2]) == [1, 0, -1, 0]
     assert group_advantages([]) == []
+    with pytest.raises(InputError, match="reward 2 is nan"):
+        group_advantages([1.0, math.nan])
+
+
+def test_a_term_that_is_not_scored_makes_no_sum() -> None:
+    assert Reward(1.0, 0.84, None).total is None
+    assert Reward(1.0, None, 0.8).total is None
 
 
 class TestReadingTheChecklist:
@@ -153,6 +168,16 @@ class TestReadingTheChecklist:
         second, first = entry(2, checks(NO, NA, NA, YES)), entry("1", checks(YES, YES, YES, YES))
         read = read_checklist(json.dumps([second, first]), self.CLAIMS)
         assert read == (checks(YES, YES, YES, YES), checks(NO, NA, NA, YES))
+
+    def test_the_list_may_stand_in_an_object(self) -> None:
+        entries = [entry(1, checks(YES, YES, YES, YES)), entry(2, checks(NO, NA, NA, YES))]
+        assert read_checklist(json.dumps({"claims": entries}), self.CLAIMS) == read_checklist(
+            json.dumps(entries), self.CLAIMS
+        )
+
+    def test_a_key_that_is_there_twice_is_refused(self) -> None:
+        with pytest.raises(UnreadableError, match="'id' is there twice"):
+            read_checklist('[{"id": 1, "id": 2}]', self.CLAIMS)
 
     @pytest.mark.parametrize(
         ("entries", "named"),
@@ -165,6 +190,10 @@ class TestReadingTheChecklist:
             ([entry(1, {GATE: YES})], "checks on claim 1"),
             ([{"id": 1, "checks": checks(YES, YES, YES, YES)}], "rationales on claim 1"),
             ([entry("first", checks(YES, YES, YES, YES))], "first"),
+            (
+                [entry(0, checks(YES, YES, YES, YES)), *(entry(n, checks(YES, YES, YES, YES)) for n in (1, 2))],
+                "claim 0",
+            ),
             ({"1": {}}, "not a list"),
         ],
     )

@@ -1,0 +1,137 @@
+"""`vista-guard decompose exemplars`: a teacher takes the sentences of logs apart, for a decomposer to be trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vista_lab.training.decomposer.exemplars import LabelledLog, StepsPrompt, Taught, Teacher
+
+EMBEDDED = "embedded"
+
+
+def exemplars(
+    logs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LOG...",
+            help="Logs in any format; MODEL=LOG says who answered in it, to draw as much of each model.",
+        ),
+    ],
+    teacher: Annotated[
+        str,
+        typer.Option(
+            metavar="MODEL", help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL, or embedded: rules."
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", help="Folder of the exemplars. Exemplars made in the same way are resumed."),
+    ],
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Ask about N sentences, balanced by log, model and length.  [default: all]"
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
+    log_format: Annotated[str, typer.Option("--format", metavar="NAME", help="The logs' format.")] = "auto",
+    max_cost: MaxCostOption = None,
+    at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Sentences asked about at the same time.")] = 16,
+) -> None:
+    """Ask a teacher to take the sentences of logs apart, and write chats to train a decomposer on.
+
+    Each sentence is shown with the question and two sentences on either side, in the prompt of the decomposer steps:. Malformed
+    answers, claims with words of nowhere and claims that leave something out are kept apart, with the reason. Writes
+    manifest.json, records.jsonl, train.jsonl and validation.jsonl (a tenth of the conversations). After Ctrl-C or a kill, rerun
+    the command to resume: no sentence is asked about again; with another prompt or teacher it is refused. Exits with 0, 1 when
+    the budget is spent or the teacher gave no answer, 2 for wrong usage or input, 130 after Ctrl-C.
+    """
+    with exit_codes():
+        from vista_guard.settings.sources import Settings
+        from vista_lab.training.decomposer.exemplars import EmbeddedTeacher, ModelTeacher, StepsPrompt
+
+        prompt = StepsPrompt(Settings.load().model)
+        if teacher == EMBEDDED:
+            asked: Teacher = EmbeddedTeacher()
+        else:
+            asked = ModelTeacher(chat_model_of(teacher, max_cost, at_once), prompt)
+        found, signals = _run(_logs(logs, log_format), asked, prompt, out, limit, seed, at_once)
+        typer.echo(_told(found, out))
+    if signals:
+        typer.echo("stopped; run the same command again to resume", err=True)
+        raise typer.Exit(STOPPED + signals[0])
+    if not found.complete:
+        why = found.stopped or f"{found.unasked:,} sentences got no answer"
+        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
+        raise typer.Exit(FAILED)
+
+
+def _logs(given: Sequence[str], log_format: str) -> list[LabelledLog]:
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.plan import of_log
+    from vista_lab.training.decomposer.exemplars import LabelledLog
+
+    found = []
+    for name in given:
+        model, equals, path = name.partition("=")
+        if not equals or Path(name).exists():
+            model, path = "", name
+        source = of_log(Path(path), None if log_format == "auto" else log_format)
+        found.append(LabelledLog(source, source.name, model))
+    names = [one.source for one in found]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ConfigError(f"two logs are named {twice}; rename one, so that their sentences can be told apart")
+    return found
+
+
+def _run(
+    logs: Sequence[LabelledLog],
+    teacher: Teacher,
+    prompt: StepsPrompt,
+    out: Path,
+    limit: int | None,
+    seed: int,
+    at_once: int,
+) -> tuple[Taught, list[int]]:
+    import asyncio
+
+    from vista_lab.cli.calibrate import steps
+    from vista_lab.cli.long_runs import stopping
+    from vista_lab.training.decomposer.exemplars import Teaching, teach
+
+    signals: list[int] = []
+
+    async def run() -> Taught:
+        stop = asyncio.Event()
+        how = Teaching(teacher, prompt, limit, seed, at_once)
+        with (
+            steps("sentences", limit or 0) as told,
+            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "sentences"), err=True)),
+        ):
+            try:
+                return await teach(logs, out, how, told, stop)
+            finally:
+                await teacher.aclose()
+
+    return asyncio.run(run()), signals
+
+
+def _told(found: Taught, out: Path) -> str:
+    parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in found.parts.items())
+    resumed = f" ({found.resumed:,} were there before)" if found.resumed else ""
+    left = found.total - found.kept - found.reasons.total()
+    lines = [
+        f"{found.kept:,} of {found.total:,} sentences have an exemplar{resumed}: {parts}, in {out}",
+        *(f"  {count:>6,}  not kept: {reason}" for reason, count in found.reasons.most_common()),
+        *(f"  {count:>6,}  not asked: {reason}" for reason, count in found.skipped.most_common()),
+    ]
+    return "\n".join([*lines, *([f"  {left:>6,}  not asked yet"] if left else [])])

@@ -1,0 +1,54 @@
+"""Options and models that the commands of `vista-guard decompose` share.
+
+Short on purpose: each command names its judge or teacher in one way, and keeps to one budget.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from vista_guard.judges.model import ChatModel
+    from vista_guard.protocols import Verifier
+
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost", min=0, metavar="USD", help="Stop when the model has cost this much.  [default: no limit]"
+    ),
+]
+VerifierOption = Annotated[
+    str | None,
+    typer.Option(
+        "--verifier",
+        metavar="NAME",
+        help="shipped, hf:ORG/MODEL, a folder or openai:MODEL@URL.  [default: from the settings, else shipped]",
+    ),
+]
+
+
+def chat_model_of(name: str, max_cost: float | None, at_once: int) -> ChatModel:
+    """The model that a name stands for, within a budget for this run.
+
+    Raises:
+        ConfigError: no such model, or one whose price is not known while its cost is limited.
+    """
+    from vista_guard.settings.sources import Settings
+    from vista_lab.synthesis.chat import chat_model
+
+    options = Settings.load().model
+    run = options.budget.run.model_copy(update={} if max_cost is None else {"cost": max_cost})
+    budget = options.budget.model_copy(update={"run": run})
+    update = {"budget": budget, "concurrency": max(at_once, options.concurrency)}
+    return chat_model(name, options.model_copy(update=update))
+
+
+def verifier_of(name: str | None) -> Verifier:
+    """The verifier that a name stands for; that of the settings, else the shipped one, for None."""
+    from vista_guard.judges.verifiers import build_verifier
+    from vista_guard.settings.sources import Settings
+
+    settings = Settings.load()
+    return build_verifier(name or settings.verifier, settings.verifier_options, settings.model).verifier

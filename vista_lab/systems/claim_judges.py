@@ -1,0 +1,224 @@
+"""Chat models that mark the claims of one sentence: the checklist of DAD's rewards (K.2), and the five desiderata (App. A).
+
+One call a sentence, in our own prompts; answers are strict JSON with a rationale for each mark. An answer with a claim missing or
+there twice is unreadable; it is asked for once more. Answers that were read are kept in a file, so that no call is paid twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard._extras import require
+from vista_guard.errors import JudgeError
+from vista_guard.judges.model import ChatModel, ChatRequest, Message
+from vista_guard.judges.model.answers.tolerant import read as readable
+from vista_guard.judges.model.judge import ask_model
+from vista_guard.judges.model.prompt_files import fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model.rendering import NOTHING, Roles, Style
+from vista_guard.stores.line_file import LineFile, LineKind
+from vista_lab.metrics.decomposition import OF_CLAIMS, OF_SENTENCES, Decomposition, Marks, read_desiderata
+from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE, MAY_BE_NA, CheckAnswer, Checks, read_checklist
+
+PROMPTS = Path(__file__).parent / "texts" / "decomposition"
+SLOTS = ("question", "context", "sentence", "claims")
+_STYLE = Style(Roles(), parts=True)
+AT_ONCE = 16
+"""Sentences asked about at the same time."""
+T = TypeVar("T")
+_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
+
+
+class KeptAnswer(BaseModel):
+    """A judge's answer that was read. `key` names the prompt, the model with its parameters, and the sentence with its claims."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: str
+    text: str
+
+
+_KEPT = LineKind(
+    KeptAnswer,
+    noun="judge's answer",
+    group=lambda answer: answer.key,
+    key=lambda answer: answer.key,
+    again=lambda answer: f"has the answer {answer.key} again",
+)
+
+
+class _Anyhow:
+    """Answers of several judges may share a file: each names its own in its key."""
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Takes any file of answers."""
+
+
+@contextmanager
+def kept_answers(path: Path) -> Iterator[LineFile[KeptAnswer]]:
+    """The file of answers at `path`, which is made where there is none.
+
+    Raises:
+        ConfigError: it holds something else, is in use, or cannot be opened.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = LineFile.open(path, _KEPT, _Anyhow())
+    try:
+        yield file
+    finally:
+        file.close()
+
+
+@dataclass(frozen=True)
+class _Form(Generic[T]):
+    """A prompt by its name, how its answer is read, and the JSON schema of it."""
+
+    prompt: str
+    read: Callable[[str, Sequence[str]], T]
+    schema: Mapping[str, Any]
+
+
+class ClaimJudge(Generic[T]):
+    """Asks a chat model about the claims of a sentence. `checklist_judge` and `desiderata_judge` make one.
+
+    Args:
+        model: behind its endpoint.
+        form: what is asked.
+        kept: answers of earlier calls, and where new ones go.
+
+    Raises:
+        ConfigError: the extra `model` is missing.
+    """
+
+    def __init__(self, model: ChatModel, form: _Form[T], kept: LineFile[KeptAnswer] | None = None) -> None:
+        require("a judge that asks a model", "json_repair", extra="model")
+        self.model = model
+        self._form, self._kept = form, kept
+        self._file = read_prompt(PROMPTS / f"{form.prompt}.txt", "judge", examples=True, slots=SLOTS)
+        self._known: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """The model, with a fingerprint of the prompt and of the request's parameters."""
+        return f"{self.model.name} {self._form.prompt}-{self._fingerprint[:12]}"
+
+    @property
+    def _fingerprint(self) -> str:
+        shaping = repr((self._file.system, self._file.input)) + json.dumps(dict(self.model.parameters), sort_keys=True)
+        return hashlib.sha256(shaping.encode()).hexdigest()
+
+    async def ask(self, about: Decomposition) -> T:
+        """What the judge says of these claims.
+
+        Raises:
+            UnreadableError: neither answer could be read.
+            JudgeError: there was no answer.
+        """
+        key = hashlib.sha256(
+            json.dumps([self.name, about.question, about.context, about.sentence, *about.claims]).encode()
+        ).hexdigest()[:32]
+        known = self._before(key)
+        if known is not None:
+            return self._form.read(known, about.claims)
+        said: list[str] = []
+
+        def read(text: str) -> T:
+            said.append(_json_of(text))
+            return self._form.read(said[-1], about.claims)
+
+        found = await ask_model(self.model, self._request(about), read)
+        if key not in self._known:  # the same claims may have been asked about meanwhile
+            self._known[key] = said[-1]
+            if self._kept is not None:
+                self._kept.append(KeptAnswer(key=key, text=said[-1]))
+        return found
+
+    def _before(self, key: str) -> str | None:
+        if key not in self._known and self._kept is not None:
+            self._known.update((one.key, one.text) for one in self._kept.of_group(key))
+        return self._known.get(key)
+
+    def _request(self, about: Decomposition) -> ChatRequest:
+        listed = "\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(about.claims, 1))
+        texts = {"question": about.question, "context": about.context or about.sentence, "sentence": about.sentence}
+        shown = {name: _STYLE.part(name, text) for name, text in {**texts, "claims": listed or NOTHING}.items()}
+        messages = (Message("system", fill(self._file.system, {})), Message("user", fill(self._file.input, shown)))
+        return ChatRequest(messages, "judge", self._form.schema)
+
+    async def aclose(self) -> None:
+        """Closes the model's connections."""
+        await self.model.aclose()
+
+
+def _json_of(text: str) -> str:
+    """The answer without thoughts and without the fence that many models put around JSON."""
+    seen = readable(text).text.strip()
+    fenced = _FENCE.fullmatch(seen)
+    return fenced.group(1) if fenced else seen
+
+
+def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _entries(field: str, marks: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    # Reasons first: a model writes in this order.
+    reasons = _object(**{name: {"type": "string"} for name in marks})
+    return _object(id={"type": "integer"}, rationales=reasons, **{field: _object(**marks)})
+
+
+def _checks_schema() -> dict[str, Any]:
+    def answers(name: str) -> dict[str, Any]:
+        return {"type": "string", "enum": [str(one) for one in CheckAnswer if one != "NA" or name in MAY_BE_NA]}
+
+    each = _entries("checks", {name: answers(name) for name in (GATE, *CHECK_WEIGHTS)})
+    return _object(claims={"type": "array", "items": each})
+
+
+def _marks_schema() -> dict[str, Any]:
+    bit = {"type": "integer", "enum": [0, 1]}
+    whole = _entries("marks", dict.fromkeys(OF_SENTENCES, bit))["properties"]
+    sentence = _object(**{name: whole[name] for name in ("rationales", "marks")})
+    return _object(
+        claims={"type": "array", "items": _entries("marks", dict.fromkeys(OF_CLAIMS, bit))}, sentence=sentence
+    )
+
+
+def checklist_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None) -> ClaimJudge[tuple[Checks, ...]]:
+    """Five answers about each claim (K.2), for `checklist_reward`."""
+    return ClaimJudge(model, _Form("checklist", read_checklist, _checks_schema()), kept)
+
+
+def desiderata_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None) -> ClaimJudge[Marks]:
+    """Three marks of each claim and two of all together (App. A)."""
+    return ClaimJudge(model, _Form("desiderata", read_desiderata, _marks_schema()), kept)
+
+
+async def ask_all(
+    judge: ClaimJudge[T], about: Mapping[str, Decomposition], told: Callable[[int], None] = lambda done: None
+) -> tuple[dict[str, T], dict[str, str]]:
+    """What a judge says of many sentences, asked at once, by their names; and why it said nothing of the others."""
+    found: dict[str, T] = {}
+    failed: dict[str, str] = {}
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str, made: Decomposition) -> None:
+        async with free:
+            try:
+                found[name] = await judge.ask(made)
+            except JudgeError as exc:
+                failed[name] = str(exc)
+        told(1)
+
+    await asyncio.gather(*(one(name, made) for name, made in about.items()))
+    return {name: found[name] for name in about if name in found}, failed

@@ -1,0 +1,96 @@
+"""Tables of the quality of decompositions: measures without a model, and desiderata by a judge or people (DAD, App. A).
+
+Short because runs, metrics and people have the figures; here they are only laid out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from vista_lab.metrics.decomposition import DESIDERATA, OF_SENTENCES, SUPPORTED, Marks, atomicity
+from vista_lab.metrics.intervals import percent, share_interval
+from vista_lab.runs.decompositions import DecomposedRun, MeasuredRun
+from vista_lab.tables.writers import NOTHING, Heading, Sheet, row
+
+Held = Sequence[tuple[str, bool]]
+"""What is true of each claim, sentence or fact, with the response that it is of."""
+
+
+def share(held: Held) -> str:
+    """A share with its interval over responses and its n: `97.5 % (93.1–99.2), n 120`; a dash for nothing."""
+    interval = share_interval([group for group, _ in held], [true for _, true in held])
+    if interval is None:
+        return NOTHING
+    return f"{percent(sum(true for _, true in held) / len(held), interval)}, n {len(held):,}"
+
+
+def measures(runs: Sequence[MeasuredRun], notes: Sequence[str] = ()) -> Sheet:
+    """Claims a sentence, atomicity, and the three measures that need no model, a row a run."""
+    heads = ("sentences", "without claims", "claims", "claims a sentence", "log2 atomicity", *_SHARES)
+    rows = [row(run.run.name, run.run.judge, *_counts(run), *map(share, _shares(run).values())) for run in runs]
+    told = (
+        "Entailed: P(supported) of at least 0.5. Repeated: a cosine above 0.9 with an earlier claim, or the same words.",
+        "Intervals of 95 % draw whole responses.",
+        *notes,
+    )
+    names = (Heading("run", figures=False), Heading("judge", figures=False))
+    return Sheet("measures", "Claims against their sentences", (*names, *map(Heading, heads)), tuple(rows), told)
+
+
+_SHARES = ("entailed by the sentence", "entailed in context", "repeated", "facts covered")
+
+
+def _shares(run: MeasuredRun) -> Mapping[str, Held]:
+    by_sentence: list[tuple[str, bool]] = []
+    in_context: list[tuple[str, bool]] = []
+    repeated: list[tuple[str, bool]] = []
+    for one, measured in zip(run.run.sentences, run.sentences, strict=True):
+        by_sentence += [(one.made.group, p >= SUPPORTED) for p in measured.by_sentence]
+        in_context += [(one.made.group, p >= SUPPORTED) for p in measured.in_context]
+        repeated += [(one.made.group, again) for again in measured.repeats]
+    facts = [(f"{turn[0]}#{turn[1]}", one) for turn, told in run.covered.items() for one in told]
+    return dict(zip(_SHARES, (by_sentence, in_context, repeated, facts), strict=True))
+
+
+def _counts(run: MeasuredRun) -> Iterator[str]:
+    claims = [len(one.made.claims) for one in run.run.sentences]
+    atoms = atomicity(facts for one in run.sentences for facts in one.facts)
+    yield f"{len(claims):,}"
+    yield f"{claims.count(0):,}"
+    yield f"{sum(claims):,}"
+    yield f"{sum(claims) / len(claims):.2f}"
+    yield NOTHING if atoms is None else f"{atoms:.2f}"
+
+
+def desiderata(
+    runs: Sequence[DecomposedRun], marks: Mapping[str, Mapping[str, Marks]], notes: Sequence[str] = ()
+) -> Sheet:
+    """The five desiderata, a row for each run and each who marked it.
+
+    Args:
+        runs: whose sentences were marked.
+        marks: by who marked (`judge`, `people`), then by the sentence's id.
+        notes: below the table.
+    """
+    rows = [
+        row(run.name, who, *(share(held) for held in _marked(run, own).values()))
+        for run in runs
+        for who, own in marks.items()
+    ]
+    names = (Heading("run", figures=False), Heading("marked by", figures=False))
+    told = ("Coverage and uniqueness are of sentences, the others of claims.", *notes)
+    return Sheet("desiderata", "Five desiderata", (*names, *map(Heading, DESIDERATA)), tuple(rows), told)
+
+
+def _marked(run: DecomposedRun, marks: Mapping[str, Marks]) -> Mapping[str, Held]:
+    found: dict[str, list[tuple[str, bool]]] = {name: [] for name in DESIDERATA}
+    for one in run.sentences:
+        if (own := marks.get(one.id)) is None:
+            continue
+        for mark in own.claims:
+            for name, bit in mark.items():
+                found[name].append((one.made.group, bool(bit)))
+        for name in OF_SENTENCES:
+            if one.made.claims or name == "coverage":  # without claims none repeats another
+                found[name].append((one.made.group, bool(own.sentence[name])))
+    return found

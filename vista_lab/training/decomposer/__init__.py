@@ -1,0 +1,4 @@
+"""A decomposer of one's own: exemplars of a teacher's decompositions, and completions scored by their rewards (DAD, §3.2, §3.3).
+
+`exemplars` asks a teacher about the sentences of logs, `completions` scores anyone's answers term by term.
+"""

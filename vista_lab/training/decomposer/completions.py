@@ -1,0 +1,258 @@
+"""Anyone's completions, scored term by term: format, verifier, checklist, their sum, and advantages within groups (DAD, §3.3.3).
+
+A term that cannot be scored, since its model is down, is never 0: the row says why, has no sum, and its group no advantages. An
+answer of the checklist's judge that cannot be read is 0, as in the paper (App. I.1); the row says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from vista_guard.errors import ConfigError, InputError, JudgeError, UnreadableError
+from vista_guard.protocols import Verifier
+from vista_guard.reading.passages import passages
+from vista_guard.types import Document
+from vista_lab.logs.source import BrokenEntry, values
+from vista_lab.metrics.decomposition import Decomposition, best_support
+from vista_lab.metrics.rewards import (
+    Checks,
+    checklist_reward,
+    dense_reward,
+    format_reward,
+    group_advantages,
+    read_completion,
+    sparse_reward,
+)
+from vista_lab.systems.claim_judges import ClaimJudge
+
+Term = Literal["format", "verifier", "checklist"]
+TERMS: tuple[Term, ...] = get_args(Term)
+AT_ONCE = 16
+"""Rows scored at the same time."""
+_MOST_TOLD = 20
+
+_LABELS = {"supported": True, "s": True, "not supported": False, "ns": False, "1": True, "0": False}
+
+
+def _label(given: object) -> bool:
+    """SUPPORTED, NOT SUPPORTED, S, NS, 1, 0, true, false."""
+    if isinstance(given, bool):
+        return given
+    word = str(given).strip().casefold().replace("_", " ")
+    if word not in _LABELS:
+        raise ValueError("give SUPPORTED or NOT SUPPORTED, 1 or 0, true or false")
+    return _LABELS[word]
+
+
+def _pieces(given: object) -> object:
+    return [given] if isinstance(given, str) else given
+
+
+class CompletionRow(BaseModel):
+    """A completion with its input, and what its claims are held against. Other fields are left aside."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
+
+    sentence: str = Field(min_length=1)
+    completion: str
+    question: str = ""
+    context: str = ""
+    label: Annotated[bool | None, BeforeValidator(lambda given: None if given is None else _label(given))] = None
+    """The sentence's: SUPPORTED or not."""
+    evidence: Annotated[tuple[str, ...], BeforeValidator(_pieces)] = ()
+    group: str | None = None
+    """Completions of one input have one name: advantages are taken within it (Eq. 2)."""
+    id: str | None = None
+
+
+class ScoredRow(BaseModel):
+    """The rewards of a completion. `unscored` says why a term has no value, by its name; `total` is there where all have one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    row: int
+    """Its place in the file, from 1."""
+    id: str | None = None
+    group: str | None = None
+    claims: tuple[str, ...] | None
+    format: float | None = None
+    verifier: float | None = None
+    dense: float | None = None
+    sparse: float | None = None
+    checklist: float | None = None
+    total: float | None = None
+    advantage: float | None = None
+    probabilities: tuple[float, ...] | None = None
+    """P(supported) of each claim, by its best piece of evidence."""
+    checks: tuple[Mapping[str, str], ...] | None = None
+    unscored: Mapping[str, str] = {}
+    malformed: str | None = None
+    """Why the answer of the checklist's judge counts as 0."""
+
+
+def read_rows(path: Path, terms: Sequence[Term]) -> list[CompletionRow]:
+    """The rows of a file of completions.
+
+    Raises:
+        InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
+    """
+    rows, wrong = [], []
+    for number, value in enumerate(values(path), 1):
+        if isinstance(value, BrokenEntry):
+            wrong.append(f"{value.source}: {value.error}")
+            continue
+        where = f"{path}, row {number}"
+        try:
+            row = CompletionRow.model_validate(value.content)
+        except ValidationError as exc:
+            wrong.extend(_fault(where, error) for error in exc.errors())
+            continue
+        rows.append(row)
+        wrong.extend(f"{where} {fault}" for fault in _missing(row, terms))
+    if wrong:
+        more = f"\nand {len(wrong) - _MOST_TOLD:,} more" if len(wrong) > _MOST_TOLD else ""
+        raise InputError("nothing was scored:\n" + "\n".join(wrong[:_MOST_TOLD]) + more)
+    return rows
+
+
+def _fault(where: str, error: Mapping[str, Any]) -> str:
+    name = ".".join(map(str, error["loc"])) or "the row"
+    why = str(error["msg"]).removeprefix("Value error, ")
+    return f"{where} lacks {name}" if error["type"] == "missing" else f"{where} has {name} {error['input']!r}: {why}"
+
+
+def _missing(row: CompletionRow, terms: Sequence[Term]) -> Iterator[str]:
+    if "verifier" not in terms:
+        return
+    if row.label is None:
+        yield "lacks label, which the verifier's term needs; leave that out with --terms"
+    if not any(piece.strip() for piece in row.evidence):
+        yield f"has evidence {list(row.evidence)!r}: the verifier's term needs a text to hold claims against"
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How completions are scored.
+
+    `threshold` is τ; it is needed for the sparse reward. `stop_counts`: see `format_reward`. `reward` is the verifier's that
+    enters the sum.
+    """
+
+    terms: tuple[Term, ...] = TERMS
+    verifier: Verifier | None = None
+    judge: ClaimJudge[tuple[Checks, ...]] | None = None
+    threshold: float | None = None
+    reward: Literal["dense", "sparse"] = "dense"
+    stop_counts: bool = False
+    told: Callable[[int], None] = field(default=lambda done: None)
+
+    def __post_init__(self) -> None:
+        if self.reward == "sparse" and self.threshold is None:
+            raise ConfigError("the sparse reward needs its threshold; give it with --threshold")
+        if self.threshold is not None and not 0 < self.threshold < 1:
+            raise ConfigError(f"threshold is {self.threshold}; it lies between 0 and 1")
+
+
+async def score(rows: Sequence[CompletionRow], how: Scoring) -> list[ScoredRow]:
+    """All rows, in their order, with advantages where rows share a group."""
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int, row: CompletionRow) -> ScoredRow:
+        async with free:
+            found = await _scored(number, row, how)
+        how.told(1)
+        return found
+
+    scored = await asyncio.gather(*(one(number, row) for number, row in enumerate(rows, 1)))
+    return _with_advantages(scored)
+
+
+async def _scored(number: int, row: CompletionRow, how: Scoring) -> ScoredRow:
+    completion = read_completion(row.completion)
+    claims = completion.claims or ()
+    found: dict[str, Any] = {}
+    unscored: dict[str, str] = {}
+    if "format" in how.terms:
+        found["format"] = format_reward(completion, stop_counts=how.stop_counts)
+    for term, scored in (("verifier", _verified), ("checklist", _checked)):
+        if term in how.terms:
+            try:
+                found |= await scored(row, claims, how)
+            except JudgeError as exc:
+                unscored[term] = str(exc)
+    values_of = [found.get(term) for term in how.terms]
+    return ScoredRow(
+        row=number,
+        id=row.id,
+        group=row.group,
+        claims=completion.claims,
+        total=None if None in values_of else sum(values_of),
+        unscored=unscored,
+        **found,
+    )
+
+
+async def _verified(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
+    assert how.verifier is not None
+    assert row.label is not None  # `read_rows` saw to it
+    pieces = [piece.text for text in row.evidence for piece in passages(Document(id="evidence", text=text))]
+    probabilities = await asyncio.to_thread(best_support, how.verifier, claims, pieces)
+    dense = dense_reward(probabilities, row.label)
+    sparse = None if how.threshold is None else sparse_reward(probabilities, row.label, how.threshold)
+    return {
+        "probabilities": tuple(probabilities),
+        "dense": dense,
+        "sparse": sparse,
+        "verifier": dense if how.reward == "dense" else sparse,
+    }
+
+
+async def _checked(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
+    assert how.judge is not None  # `Scoring` saw to it
+    if not claims:
+        return {"checklist": checklist_reward(())}
+    try:
+        checks = await how.judge.ask(Decomposition(row.sentence, tuple(claims), row.question, row.context))
+    except UnreadableError as exc:
+        return {"checklist": checklist_reward(None), "malformed": str(exc)}
+    return {"checklist": checklist_reward(checks), "checks": checks}
+
+
+def _with_advantages(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
+    """A group has advantages where each of its rows has a sum: one that is missing would move the mean."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for place, one in enumerate(scored):
+        if one.group is not None:
+            groups[one.group].append(place)
+    found = list(scored)
+    for places in groups.values():
+        totals = [scored[place].total for place in places]
+        known = [total for total in totals if total is not None]
+        if len(places) > 1 and len(known) == len(places):
+            for place, advantage in zip(places, group_advantages(known), strict=True):
+                found[place] = found[place].model_copy(update={"advantage": advantage})
+    return found
+
+
+def check_terms(given: Sequence[str]) -> tuple[Term, ...]:
+    """The terms of these names, in their own order.
+
+    Raises:
+        ConfigError: one is unknown.
+    """
+    if odd := [name for name in given if name not in TERMS]:
+        raise ConfigError(f"term {odd[0]!r} is unknown; there are {', '.join(TERMS)}")
+    return tuple(term for term in TERMS if term in given)
+
+
+def as_lines(scored: Sequence[ScoredRow]) -> str:
+    """A line of JSON a row; what a row does not have is left out."""
+    return "".join(json.dumps(one.model_dump(exclude_none=True), ensure_ascii=False) + "\n" for one in scored)

@@ -1,0 +1,471 @@
+"""Exemplars for a decomposer: sentences of logs with their context, taken apart by a teacher in the four-step prompt (App. H).
+
+    exemplars/
+      manifest.json      teacher, fingerprint of the prompt, logs, sampling: a `runs.folder.Manifest`
+      records.jsonl      an `Exemplar` a line, written as soon as it is made, kept or not, with the reason and the raw answer
+      train.jsonl        chats to train on: the prompt, and the teacher's completion; 90 % of the conversations
+      validation.jsonl   those of the others
+
+A run that was stopped is resumed: no sentence with a record is asked about again. Exemplars of another prompt are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard import __version__
+from vista_guard.errors import BudgetError, ContextTooLongError, InputError, JudgeError
+from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
+from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, question_of, statements, window
+from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.model import ChatModel, ModelOptions, Roles
+from vista_guard.judges.model.answers.outputs import NO_CLAIM
+from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.judge import RAW_CHARS
+from vista_guard.judges.model.prompts import Prompt
+from vista_guard.settings.model import MODEL_DEFAULTS
+from vista_guard.types import JudgeInfo, Role, Turn
+from vista_lab.datasets.files import Task
+from vista_lab.logs.source import LoggedConversation
+from vista_lab.metrics.rewards import read_completion
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
+from vista_lab.runs.line_file import LineFile, LineKind, write_whole
+from vista_lab.runs.plan import Source
+from vista_lab.synthesis.generate import FAILURES, MadeSet
+from vista_lab.synthesis.records import RECORDS
+from vista_lab.synthesis.splits import named_share
+from vista_lab.systems.protocol import SystemInfo
+
+SYSTEM = "decompose-exemplars"
+"""Name of the system in the manifest of exemplars."""
+VALIDATION = 0.1
+"""Share of the conversations that is not trained on (App. H: 13.7k and 1.5k)."""
+BEFORE = AFTER = 2
+"""Sentences of context on either side (§3.1)."""
+LENGTHS = (10, 20, 35)
+"""Most words of a sentence in each band of length but the last."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SentenceInput(_Line):
+    """A sentence as the prompt shows it, and where it comes from: x = (Q, C, S) of §3.1."""
+
+    id: str
+    conversation: str
+    question: str
+    context: str
+    sentence: str
+    earlier: tuple[Turn, ...] = ()
+    """Turns before the question."""
+    source: str = ""
+    """The log's name."""
+    model: str = ""
+    """Who wrote the response, where it is known."""
+
+    @property
+    def shown(self) -> str:
+        """All that a claim may draw on."""
+        return "\n".join([self.sentence, self.context, self.question, *(turn.text for turn in self.earlier)])
+
+    @property
+    def stratum(self) -> tuple[str, str, int]:
+        """Source, model and band of length: sampling takes as many of each, as far as there are."""
+        words = len(self.sentence.split())
+        return self.source, self.model, sum(words > most for most in LENGTHS)
+
+
+class Exemplar(_Line):
+    """A sentence and the teacher's answer to it. `reason` says why it is not trained on; it is empty for one that is."""
+
+    asked: SentenceInput
+    completion: str
+    claims: tuple[str, ...] = ()
+    stopped: str | None = None
+    reason: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """True for an exemplar to train on."""
+        return not self.reason
+
+
+_LINES = LineKind(
+    Exemplar,
+    noun="exemplar",
+    group=lambda one: one.asked.conversation,
+    key=lambda one: one.asked.id,
+    again=lambda one: f"holds sentence {one.asked.id} again",
+)
+
+
+@dataclass(frozen=True)
+class LabelledLog:
+    """A log, what its questions are of, and who answered them."""
+
+    log: Source
+    source: str
+    model: str
+
+
+class Teacher(Protocol):
+    """Takes a sentence apart, thoughts and all."""
+
+    @property
+    def info(self) -> JudgeInfo: ...
+
+    async def complete(self, asked: SentenceInput) -> str:
+        """The whole answer, `<think>…</think><output>…</output>`; whatever else came in place of it.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            ContextTooLongError: the sentence with its context is too long.
+            JudgeError: no answer came.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class StepsPrompt:
+    """The four-step prompt, as the decomposer `steps:` asks it, so that a trained model is asked what it learned."""
+
+    def __init__(self, options: ModelOptions = MODEL_DEFAULTS) -> None:
+        roles = Roles(assistant=options.assistant_name, user=options.user_name)
+        self._prompt = Prompt.load("steps", options.prompts_dir, shots=options.shots, roles=roles)
+
+    @property
+    def fingerprint(self) -> str:
+        return self._prompt.info.fingerprint
+
+    def request(self, asked: SentenceInput) -> ChatRequest:
+        """The call about one sentence."""
+        style = self._prompt.style
+        return self._prompt.request(
+            history=style.history(asked.earlier) if asked.earlier else "",
+            question=style.part("question", asked.question),
+            context=style.part("context", asked.context),
+            sentence=style.part("sentence", asked.sentence),
+        )
+
+
+class ModelTeacher:
+    """Implements `Teacher` with a chat model, one call a sentence."""
+
+    def __init__(self, model: ChatModel, prompt: StepsPrompt) -> None:
+        self._model, self._prompt = model, prompt
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The model's name and the parameters of its requests."""
+        return JudgeInfo(name=self._model.name, version=json.dumps(dict(self._model.parameters), sort_keys=True))
+
+    async def complete(self, asked: SentenceInput) -> str:
+        """The model's words. A refusal is what it says; an answer that was cut off lacks its end."""
+        return (await self._model.complete(self._prompt.request(asked))).text
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+class EmbeddedTeacher:
+    """Implements `Teacher` with the rules of `steps:embedded`: no model, no key."""
+
+    def __init__(self) -> None:
+        self._steps = EmbeddedSteps()
+
+    @property
+    def info(self) -> JudgeInfo:
+        return self._steps.info
+
+    async def complete(self, asked: SentenceInput) -> str:
+        """The steps as a model would answer, read in the sentence's context."""
+        history = [*asked.earlier, *([Turn(role=Role.USER, text=asked.question)] if asked.question else [])]
+        for text in (asked.context.replace(CUT, " ").strip(), asked.sentence):
+            traces = await self._steps.trace(Turn(role=Role.ASSISTANT, text=text), history)
+            own = next((trace for trace in traces if trace.sentence == asked.sentence), None)
+            if own is not None and own.status == "claims":
+                return answer_of(own)
+        return f"<think>\nSTEP 1: Nothing in it can be looked up.\n</think>\n<output>{NO_CLAIM}</output>"
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def sentences_of(log: LabelledLog, skipped: Counter[str]) -> Iterator[SentenceInput]:
+    """The sentences of all assistant turns of a log; what is left out is counted by reason."""
+    for entry in log.log.read():
+        if not isinstance(entry, LoggedConversation):
+            skipped["cannot be read"] += 1
+            continue
+        turns = entry.conversation.turns
+        for index, turn in enumerate(turns):
+            if turn.role is Role.ASSISTANT:
+                yield from _of_turn(log, f"{log.source}/{entry.conversation.id}", turn, index, turns[:index], skipped)
+
+
+def _of_turn(
+    log: LabelledLog, conversation: str, turn: Turn, index: int, history: Sequence[Turn], skipped: Counter[str]
+) -> Iterator[SentenceInput]:
+    if foreign(turn.text) is not None:
+        skipped["the turn is not English"] += 1
+        return
+    question, earlier = question_of(history)
+    found = statements(turn.text)
+    for place, one in enumerate(found):
+        if one.whole:
+            skipped["code, or too long for a sentence"] += 1
+            continue
+        yield SentenceInput(
+            id=f"{conversation}#{index}.{place}",
+            conversation=conversation,
+            question=question,
+            context=window(found, place, BEFORE, AFTER),
+            sentence=one.text,
+            earlier=tuple(Turn(role=past.role, text=past.text) for past in earlier),
+            source=log.source,
+            model=log.model,
+        )
+
+
+def balanced(found: Iterable[SentenceInput], limit: int | None, seed: int) -> list[SentenceInput]:
+    """At most `limit` sentences, as many of each source, model and band of length as far as there are; equal sentences once.
+
+    The choice depends on seed and names alone. The order is that of `found`.
+    """
+    once = list({(one.question, one.context, one.sentence): one for one in found}.values())
+    if limit is None or len(once) <= limit:
+        return once
+    strata: dict[tuple[str, str, int], list[SentenceInput]] = defaultdict(list)
+    for one in sorted(once, key=lambda one: named_share(f"{seed}:{one.id}")):
+        strata[one.stratum].append(one)
+    rounds = ((rank, name) for name, own in strata.items() for rank in range(len(own)))
+    chosen = {strata[name][rank].id for rank, name in sorted(rounds)[:limit]}
+    return [one for one in once if one.id in chosen]
+
+
+def read_exemplar(asked: SentenceInput, completion: str) -> Exemplar:
+    """The exemplar of an answer, with the reason where it is not to be learned from."""
+    read = read_completion(completion)
+    reason = _malformed(completion) or _unfaithful(asked, read.claims or ())
+    return Exemplar(
+        asked=asked,
+        completion=completion if not reason else completion[:RAW_CHARS],
+        claims=read.claims or (),
+        stopped=read.stopped,
+        reason=reason,
+    )
+
+
+def _malformed(completion: str) -> str:
+    read = read_completion(completion)
+    if not read.tagged:
+        return "lacks <think> or <output>"
+    if not read.clean:
+        return "says something beside <think> and <output>"
+    if read.stopped is None and read.claims is None:
+        return "its output is neither a list of texts nor a stop phrase"
+    return "" if read.stopped is not None or read.has_good_list else "its list is empty, or has a blank claim"
+
+
+def _unfaithful(asked: SentenceInput, claims: Sequence[str]) -> str:
+    if len(set(claims)) < len(claims):
+        return "has a claim twice"
+    if any(invented(claim, asked.shown, english=True) for claim in claims):
+        return "a claim has words that stand nowhere in sentence, context and question"
+    return (
+        "its claims leave out a figure or a name of the sentence" if claims and left_out(asked.sentence, claims) else ""
+    )
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """A teacher, its prompt, and the sample: all that must stay the same for exemplars to be resumed."""
+
+    teacher: Teacher
+    prompt: StepsPrompt
+    limit: int | None = None
+    seed: int = 0
+    at_once: int = 16
+
+    def manifest(self, logs: Sequence[LabelledLog], chosen: Sequence[SentenceInput], skipped: Counter[str]) -> Manifest:
+        """The exemplars' description."""
+        rows = Rows(
+            name=", ".join(log.source for log in logs),
+            split="all",
+            task=Task.UNVERIFIABLE,
+            test=False,
+            files={f"{log.source}: {name}": mark for log in logs for name, mark in log.log.files.items()},
+            conversations=tuple(dict.fromkeys(one.conversation for one in chosen)),
+            turns=len(chosen),
+            skipped=skipped,
+        )
+        options = {"window": f"{BEFORE}+{AFTER}", **{f"model of {log.source}": log.model for log in logs}}
+        system = SystemInfo(
+            name=SYSTEM, judge=self.teacher.info, options=options, prompts={"steps": self.prompt.fingerprint}
+        )
+        return Manifest(
+            made_by=f"vista-guard {__version__}",
+            system=system,
+            rows=rows,
+            claims="judge",
+            limit=self.limit,
+            seed=self.seed,
+            created=datetime.now(UTC),
+        )
+
+
+@dataclass
+class Taught:
+    """What a run did. `reasons` counts exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
+
+    total: int
+    resumed: int
+    kept: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    parts: dict[str, int] = field(default_factory=dict)
+    unasked: int = 0
+    stopped: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return self.kept + self.reasons.total() == self.total
+
+
+async def teach(
+    logs: Sequence[LabelledLog],
+    out: Path,
+    how: Teaching,
+    told: Callable[[int], None] = lambda done: None,
+    stop: asyncio.Event | None = None,
+) -> Taught:
+    """Asks the teacher about the sentences that have no exemplar yet, and writes the parts to train and to validate on.
+
+    Raises:
+        ConfigError: the folder holds exemplars made in another way, which names the fields: another prompt, teacher or log.
+        InputError: the logs have no sentence to ask about.
+        StoreError: the disk is full; what was written is safe.
+    """
+    skipped: Counter[str] = Counter()
+    chosen = balanced((one for log in logs for one in sentences_of(log, skipped)), how.limit, how.seed)
+    if not chosen:
+        raise InputError(
+            f"{', '.join(one.source for one in logs)}: no sentence to ask about: {dict(skipped) or 'no turns'}"
+        )
+    claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
+    with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
+        run = _Run(how, records, Taught(len(chosen), records.lines, skipped=skipped), told, stop or asyncio.Event())
+        await run.work(chosen)
+    run.outcome.parts = write_parts(out, how.prompt)
+    return run.outcome
+
+
+class _Run:
+    """One run: so many sentences at once; the first that finds the budget spent ends it."""
+
+    def __init__(
+        self,
+        how: Teaching,
+        records: LineFile[Exemplar],
+        outcome: Taught,
+        told: Callable[[int], None],
+        stop: asyncio.Event,
+    ) -> None:
+        self._how, self._records, self.outcome, self._told, self._stop = how, records, outcome, told, stop
+        self._in_a_row = 0
+
+    async def work(self, chosen: Sequence[SentenceInput]) -> None:
+        done = {one.asked.id: one for name in list(self._records.groups()) for one in self._records.of_group(name)}
+        for one in done.values():
+            self._count(one)
+        left = iter([one for one in chosen if one.id not in done])
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, self._how.at_once)):
+                group.create_task(self._worker(left))
+
+    async def _worker(self, left: Iterator[SentenceInput]) -> None:
+        for asked in left:
+            if self._stop.is_set() or self.outcome.stopped:
+                return
+            try:
+                exemplar = read_exemplar(asked, await self._how.teacher.complete(asked))
+            except BudgetError as exc:
+                self.outcome.stopped = self.outcome.stopped or str(exc)
+                return
+            except ContextTooLongError:
+                exemplar = Exemplar(asked=asked, completion="", reason="the teacher cannot read that much at once")
+            except JudgeError as exc:
+                self._unanswered(exc)
+                continue
+            self._in_a_row = 0
+            self._records.append(exemplar)
+            self._count(exemplar)
+
+    def _count(self, one: Exemplar) -> None:
+        self.outcome.kept += one.kept
+        if not one.kept:
+            self.outcome.reasons[one.reason] += 1
+        self._told(1)
+
+    def _unanswered(self, error: JudgeError) -> None:
+        self.outcome.unasked += 1
+        self._in_a_row += 1
+        if self._in_a_row >= FAILURES:
+            self.outcome.stopped = self.outcome.stopped or f"{FAILURES} sentences in a row got no answer: {error}"
+
+
+def read_exemplars(folder: Path) -> Iterator[Exemplar]:
+    """The exemplars of a folder, kept or not, in the order of writing. A last line that is still being written is left out.
+
+    Raises:
+        InputError: the folder has none.
+        ConfigError: a line is none; names it.
+    """
+    path = folder / RECORDS
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _LINES.read(path, line, number)
+    except OSError as exc:
+        raise InputError(f"{path} cannot be read: {exc.strerror}; give the folder of decompose exemplars") from exc
+
+
+def validation_of(conversations: Iterable[str]) -> frozenset[str]:
+    """A tenth of the conversations, chosen by their names alone: at least one of two, none of one.
+
+    Examples:
+        >>> len(validation_of(str(number) for number in range(50)))
+        5
+    """
+    names = sorted(set(conversations), key=lambda name: named_share(f"exemplars:{name}"))
+    return frozenset(names[: max(round(VALIDATION * len(names)), int(len(names) > 1))])
+
+
+def write_parts(folder: Path, prompt: StepsPrompt) -> dict[str, int]:
+    """Writes `train.jsonl` and `validation.jsonl`: `messages` of a chat, the completion last. Returns their sizes."""
+    lines: dict[str, list[str]] = {"train": [], "validation": []}
+    rows = read_manifest(folder).rows
+    apart = validation_of(rows.conversations if rows is not None else ())
+    for one in read_exemplars(folder):
+        if one.kept:
+            chat = [{"role": said.role, "content": said.content} for said in prompt.request(one.asked).messages]
+            row = {"id": one.asked.id, "messages": [*chat, {"role": "assistant", "content": one.completion}]}
+            part = "validation" if one.asked.conversation in apart else "train"
+            lines[part].append(json.dumps(row, ensure_ascii=False) + "\n")
+    for name, own in lines.items():
+        write_whole(folder / f"{name}.jsonl", "".join(own))
+    return {name: len(own) for name, own in lines.items()}
