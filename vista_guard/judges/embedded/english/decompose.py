@@ -221,9 +221,10 @@ def _states_itself(said: str, value: str, question: str) -> bool:
     if house:
         rest = said[house.end() :]
         said = f"they{rest}" if rest.startswith("'") else f"the people{rest}"
-    named = not takes_stance(said.replace(value, "")) and value[:1].isalpha()
-    if states(said.replace(value, "then")) or (named and states(said.replace(value, "the one"))):
+    told = not takes_stance(said.replace(value, ""))
+    if states(said.replace(value, "then")) or (told and states(said.replace(value, "the one"))):
         return True
+    named = told and value[:1].isalpha()
     before, _, behind = said.partition(value)
     # Behind a verb it is one of several objects ("included Hungary, Romania and Finland"); a verb in the past tells of it.
     return states(f"{before}then", joined=True) or (named and not before and is_past("".join(words_of(behind)[:1])))
