@@ -12,7 +12,7 @@ import inspect
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -226,10 +226,7 @@ class ClaimEvidence:
                 marker = Document(id=f"{name} {index}", text="Its evidence is found claim by claim.")
                 self._places[marker.id] = place
                 turns[index] = turn.model_copy(update={"documents": (marker,)})
-        conversation = entry.conversation.model_copy(update={"turns": tuple(turns)})
-        return LoggedConversation(
-            conversation, entry.labels, entry.line, entry.gold, entry.every_turn, topic=entry.topic
-        )
+        return replace(entry, conversation=entry.conversation.model_copy(update={"turns": tuple(turns)}))
 
     def finder(self, evidence: EvidenceSet) -> Find | None:
         """Finds evidence for claims of the turn that this evidence names; None where it names none."""
