@@ -82,3 +82,9 @@ def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
     with pytest.raises(ConfigError, match=r"judge.json is missing"):
         EmbeddedJudge.load(WordEmbedder(), folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", [None, "shipped"])
+def test_the_embedded_judge_keeps_its_risk_table_with_its_own_claims(name: str | None) -> None:
+    with Guard.from_settings(store="memory", decomposer=name) as guard:
+        assert guard.parts.turn_risk is not None

@@ -105,8 +105,8 @@ def with_decomposer(
         on_made: is told of the decomposer.
     """
     given = decomposer or settings.decomposer
-    if given is None:
-        return judge
+    if given is None or (given == "shipped" and judge.info.name == "embedded"):
+        return judge  # whose claims are the shipped ones: with them its risk table holds
     from vista_guard.judges.decomposers.named import build_decomposer, cached, decomposing
 
     found = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)

@@ -43,7 +43,7 @@ def support_of(finding: Finding) -> float:
 
 
 @dataclass(frozen=True)
-class Unit:
+class JudgedUnit:
     """A sentence, a few that are joined, or a response, with the outcomes of its claims.
 
     `supported` is the gold, `group` what intervals draw it with. `facts` are people's atomic facts in it, 0 where unknown.
@@ -93,7 +93,7 @@ class Supported:
     `empty` is False. Units that were not judged count in the coverage alone.
     """
 
-    units: Sequence[Unit]
+    units: Sequence[JudgedUnit]
     empty: bool = True
 
     @cached_property

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from vista_guard.errors import ConfigError
 from vista_guard.types import Finding, Outcome
-from vista_lab.metrics.units import Unit, support_of
+from vista_lab.metrics.units import JudgedUnit, support_of
 from vista_lab.people.sheets import Field, Table, content
 from vista_lab.runs.folder import TurnName
 from vista_lab.systems.evidence import EVIDENCE, EVIDENCE_LINES, FoundEvidence
@@ -98,7 +98,7 @@ def _recorded(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
     return {line.key: line for line in found}
 
 
-def _cells(unit: Unit | None, turn: TurnName, recorded: Mapping[FoundKey, FoundEvidence]) -> list[str]:
+def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, FoundEvidence]) -> list[str]:
     if unit is None:
         return [""] * 4
     evidence = [

@@ -18,7 +18,7 @@ from vista_guard.errors import InputError
 from vista_guard.types import Finding, Outcome, Span, TurnReport
 from vista_lab.logs.source import PlaceGold
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant
-from vista_lab.metrics.units import Supported, Unit
+from vista_lab.metrics.units import JudgedUnit, Supported
 from vista_lab.papers.dad import BALANCED, CLAIMS, F1, RESPONSES, printed, rows
 from vista_lab.runs.folder import GoldLine
 from vista_lab.tables.overview import in_brackets
@@ -56,7 +56,7 @@ class Setting:
     run: Measured
 
     @cached_property
-    def units(self) -> Mapping[UnitName, Unit]:
+    def units(self) -> Mapping[UnitName, JudgedUnit]:
         """What is judged there, by its name."""
         return units_of(self.run)
 
@@ -85,7 +85,7 @@ Lines = Mapping[str, Mapping[str, Setting]]
 """Settings by name, by the name of the row."""
 
 
-def units_of(run: Measured) -> dict[UnitName, Unit]:
+def units_of(run: Measured) -> dict[UnitName, JudgedUnit]:
     """The units of a run's gold, each with the outcomes of its claims; those of turns without a report were not judged.
 
     Examples: a turn with gold of four sentences gives four units, one with a label of the whole gives one.
@@ -98,15 +98,15 @@ def units_of(run: Measured) -> dict[UnitName, Unit]:
     return found
 
 
-def _units(line: GoldLine, report: TurnReport | None) -> Iterator[Unit]:
+def _units(line: GoldLine, report: TurnReport | None) -> Iterator[JudgedUnit]:
     outcomes = report.outcomes if report is not None else ()
     if line.places:
         lost = report is None or any(one.claim.span is None for one in outcomes)
         for place, some in zip(line.places, outcomes_by_place(line.places, outcomes), strict=True):
-            yield Unit(line.drawn_with, "sentence", not place.positive, tuple(some), place.facts, unplaced=lost)
+            yield JudgedUnit(line.drawn_with, "sentence", not place.positive, tuple(some), place.facts, unplaced=lost)
     elif line.positive is not None:
         facts = len(line.claims) + line.unlabelled
-        yield Unit(line.drawn_with, "response", not line.positive, outcomes, facts, unplaced=report is None)
+        yield JudgedUnit(line.drawn_with, "response", not line.positive, outcomes, facts, unplaced=report is None)
 
 
 def outcomes_by_place(places: Sequence[PlaceGold], outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
@@ -274,7 +274,7 @@ def _difference(setting: str, first: str, second: str, lines: Lines) -> Row:
     return row(setting, first, second, f"{test.n:,}", f"{test.first:,}", f"{test.second:,}", f"{test.p:.4f}{stars}")
 
 
-def discordant_units(first: Mapping[UnitName, Unit], second: Mapping[UnitName, Unit]) -> Discordant:
+def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitName, JudgedUnit]) -> Discordant:
     """Units of which one run alone is right, among those that both judged."""
     shared = [(first[name], second[name]) for name in first.keys() & second.keys()]
     said = [(one.supported, one.predicted(), other.predicted()) for one, other in shared]

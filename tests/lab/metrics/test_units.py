@@ -8,7 +8,7 @@ import pytest
 
 from vista_guard.types import Claim, Finding, Label, Outcome, Unchecked
 from vista_lab.metrics.detection import Detection
-from vista_lab.metrics.units import Level, Supported, Unit, support_of
+from vista_lab.metrics.units import JudgedUnit, Level, Supported, support_of
 
 YES, NO, DENIED = Label.VERIFIED, Label.LACKING_EVIDENCE, Label.CONTRADICTED
 OPINION = Label.OUT_OF_SCOPE
@@ -22,8 +22,8 @@ def finding(label: Label, confidence: float = 0.9, support: float | None = None)
 UNCHECKED = Unchecked(claim=Claim(id="u", text="It is new."), error="no answer")
 
 
-def unit(level: Level, *outcomes: Outcome, supported: bool = True, facts: int = 0, group: str = "g") -> Unit:
-    return Unit(group, level, supported, outcomes, facts)
+def unit(level: Level, *outcomes: Outcome, supported: bool = True, facts: int = 0, group: str = "g") -> JudgedUnit:
+    return JudgedUnit(group, level, supported, outcomes, facts)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_was_not_judged_decides_nothing_unless_another_claim_does() -> None
     assert unit("sentence", finding(YES), UNCHECKED).predicted() is None
     assert unit("sentence", finding(NO), UNCHECKED).predicted() is False
     assert unit("response", finding(NO), UNCHECKED).predicted() is None
-    lost = Unit("g", "sentence", True, (), unplaced=True)
+    lost = JudgedUnit("g", "sentence", True, (), unplaced=True)
     assert (lost.predicted(), lost.is_empty) == (None, False)
 
 

@@ -66,7 +66,7 @@ CHAT_FORMS: Mapping[str, ChatForm] = {
 """By the prefix that stands before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
 RULES = {
-    "shipped": "the rules of the embedded judge",
+    "shipped": "the rules of the embedded judge, before any judge",
     "sentence": "each sentence is a claim",
     "steps:embedded": "the four steps by rules of English: finer claims than shipped, no model",
 }

@@ -31,7 +31,7 @@ class SubClaim:
 
 
 @dataclass(frozen=True)
-class Response:
+class BingAnswer:
     """A response with the query before it."""
 
     identity: str
@@ -57,7 +57,7 @@ def read(paths: Sequence[Path]) -> Iterator[Entry]:
     yield from entries(json_rows(path), _conversation)
 
 
-def responses(path: Path) -> Iterator[Response | BrokenEntry]:
+def responses(path: Path) -> Iterator[BingAnswer | BrokenEntry]:
     """The responses of one file as they stand."""
     yield from records(json_rows(path), _response)
 
@@ -77,7 +77,7 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     yield LoggedConversation(entry.conversation, labels, entry.line, entry.gold)
 
 
-def _response(row: Row) -> Response:
+def _response(row: Row) -> BingAnswer:
     evidence, conclusions = _mapping(row, "evidence"), _mapping(row, "subconclusions")
     part = Row(conclusions, row.path, row.place, row.number)
     claims = tuple(
@@ -86,7 +86,7 @@ def _response(row: Row) -> Response:
     )
     if not claims or not all(claim.text.strip() for claim in claims):
         raise InputError("subconclusions has no claim, or a blank one")
-    return Response(row.name("id"), row.nonblank("query"), row.nonblank("response"), claims)
+    return BingAnswer(row.name("id"), row.nonblank("query"), row.nonblank("response"), claims)
 
 
 def _mapping(row: Row, name: str) -> Mapping[str, object]:

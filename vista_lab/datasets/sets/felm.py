@@ -2,7 +2,7 @@
 
 JSON lines: `index`, `prompt`, `response`, `segmented_response`, `labels` (a boolean for each segment). A response is supported
 where all of its segments are true, as in DAD's Table 1: 99 of 184. One `response` is NaN: its segments
-stand for it.
+stand for it. Alone because each published set has a module of its own.
 """
 
 from __future__ import annotations

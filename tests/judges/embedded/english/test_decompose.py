@@ -405,6 +405,8 @@ def test_a_block_of_code_is_one_claim_and_what_it_says_others() -> None:
         ("Who were the allies?", "Some of the smaller powers included Hungary."),
         ("Where is he buried?", "Andrew Carnegie passed away on August 11, 1919, at the age of 83."),
         ("How much money do I need?", "These two rules will help."),
+        ("How much is a visit?", "Children under 16 pay 4 pounds."),
+        ("What does a ticket cost?", "Members with a card pay 4 pounds."),
     ],
 )
 def test_a_statement_that_holds_the_asked_value_is_the_claim(question: str, text: str) -> None:

@@ -284,10 +284,14 @@ def value_question(text: str) -> str:
     return ""
 
 
+_PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
+"""Questions whose answer is an amount, never a name."""
+
+
 def claims_of_values(question: str, said: str) -> Iterator[tuple[str, str]]:
     """The values in a sentence that answer the `question`, each with the claim that it makes: "the ferry does leave at 9"."""
     question = _HOUSE_DEEDS.sub("we", question)
-    asks = question.split(" ")[0].lower()
+    asks = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
     timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
     found = dict[tuple[int, int], str]()
     for start, end, joint in sorted(_values(said, asks)):
