@@ -127,4 +127,4 @@ def test_the_examples_of_the_page_run(
         exec(compile(example, "datasets.md", "exec"), {})
     told = capsys.readouterr().out
     assert "data/begin_dev_wow.tsv row 4 has 2 cells, the header 6" in told
-    assert told.endswith("[{1: TurnGold(label='no', positive=True)}]\n")
+    assert told.endswith("[{1: TurnGold(label='no', positive=True, places=())}]\n")
