@@ -49,9 +49,14 @@ def sureness(answers: Sequence[Check | Unchecked]) -> float:
         >>> round(sureness([Check(claim=claim, supported=True, confidence=0.9), Unchecked(claim=claim, error="?")]), 2)
         0.4
     """
-    # p is 1 − confidence where a claim is not supported, which has the same |2p − 1|.
-    sure = [abs(2.0 * one.confidence - 1.0) if isinstance(one, Check) else 0.0 for one in answers]
-    return sum(sure) / len(sure)
+    return sum(abs(2.0 * _support(one) - 1.0) for one in answers) / len(answers)
+
+
+def _support(one: Check | Unchecked) -> float:
+    if isinstance(one, Unchecked):
+        return 0.5
+    # Of judges without probabilities; 1 − confidence of what is not supported has the same |2p − 1|.
+    return one.confidence if one.support is None else one.support
 
 
 class DyDecomp:
