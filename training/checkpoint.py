@@ -23,7 +23,7 @@ from vista_guard.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    State = Mapping[str, NDArray[np.floating[Any]]]
+    State = Mapping[str, NDArray[Any]]
 
 FILE = Path("training/run/judge.npz")
 SHIPPED = Path("vista_guard/weights/verifier.onnx")
@@ -83,23 +83,29 @@ def read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
 def save(run: Path, pairs: Sequence[Path], base_file: Path, out: Path) -> dict[str, Any]:
     """Writes the weights of an ended run and adds the run to the record beside them, which it returns.
 
+    A line of runs that begins anew has a file of its own; a run that is saved again, by its seed, counts once.
+
     Raises:
-        InputError: the run is of another size than the base, or has changed the table of words.
+        InputError: the run has not ended, is of another size than the base, or has changed the table of words.
     """
-    base, kept = read_weights(base_file), {}
+    if not (run / "final.json").exists():
+        raise InputError(
+            f"{run} holds no run that has ended; training.snapshot writes the checkpoints of one that goes on"
+        )
+    base = read_weights(base_file)
+    kept: dict[str, NDArray[Any]] = {}
     for part, name in _PARTS.items():
         state = read_weights(run / name)
         _check_trained(run / name, state, base)
         kept |= {f"{part}/{key}": values for key, values in packed(state, base).items()}
     facts = json.loads((run / "final.json").read_text())
-    entry = (
-        {"date": f"{date.today()}"} | {key: facts[key] for key in _TOLD} | {"files": {p.stem: seen(p) for p in pairs}}
-    )
+    told = {key: facts[key] for key in _TOLD if key in facts}
+    entry = {"date": f"{date.today()}", **told, "files": {path.stem: seen(path) for path in pairs}}
     known = json.loads(out.with_suffix(".json").read_text())["runs"] if out.with_suffix(".json").exists() else []
     runs = [one for one in known if one["seed"] != entry["seed"]] + [entry]
     record = {"base": fingerprint(base), "examples": sum(one["examples"] for one in runs), "runs": runs}
     out.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(out, **kept)
+    np.savez_compressed(out, allow_pickle=False, **kept)
     out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     return record
 
@@ -112,7 +118,8 @@ def load(base_file: Path, file: Path, out: Path) -> dict[str, Any]:
     """
     import torch
 
-    base, record = read_weights(base_file), json.loads(file.with_suffix(".json").read_text())
+    base = read_weights(base_file)
+    record: dict[str, Any] = json.loads(file.with_suffix(".json").read_text())
     if record["base"] != fingerprint(base):
         raise InputError(f"{file} was saved against other weights than {base_file}; name those with --base")
     out.mkdir(parents=True, exist_ok=True)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from vista_guard.errors import InputError
 
@@ -102,7 +103,7 @@ def test_the_record_counts_what_every_run_has_seen(tmp_path: Path, run: Callable
 
 def test_a_change_is_kept_to_a_hundredth_of_the_largest_of_its_row(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
-    base = {
+    base: dict[str, NDArray[Any]] = {
         WORDS: np.ones((5, 3), np.float32),
         "a.weight": random.normal(size=(40, 30)),
         "a.bias": random.normal(size=40),
@@ -123,6 +124,11 @@ def test_other_weights_are_no_base(tmp_path: Path, verifier: Verifier, run: Call
     torch.save({"model": verifier.state_dict()}, tmp_path / "other.pt")
     with pytest.raises(InputError, match="--base"):
         main(["load", "--out", str(tmp_path / "next"), *files(tmp_path, "other.pt")])
+
+
+def test_a_run_that_goes_on_has_no_checkpoints_yet(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="snapshot"):
+        main(["save", "--run", str(tmp_path), "--pairs", "pairs.jsonl", *files(tmp_path)])
 
 
 def test_a_run_that_trained_the_words_is_not_saved(tmp_path: Path, run: Callable[..., list[str]]) -> None:
