@@ -12,7 +12,7 @@ import json
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from training import data as benchmarks
 from training import duplicates
 from training.sources import catalogue, dstc9, grounded, mtragun, nli, summedits
 from training.sources import written as written_claims
+from vista_guard.errors import InputError
 from vista_lab.suites.loaders import Pair
 
 Row = dict[str, object]
@@ -120,6 +121,14 @@ MIXES = {
     ),
     "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
+
+
+def more_often(mix: Mix, times: Iterable[str]) -> Mix:
+    """The mix with single quotas of ``people`` multiplied: ``SOURCE=N``."""
+    factors = {name: float(factor) for name, _, factor in (one.partition("=") for one in times)}
+    if unknown := factors.keys() - mix.people.keys():
+        raise InputError(f"--times names {', '.join(sorted(unknown))}; this mix has {', '.join(sorted(mix.people))}")
+    return replace(mix, people={name: round(factors.get(name, 1) * count) for name, count in mix.people.items()})
 
 
 def people_pairs(
@@ -224,13 +233,15 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--mix", choices=MIXES, default="joined")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies every quota")
+    parser.add_argument(
+        "--times", nargs="*", default=[], metavar="SOURCE=N", help="N times a source's quota: written=3"
+    )
     parser.add_argument("--worlds", type=Path, help="file of training.worlds, instead of making the pairs")
     parser.add_argument("--rewriters", type=Path, help="file of training.rewriters, instead of making the pairs")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()
-    rows = build(
-        args.data, MIXES[args.mix], args.scale, args.seed, {"worlds": args.worlds, "rewriters": args.rewriters}
-    )
+    mix = more_often(MIXES[args.mix], args.times)
+    rows = build(args.data, mix, args.scale, args.seed, {"worlds": args.worlds, "rewriters": args.rewriters})
     with args.out.open("w", encoding="utf-8") as out:
         out.writelines(json.dumps(row) + "\n" for row in rows)
     args.out.with_suffix(".sha256").write_text(

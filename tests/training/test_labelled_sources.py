@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")
 
-from training import duplicates
+from training import duplicates, mixes
 from training.sources import catalogue, parts, written
 from training.sources.answers import students
 from training.sources.evidence import trials, vitaminc
@@ -337,3 +337,10 @@ def test_the_real_file_gives_pairs_of_more_than_one_label(name: str) -> None:
     assert len(found) > 400
     assert len({pair.allowed for pair in found}) > 1
     assert all(pair.premise.strip() and pair.hypothesis.strip() for pair in found)
+
+
+def test_a_source_is_drawn_more_often_and_an_unknown_one_is_named() -> None:
+    mix = mixes.Mix({"talk": 0.5}, {"written": 20, "fm2": 7})
+    assert mixes.more_often(mix, ["written=3"]) == mixes.Mix({"talk": 0.5}, {"written": 60, "fm2": 7})
+    with pytest.raises(InputError, match="writen"):
+        mixes.more_often(mix, ["writen=3"])
