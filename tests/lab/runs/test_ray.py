@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -162,7 +163,8 @@ async def test_workers_ask_a_decomposer_as_this_process_does(tmp_path: Path) -> 
         await run(tmp_path / "ray", build)
         calls = server.calls
         rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
-        await evaluate(build(None), rows, tmp_path / "here", Made())
+        async with aclosing(build(None)) as system:
+            await evaluate(system, rows, tmp_path / "here", Made())
         assert server.calls == 2 * calls > 0
     there, here = (_without_cached_tokens(lasting(tmp_path / name)) for name in ("ray", "here"))
     assert there == here
