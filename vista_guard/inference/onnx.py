@@ -131,7 +131,7 @@ EXACT_PRODUCTS = ("session.x64quantprecision", "1")
 
 @lru_cache(maxsize=1)
 def _saturates() -> bool:
-    """Whether this CPU cuts off sums of int8 products at 16 bits, as x86 does without VNNI: verdicts would depend on it."""
+    """True if this CPU cuts off sums of int8 products at 16 bits, as x86 does without VNNI: verdicts would depend on it."""
     import numpy as np
     from onnxruntime import InferenceSession
 

@@ -81,7 +81,7 @@ def window(found: Sequence[Statement], place: int, before: int, after: int, *, c
 
 
 def question_of(history: Sequence[Turn]) -> tuple[str, list[Turn]]:
-    """What the user asked last, "" where nobody asked, and the turns beside it."""
+    """The user's last message, "" where nobody asked, and the turns beside it."""
     place = next((n for n in reversed(range(len(history))) if history[n].role is Role.USER), None)
     if place is None:
         return "", list(history)

@@ -158,7 +158,7 @@ class StepsDecomposer:
         ]
 
     def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see rivals
-        """What is shown of the turn with the statement at `place`."""
+        """The part of the turn that is shown with the statement at `place`."""
         return window(found, place, self._windows.before, self._windows.after, complete=complete)
 
     async def _read(self, question: SentenceQuestion, turn: Turn) -> SentenceTrace:

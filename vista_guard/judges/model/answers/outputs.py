@@ -79,7 +79,7 @@ def literal(body: str) -> object:
 
 
 def thoughts(text: str) -> str:
-    """What an answer says before its last output."""
+    """The words of an answer before its last output."""
     text = clean(text)
     return re.sub(
         r"</?think>", "", text[: text.lower().rfind("<output>")] if "<output>" in text.lower() else ""
