@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     State = Mapping[str, NDArray[Any]]
 
-FILE = Path("training/run/judge.npz")
+FILE = Path("build/training/judge.npz")
 SHIPPED = Path("vista_guard/weights/verifier.onnx")
 WORDS = "encoder.words.weight"
 _PARTS = {"last": "final.pt", "mean": "mean.pt"}
 _SCALE = ".scale"
 _TOLD = ("examples", "step", "minutes", "loss", "lr", "tokens", "max_length", "ranking", "seed")
-"""What the record keeps of the ``final.json`` of a run."""
+"""Fields that the record keeps of the ``final.json`` of a run."""
 
 
 def packed(state: State, base: State) -> dict[str, NDArray[Any]]:

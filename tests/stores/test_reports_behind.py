@@ -23,6 +23,11 @@ from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant,
 SAID = "The pier opened in 1911."
 
 
+@pytest.fixture(autouse=True)
+def patience() -> None:
+    """As in the product: a write that is late goes on behind."""
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "reports.sqlite"

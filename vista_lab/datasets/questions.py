@@ -14,16 +14,16 @@ class QuestionItem:
 
     id: str
     questions: tuple[str, ...]
-    """What the user says, turn by turn. The answer to the last question is scored."""
+    """The user's words, turn by turn. The answer to the last question is scored."""
     single: str
     """The same question asked alone; the last of `questions` where the set brings none."""
     answer: str = ""
     """The reference answer. Empty where the set brings none."""
     facts: tuple[str, ...] = ()
-    """What a good answer must say."""
+    """Facts that a good answer must state."""
     domains: tuple[str, ...] = ()
     source: str = ""
     """The set that the item was made from."""
     url: str = ""
     documents: tuple[str, ...] = ()
-    """What answers may be drawn from, where the set brings documents of its own."""
+    """Texts that answers may be drawn from, where the set brings documents of its own."""

@@ -214,7 +214,7 @@ def strict_json(text: str) -> object:
 def read_by_claim(
     entries: object, claims: Sequence[str], read: Callable[[Mapping[str, object], int], T]
 ) -> tuple[T, ...]:
-    """What each entry of a judge's list says, in the claims' order.
+    """The answers of each entry of a judge's list, in the claims' order.
 
     Raises:
         ValueError: it is no list of objects, or a claim is missing or there twice; names the claim.

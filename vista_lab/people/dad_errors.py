@@ -91,7 +91,7 @@ def _text(one: Setting, name: UnitName) -> str:
 
 
 def _recorded(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
-    """What was found for each claim, of a run with `--evidence`. A last line that is still being written is left out."""
+    """Evidence found for each claim, of a run with `--evidence`. A last line that is still being written is left out."""
     path = run.folder / EVIDENCE
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
     found = (EVIDENCE_LINES.read(path, line, number) for number, line in enumerate(lines, 1) if line.endswith(b"\n"))

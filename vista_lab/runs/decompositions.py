@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class KnownTurn:
-    """What a log says of a turn: the question, and people's claims of it, where it brings some."""
+    """A turn as its log has it: the question, and people's claims of it, where it brings some."""
 
     question: str = ""
     facts: tuple[str, ...] = ()
@@ -166,7 +166,7 @@ def _by_words(claim: str, found: Sequence[Statement]) -> int:
 
 @dataclass(frozen=True)
 class MeasuredSentence:
-    """What verifier and embedder say of one sentence's claims, in their order.
+    """Entailment and coverage of one sentence's claims, by verifier and embedder, in their order.
 
     `by_sentence` and `in_context` are P(supported) by the sentence alone, and by the question with the context window;
     `repeats` is true for a claim that an earlier one says; `facts` counts what each states, by the rules of `steps:embedded`.

@@ -118,7 +118,7 @@ class ClaimJudge(Generic[T]):
         return hashlib.sha256(shaping.encode()).hexdigest()
 
     async def ask(self, about: Decomposition) -> T:
-        """What the judge says of these claims.
+        """The verdicts on these claims.
 
         Raises:
             UnreadableError: neither answer could be read.
@@ -207,7 +207,7 @@ def desiderata_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None)
 async def ask_all(
     judge: ClaimJudge[T], about: Mapping[str, Decomposition], told: Callable[[int], None] = lambda done: None
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """What a judge says of many sentences, asked at once, by their names; and why it said nothing of the others."""
+    """Verdicts on many sentences, asked at once, by their names; and why it said nothing of the others."""
     found: dict[str, T] = {}
     failed: dict[str, str] = {}
     free = asyncio.Semaphore(AT_ONCE)

@@ -162,7 +162,7 @@ class FoundEvidence(BaseModel):
 
     @property
     def key(self) -> tuple[str, int, str]:
-        """What a claim's evidence is found again by."""
+        """The key under which a claim's evidence is kept."""
         return self.conversation_id, self.turn_index, self.claim
 
 

@@ -57,7 +57,7 @@ class Setting:
 
     @cached_property
     def units(self) -> Mapping[UnitName, JudgedUnit]:
-        """What is judged there, by its name."""
+        """Name of the unit judged there."""
         return units_of(self.run)
 
     @cached_property

@@ -13,7 +13,7 @@ from vista_lab.runs.decompositions import DecomposedRun, MeasuredRun
 from vista_lab.tables.writers import NOTHING, Heading, Sheet, row
 
 Held = Sequence[tuple[str, bool]]
-"""What is true of each claim, sentence or fact, with the response that it is of."""
+"""Values of each claim, sentence or fact, with the response that it is of."""
 
 
 def share(held: Held) -> str:

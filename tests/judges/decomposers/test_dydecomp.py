@@ -157,7 +157,7 @@ class ByClaim:
 def test_the_embedded_judge_splits_by_the_probabilities_of_its_verifier(
     probabilities: Mapping[str, float], claims: list[str]
 ) -> None:
-    """What it makes of them by its rules is its P(supported): sure of the whole, and sure of the halves alone."""
+    """Its rules give P(supported): sure of the whole, and sure of the halves alone."""
     # In other words: a text that stands in the evidence word for word is never put to the verifier alone.
     document = "In 1925 the opening of the hall took place. Free is how dogs travel. Blue is the ferry. It costs 5 euros there."
     talk = conversation(user("Tell me about the town."), assistant(ABCD, document))

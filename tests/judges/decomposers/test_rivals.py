@@ -103,7 +103,7 @@ async def test_claims_calls_and_places(name: RivalName, calls: int) -> None:
 
 
 async def shown(name: RivalName, text: str) -> list[str]:
-    """What the model was shown of each sentence, in order."""
+    """The part of each prompt that shows the sentence, in order."""
     _, server = await decomposed(name, text=text)
     return sorted((one.user for one in server.requests), key=lambda asked: text.find(sentence_of_text(asked)))
 

@@ -59,7 +59,7 @@ def oracle(seed: int) -> Mapping[str, Sequence[Verdict]]:
 
 
 def search(claim: str) -> list[str]:
-    """What `--evidence search:…` asks here."""
+    """Stands in for the search engine behind `--evidence search:…`."""
     return [f"Of mills: {claim}"]
 
 

@@ -58,7 +58,7 @@ class AnswerLine(_Line):
     is_last: bool
     """This answer is scored."""
     answer: str | None = None
-    """What the user got: delivered by the guard, where one stands before the assistant."""
+    """The answer as delivered: by the guard, where one stands before the assistant."""
     failure: str | None = None
     """Why there is no answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
     command tries again."""
@@ -67,16 +67,16 @@ class AnswerLine(_Line):
     withheld: str | None = None
     """The assistant's own answer, where the guard delivered another."""
     action: str | None = None
-    """What the guard did (`allow`, `flag`, …); None where none stood before the assistant."""
+    """The guard's decision (`allow`, `flag`, …); None where none stood before the assistant."""
     queries: tuple[str, ...] = ()
-    """What was searched for."""
+    """Texts that were searched for."""
     retrieved: tuple[Found, ...] = ()
     calls: int = 1
     """Calls of the assistant's model for this turn, the guard's regenerations and mitigations among them."""
     usage: Usage = Field(default_factory=Usage)
     seconds: float = 0.0
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What a setting adds: the noise that was put in, the turns that were swapped."""
+    """Facts of single settings: the noise that was put in, the turns that were swapped."""
 
 
 class StatementsLine(_Line):

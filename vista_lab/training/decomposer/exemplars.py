@@ -329,7 +329,7 @@ class Teaching:
 
 @dataclass
 class Taught:
-    """What a run did. `reasons` counts exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
+    """Counts of a run. `reasons` counts exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
 
     total: int
     resumed: int

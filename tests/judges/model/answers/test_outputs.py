@@ -1,4 +1,4 @@
-"""What decomposers answer: lists in any dress, stop phrases, and what is no answer."""
+"""Answers of decomposers: lists in any dress, stop phrases, and what is no answer."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from vista_guard.judges.model.answers.parsing import claims_of
 from vista_guard.judges.model.answers.tolerant import CLAIM_KEYS, clean, read, strings, unreadable
 
 NO_CLAIM, NO_CONTEXT = STOP_PHRASES = ("No verifiable claim", "Cannot be decontextualized")
-"""What a decomposer says instead of a list: step 1 found no claim, step 2 could not make the sentence stand alone (K.1)."""
+"""Phrases that stand in place of a list: step 1 found no claim, step 2 could not make the sentence stand alone (K.1)."""
 
 _OUTPUT = re.compile(r"<output>(.*?)(?:</output>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"\A(?:`{3,}|~{3,})[\w-]*\n?(.*?)\n?(?:`{3,}|~{3,})\Z", re.DOTALL)
