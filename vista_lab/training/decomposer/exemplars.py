@@ -329,7 +329,7 @@ class Teaching:
 
 @dataclass
 class Taught:
-    """Counts of a run. `reasons` counts exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
+    """A run's counts. `reasons`: exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
 
     total: int
     resumed: int
