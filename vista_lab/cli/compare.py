@@ -72,6 +72,7 @@ def compare(
     Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():
+        from vista_guard.errors import InputError
         from vista_lab.tables.output import chosen_formats, find_folders
         from vista_lab.tables.runs import read_measured
 
@@ -88,6 +89,10 @@ def compare(
             if not run.complete:
                 said = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
                 typer.echo(f"{run.name} is not complete: {said}; its figures are of these", err=True)
+        if not found:
+            raise InputError(
+                f"no run fills a table of --paper {paper}; --tables with a number says what that one needs"
+            )
         if out is None:
             from vista_lab.tables.output import text
 

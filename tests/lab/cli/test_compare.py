@@ -123,6 +123,8 @@ def test_names_in_a_run_are_no_code(tmp_path: Path) -> None:
         (["{runs}", "--format", "md,tex"], "2 formats cannot go to stdout; name a folder with --out"),
         (["{runs}", "--figures"], "figures cannot go to stdout; name a folder with --out"),
         (["{runs}", "--tables", "7"], "table 7 cannot be filled"),
+        (["{runs}", "--paper", "dad"], "no run fills a table of --paper dad"),
+        (["{runs}", "--paper", "dad", "--tables", "2"], "nothing fills Table 2: it needs"),
         (["{runs}", "{runs}/vista/gold.jsonl"], "gold.jsonl is no folder"),
         (["{runs}", "--out", "{runs}/vista/gold.jsonl"], "gold.jsonl cannot be written: "),
     ],

@@ -70,7 +70,7 @@ def exemplars(
         typer.echo("stopped; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED + signals[0])
     if not found.complete:
-        why = found.stopped or f"{found.unasked:,} sentences got no answer"
+        why = found.stopped or f"{found.unasked:,} sentences got no answer: {found.fault}"
         typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
         raise typer.Exit(FAILED)
 

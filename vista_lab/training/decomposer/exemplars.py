@@ -338,6 +338,8 @@ class Taught:
     skipped: Counter[str] = field(default_factory=Counter)
     parts: dict[str, int] = field(default_factory=dict)
     unasked: int = 0
+    fault: str = ""
+    """Why the last sentence of `unasked` got no answer."""
     stopped: str = ""
 
     @property
@@ -422,6 +424,7 @@ class _Run:
 
     def _unanswered(self, error: JudgeError) -> None:
         self.outcome.unasked += 1
+        self.outcome.fault = str(error)
         self._in_a_row += 1
         if self._in_a_row >= FAILURES:
             self.outcome.stopped = self.outcome.stopped or f"{FAILURES} sentences in a row got no answer: {error}"
