@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.runs.dialogues.attribution import Importance, Parts, attribute, heat_map
+from vista_lab.runs.dialogues.attribution import Importance, DialogueParts, attribute, heat_map
 
 WHY = "attribution needs the extra `torch`"
-PARTS = Parts((0, 5), (5, 8), (8, 12))
+PARTS = DialogueParts((0, 5), (5, 8), (8, 12))
 IDS = [3, 17, 4, 29, 8, 11, 2, 19, 7, 23, 5, 13]
 
 
@@ -64,7 +64,7 @@ def test_refuses_spans_outside_the_answer(useful: Any) -> None:
 
 def test_refuses_parts_with_gaps() -> None:
     with pytest.raises(InputError):
-        Parts((0, 4), (5, 8), (8, 12))
+        DialogueParts((0, 4), (5, 8), (8, 12))
 
 
 def test_heat_map_escapes_and_tells_the_sign() -> None:

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Parts:
+class DialogueParts:
     """Where context, question and answer lie. They follow each other and cover all tokens."""
 
     context: Span
@@ -44,7 +44,7 @@ class Importance:
 
 
 def attribute(
-    model: Any, ids: Sequence[int], parts: Parts, *, useful: Iterable[Span] | None = None, max_gib: float = 8.0
+    model: Any, ids: Sequence[int], parts: DialogueParts, *, useful: Iterable[Span] | None = None, max_gib: float = 8.0
 ) -> Importance:
     """Importance of each token to the answer's log-likelihood (Eq. 7, or Eq. 9 with `useful` spans).
 
@@ -67,7 +67,7 @@ def attribute(
     return _means(_summed(model, ids, parts, rows), parts)
 
 
-def _rows(parts: Parts, useful: Iterable[Span] | None) -> list[int]:
+def _rows(parts: DialogueParts, useful: Iterable[Span] | None) -> list[int]:
     first, end = parts.answer
     rows: set[int] = set()
     for span in [parts.answer] if useful is None else useful:
@@ -94,7 +94,7 @@ def _fits(model: Any, length: int, max_gib: float) -> None:
         )
 
 
-def _summed(model: Any, ids: Sequence[int], parts: Parts, rows: list[int]) -> list[float]:
+def _summed(model: Any, ids: Sequence[int], parts: DialogueParts, rows: list[int]) -> list[float]:
     import torch
 
     model.eval()
@@ -114,7 +114,7 @@ def _summed(model: Any, ids: Sequence[int], parts: Parts, rows: list[int]) -> li
     return [float(x) for x in total / (len(out.attentions) * out.attentions[0].shape[1] * len(rows))]
 
 
-def _means(tokens: list[float], parts: Parts) -> Importance:
+def _means(tokens: list[float], parts: DialogueParts) -> Importance:
     def mean(span: Span) -> float | None:
         part = tokens[slice(*span)]
         return sum(part) / len(part) if part else None

@@ -40,7 +40,7 @@ class _Line(BaseModel):
         return AnswerName(self.model, self.setting, self.sample, self.turn)
 
 
-class Found(BaseModel):
+class FoundPassage(BaseModel):
     """A passage that was retrieved for a turn."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,7 +70,7 @@ class AnswerLine(_Line):
     """The guard's decision (`allow`, `flag`, …); None where none stood before the assistant."""
     queries: tuple[str, ...] = ()
     """Texts that were searched for."""
-    retrieved: tuple[Found, ...] = ()
+    retrieved: tuple[FoundPassage, ...] = ()
     calls: int = 1
     """Calls of the assistant's model for this turn, the guard's regenerations and mitigations among them."""
     usage: Usage = Field(default_factory=Usage)
