@@ -123,7 +123,7 @@ def _means(tokens: list[float], parts: DialogueParts) -> Importance:
 
 
 def heat_map(tokens: Sequence[str], importance: Importance) -> str:
-    """HTML of the tokens, red where attending to them helps the answer and blue where it hinders (Fig. 16).
+    """HTML of the tokens, green where attending to them helps the answer and red where it hinders (Fig. 16).
 
     Raises:
         InputError: there are more or fewer tokens than importances.
@@ -138,5 +138,5 @@ def heat_map(tokens: Sequence[str], importance: Importance) -> str:
 
 
 def _coloured(token: str, value: float, largest: float) -> str:
-    colour = "214,39,40" if value > 0 else "31,119,180"
+    colour = "44,160,44" if value > 0 else "214,39,40"
     return f'<span title="{value:+.5f}" style="background:rgba({colour},{abs(value) / largest:.2f})">{escape(token)}</span>'

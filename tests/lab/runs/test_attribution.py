@@ -71,6 +71,6 @@ def test_heat_map_escapes_and_tells_the_sign() -> None:
     page = heat_map(["<b>", "x"], Importance((0.5, -0.25), 0.5, None, -0.25))
     assert "&lt;b&gt;" in page
     assert "+0.50000" in page
-    assert "31,119,180,0.50" in page
+    assert "214,39,40,0.50" in page
     with pytest.raises(InputError):
         heat_map(["x"], Importance((), None, None, None))
