@@ -135,7 +135,7 @@ def test_tables_have_runs_as_rows_settings_as_columns_and_the_papers_figures_bel
 
 def test_tables_that_nothing_fills_are_named(folder: Path) -> None:
     code, out, err = compare(folder / "runs", "--tables", "3")
-    assert (code, out) == (0, "")
+    assert (code, out) == (2, "")
     assert "Table 3" in err
     assert compare(folder / "runs", "--tables", "5")[0] == 2
 
