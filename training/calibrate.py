@@ -38,7 +38,7 @@ from vista_lab.suites.product import FEVER_DEV, Bench, Product
 from vista_lab.suites.tasks import read_conversations, replay
 from vista_lab.training.export import update_judge
 
-VERSION = "1.3.1"
+VERSION = "1.4.0"
 VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65

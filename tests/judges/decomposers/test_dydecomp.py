@@ -151,7 +151,7 @@ class ByClaim:
     ("probabilities", "claims"),
     [
         ({ABCD: 0.8, AB: 0.9, CD: 0.3}, [ABCD]),
-        ({ABCD: 0.5, AB: 0.02, CD: 0.9, A: 0.5, B: 0.5, C: 0.6, D: 0.6}, [AB, CD]),
+        ({ABCD: 0.45, AB: 0.02, CD: 0.9, A: 0.45, B: 0.45, C: 0.6, D: 0.6}, [AB, CD]),
     ],
 )
 def test_the_embedded_judge_splits_by_the_probabilities_of_its_verifier(

@@ -82,6 +82,12 @@ _SOMEONE_SAID = re.compile(
     rf"|source\?)\b[^.!?]{{0,30}}[.!?]?$",
     _I,
 )
+_WRONG_VALUE = re.compile(
+    r"^[^.!?:]{0,80}\b(?:wrong|false|incorrect|inaccurate|mistaken|erroneous|outdated) (?:\w+ )?(?:figure|number|price|date|value|detail"
+    r"|information|answer|statement|version|wording|text|line|entry)s?\s*:\s+(?=\S)",
+    _I,
+)
+"""What stands behind it is denied: "The old page has the wrong price: ..."."""
 _CONTENT = re.compile(r"\w+")
 _SCOPED = frozenset((MentionKind.FICTION, MentionKind.SUPPOSED))
 
@@ -169,6 +175,9 @@ def _by_heading(
         if line.heading:
             under = kind_of(line.said)
             found.append(SentenceReading(line.said, ""))
+            continue
+        if wrong := _WRONG_VALUE.match(line.said):
+            found.append(_with_kind(read(line.said), MentionKind.DENIED, line.said[wrong.end() :]))
             continue
         label = _LABEL.match(line.said)
         words = _words(label["label"]) if label else frozenset()
