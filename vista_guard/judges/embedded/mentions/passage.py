@@ -83,11 +83,11 @@ _SOMEONE_SAID = re.compile(
     _I,
 )
 _WRONG_VALUE = re.compile(
-    r"^[^.!?:]{0,80}\b(?:wrong|false|incorrect|inaccurate|mistaken|erroneous|outdated) (?:\w+ )?(?:figure|number|price|date|value|detail"
-    r"|information|answer|statement|version|wording|text|line|entry)s?\s*:\s+(?=\S)",
+    r"^[^.!?:]{0,80}\b(?:wrong|false|incorrect|inaccurate|mistaken|erroneous|outdated) (?:\w+ )?(?:figure|number|price|date"
+    r"|value|detail|information|answer|statement|version|wording|text|line|entry)s?\s*:\s+(?=\S)",
     _I,
 )
-"""What stands behind it is denied: "The old page has the wrong price: ..."."""
+"""What follows it is denied: "The old page has the wrong price: ..."."""
 _CONTENT = re.compile(r"\w+")
 _SCOPED = frozenset((MentionKind.FICTION, MentionKind.SUPPOSED))
 
