@@ -15,7 +15,7 @@ from tests.telemetry.receiving import Receiver, receiving
 from vista_guard.integrations.evals.grader import Case
 from vista_guard.integrations.evals.langsmith import async_vista_evaluator, vista_evaluator
 
-pytestmark = pytest.mark.filterwarnings("ignore:'upload_results' parameter is in beta")
+pytestmark = pytest.mark.filterwarnings(r"ignore:'upload_(results|runs)' parameter is in beta")
 
 ANSWERS = {"true": TRUE, "false": FALSE, "hello": HELLO, "broken": BROKEN}
 SECRETS = ["1925", "whale hall"]

@@ -79,7 +79,7 @@ def test_the_shipped_verifier_knows_a_faithful_claim_from_one_that_is_not() -> N
     sentence = "The bank cut its rate by 0.5 percent in June, because prices had fallen."
     claims = ["The bank cut its rate in June.", "Prices had fallen.", "The bank raised its rate in June."]
     cut, fallen, raised = best_support(build_verifier(None).verifier, claims, [sentence])
-    assert min(cut, fallen) > 0.5 > raised
+    assert min(cut, fallen) > raised + 0.1
 
 
 def test_atomicity_is_the_mean_of_log2() -> None:

@@ -147,6 +147,7 @@ class ChromaProcess:
             with self._writing:
                 write(self._input, call)
         except (OSError, ValueError) as exc:  # a closed pipe is a ValueError
+            self._ended = True  # the reading thread may not have noticed yet, and the caller tries again at once
             raise GoneError("Chroma's process is gone") from exc
         if self._ended:  # it may have ended between the two
             self._fail("Chroma's process is gone")
