@@ -1,0 +1,135 @@
+"""The lines of the three files of a run of dialogues. Every line names its answer: model, setting, sample, turn."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vista_guard.types import Usage
+from vista_lab.runs.line_file import LineKind
+
+ANSWERS, STATEMENTS, JUDGEMENTS, GUARD_REPORTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl", "reports"
+
+Direction = Literal["fact", "statement"]
+"""`fact`: a fact held against the answer. `statement`: a statement of the answer held against the reference answer."""
+
+
+class AnswerName(NamedTuple):
+    """Which answer of a run. `turn` counts from 0; `setting` is the setting's name (`multi+rag=last`)."""
+
+    model: str
+    setting: str
+    sample: str
+    turn: int
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    setting: str
+    sample: str
+    turn: int = Field(ge=0)
+    attempt: int = Field(default=0, ge=0)
+    """Counts the tries. What failed is tried again by the same command; the last try counts."""
+
+    @property
+    def name(self) -> AnswerName:
+        """The answer that the line is about."""
+        return AnswerName(self.model, self.setting, self.sample, self.turn)
+
+
+class FoundPassage(BaseModel):
+    """A passage that was retrieved for a turn."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    text: str
+    score: float
+
+
+class AnswerLine(_Line):
+    """One turn that was asked for. Exactly one of `answer` and `failure` is set."""
+
+    question: str
+    """The user's words, before retrieval or a mitigation wrapped them."""
+    is_last: bool
+    """This answer is scored."""
+    answer: str | None = None
+    """What the user got: delivered by the guard, where one stands before the assistant."""
+    failure: str | None = None
+    """Why there is no answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
+    command tries again."""
+    thoughts: str = ""
+    finish: str = "stop"
+    withheld: str | None = None
+    """The assistant's own answer, where the guard delivered another."""
+    action: str | None = None
+    """What the guard did (`allow`, `flag`, …); None where none stood before the assistant."""
+    queries: tuple[str, ...] = ()
+    """What was searched for."""
+    retrieved: tuple[FoundPassage, ...] = ()
+    calls: int = 1
+    """Calls of the assistant's model for this turn, the guard's regenerations and mitigations among them."""
+    usage: Usage = Field(default_factory=Usage)
+    seconds: float = 0.0
+    extra: dict[str, Any] = Field(default_factory=dict)
+    """What a setting adds: the noise that was put in, the turns that were swapped."""
+
+
+class StatementsLine(_Line):
+    """The statements of a scored answer, as one decomposer makes them."""
+
+    decomposer: str
+    statements: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+class JudgementLine(_Line):
+    """One pair and what one judge says of it. Both verdicts may hold; None: unjudged (no majority, or no answer)."""
+
+    decomposer: str
+    """Whose statements were judged; empty for facts, which are the set's."""
+    judge: str
+    direction: Direction
+    index: int = Field(ge=0)
+    """Place of the fact in the set's list, or of the statement in the `StatementsLine`."""
+    entails: bool | None
+    contradicts: bool | None
+    support: float | None = None
+    """P(entailed), from judges that tell one."""
+    votes: dict[str, tuple[bool | None, ...]] = Field(default_factory=dict)
+    """Every sample that was drawn, by `entails` and `contradicts`."""
+    replies: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+def _group(line: _Line) -> str:
+    return f"{line.model}\n{line.setting}\n{line.sample}"
+
+
+ANSWER_LINES = LineKind(
+    AnswerLine,
+    noun="answer",
+    group=_group,
+    key=lambda line: (line.name, line.attempt),
+    again=lambda line: f"answers turn {line.turn} of sample {line.sample} again ({line.model}, {line.setting})",
+)
+STATEMENTS_LINES = LineKind(
+    StatementsLine,
+    noun="list of statements",
+    group=_group,
+    key=lambda line: (line.name, line.decomposer, line.attempt),
+    again=lambda line: f"decomposes the answer to sample {line.sample} again ({line.model}, {line.setting})",
+)
+JUDGEMENT_LINES = LineKind(
+    JudgementLine,
+    noun="judgement",
+    group=_group,
+    key=lambda line: (line.name, line.decomposer, line.judge, line.direction, line.index, line.attempt),
+    again=lambda line: (
+        f"judges {line.direction} {line.index} of sample {line.sample} again ({line.model}, {line.setting})"
+    ),
+)
