@@ -5,7 +5,6 @@
       answers.jsonl      an `AnswerLine` a turn, written as soon as it is there
       statements.jsonl   a `StatementsLine` a scored answer and decomposer
       judgements.jsonl   a `JudgementLine` a pair and judge
-      reports/           what the guard said, where a setting guards
 
 Each file is resumed by the command that wrote it. Figures and tables are made from the folder, without asking or judging again.
 """

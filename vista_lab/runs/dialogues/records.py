@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vista_guard.types import Usage
 from vista_lab.runs.line_file import LineKind
 
-ANSWERS, STATEMENTS, JUDGEMENTS, GUARD_REPORTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl", "reports"
+ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
 
 Direction = Literal["fact", "statement"]
 """`fact`: a fact held against the answer. `statement`: a statement of the answer held against the reference answer."""
 
 
 class AnswerName(NamedTuple):
-    """Which answer of a run. `turn` counts from 0; `setting` is the setting's name (`multi+rag=last`)."""
+    """Which answer of a run. `turn` counts from 0; `setting` is the setting's name (`multi+guard=balanced`)."""
 
     model: str
     setting: str
@@ -40,21 +39,11 @@ class _Line(BaseModel):
         return AnswerName(self.model, self.setting, self.sample, self.turn)
 
 
-class FoundPassage(BaseModel):
-    """A passage that was retrieved for a turn."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    text: str
-    score: float
-
-
 class AnswerLine(_Line):
     """One turn that was asked for. Exactly one of `answer` and `failure` is set."""
 
     question: str
-    """The user's words, before retrieval or a mitigation wrapped them."""
+    """The user's words of this turn."""
     is_last: bool
     """This answer is scored."""
     answer: str | None = None
@@ -68,15 +57,7 @@ class AnswerLine(_Line):
     """The assistant's own answer, where the guard delivered another."""
     action: str | None = None
     """What the guard did (`allow`, `flag`, …); None where none stood before the assistant."""
-    queries: tuple[str, ...] = ()
-    """What was searched for."""
-    retrieved: tuple[FoundPassage, ...] = ()
-    calls: int = 1
-    """Calls of the assistant's model for this turn, the guard's regenerations and mitigations among them."""
-    usage: Usage = Field(default_factory=Usage)
     seconds: float = 0.0
-    extra: dict[str, Any] = Field(default_factory=dict)
-    """What a setting adds: the noise that was put in, the turns that were swapped."""
 
 
 class StatementsLine(_Line):
@@ -100,9 +81,6 @@ class JudgementLine(_Line):
     contradicts: bool | None
     support: float | None = None
     """P(entailed), from judges that tell one."""
-    votes: dict[str, tuple[bool | None, ...]] = Field(default_factory=dict)
-    """Every sample that was drawn, by `entails` and `contradicts`."""
-    replies: tuple[str, ...] = ()
     failure: str | None = None
 
 
