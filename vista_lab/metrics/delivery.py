@@ -239,13 +239,24 @@ def _tokens_a(tokens: int, facts: float) -> float:
     return tokens / facts if facts else inf
 
 
+def filled(terms: Sequence[float]) -> list[float]:
+    """Tokens a fact, with the largest finite term where an answer has no such fact; infinite where no answer has one.
+
+    Examples:
+        >>> filled([20.0, inf, 50.0])
+        [20.0, 50.0, 50.0]
+    """
+    largest = max((one for one in terms if isfinite(one)), default=inf)
+    return [one if isfinite(one) else largest for one in terms]
+
+
 def _cost(each: Sequence[Delivery], term: Callable[[Delivery], float], facts: Callable[[Delivery], float]) -> Cost:
     terms = [term(one) for one in each]
-    finite = [one for one in terms if isfinite(one)]
+    whole = filled(terms)
     counted = sum(map(facts, each))
     return Cost(
-        mean=fmean(one if isfinite(one) else max(finite) for one in terms) if finite else None,
-        filled=1 - len(finite) / len(terms),
+        mean=fmean(whole) if isfinite(whole[0]) else None,
+        filled=1 - sum(map(isfinite, terms)) / len(terms),
         pooled=sum(one.tokens for one in each) / counted if counted else None,
     )
 

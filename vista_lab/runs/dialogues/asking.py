@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -16,19 +17,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.types import Conversation, Document, Role, Turn
+from vista_guard.types import Document, TurnReport
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, STATEMENTS, AnswerLine
+from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, STATEMENTS, AnswerLine, read_answers
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
 from vista_lab.runs.workers import Work, work_through
 
-FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS})
+REPORTS = "reports.jsonl"
+"""Of the guards, for replay and the dashboard."""
+FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS})
 """Of a run of dialogues."""
 _UNREACHED = "no answer"
 _ANSWER_AT = re.compile(r"</think(?:ing)?>|<\|?answer\|?>|\*{0,2}final answer\*{0,2}\s*:", re.IGNORECASE)
@@ -52,6 +55,8 @@ class DialogueManifest(BaseModel):
     """System prompt of a model, where it has one."""
     parameters: Mapping[str, str]
     """Request parameters of each chat model, as JSON."""
+    guarded_by: str = ""
+    """The judge of the guards; empty where no setting has one."""
     created: datetime
 
     def claim(self, path: Path, *, empty: bool) -> None:
@@ -238,14 +243,13 @@ def without_thoughts(text: str) -> tuple[str, str]:
 
 @dataclass
 class Held:
-    """A run's counts. `answered`, `failed`: turns, those of earlier runs too; `reasons` of the failures."""
+    """A run's counts. `answered`: turns, those of earlier runs too; `reasons`: of turns without an answer."""
 
     dialogues: int
     whole: int = 0
     """Dialogues whose last question has an answer."""
     answered: int = 0
-    failed: int = 0
-    reasons: dict[str, int] = field(default_factory=dict)
+    reasons: Counter[str] = field(default_factory=Counter)
     work: Work = field(default_factory=Work)
 
     @property
@@ -264,7 +268,7 @@ class Dialogues:
     system: Mapping[str, str] = field(default_factory=dict)
     """A system prompt by the assistant's name."""
 
-    def manifest(self) -> DialogueManifest:
+    def manifest(self, guarded_by: str = "") -> DialogueManifest:
         return DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
@@ -275,6 +279,7 @@ class Dialogues:
             system=self.system,
             parameters={one.name: json.dumps(dict(one.parameters), sort_keys=True) for one in self.assistants},
             created=datetime.now(UTC),
+            guarded_by=guarded_by,
         )
 
     @property
@@ -287,6 +292,9 @@ class Dialogues:
 
 def _turns(item: QuestionItem, setting: DialogueSetting) -> int:
     return 1 if setting.history == "single" or setting.concat else len(item.questions)
+
+
+Job = tuple[Assistant, DialogueSetting, QuestionItem]
 
 
 async def ask(
@@ -316,13 +324,22 @@ async def ask(
         for name in {one.guard for one in dialogues.settings}
         if name
     }
-    with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, dialogues.manifest())) as lines:
+    judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
+    manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
+    with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
 
-        async def hold(job: tuple[Assistant, DialogueSetting, QuestionItem]) -> None:
+        def keep(report: TurnReport) -> None:
+            with (out / REPORTS).open("a", encoding="utf-8") as file:
+                file.write(report.model_dump_json() + "\n")
+
+        async def hold(job: Job) -> None:
+            guard = guards.get(job[1].guard or "")
             try:
-                await _hold(*job, dialogues.system.get(job[0].name, ""), lines, guards.get(job[1].guard or ""))
+                await _hold(*job, dialogues.system.get(job[0].name, ""), lines, guard, keep)
             finally:
                 told(1)
+                if guard is not None:
+                    await guard.aforget(_dialogue(job[0].name, job[1].name, job[2].id))
 
         left = [job for job in jobs if not _is_whole(lines, job)]
         told(len(jobs) - len(left))
@@ -331,7 +348,7 @@ async def ask(
         finally:
             for guard in guards.values():
                 await guard.aclose()
-        return _held(lines, jobs, work)
+    return _held(out, jobs, work)
 
 
 def check(dialogues: Dialogues) -> None:
@@ -347,9 +364,6 @@ def check(dialogues: Dialogues) -> None:
                 f"setting {setting.name!r} guards answers, but item {bare[0]} has no documents to hold them against "
                 f"({len(bare)} items have none); give documents in the set, or take guard=monitor"
             )
-
-
-Job = tuple[Assistant, DialogueSetting, QuestionItem]
 
 
 def latest(lines: Sequence[AnswerLine]) -> dict[int, AnswerLine]:
@@ -369,6 +383,14 @@ def _is_whole(lines: LineFile[AnswerLine], job: Job) -> bool:
     return any(line.is_last and line.answer is not None for line in _own(lines, job).values())
 
 
+@dataclass(frozen=True)
+class _Place:
+    """What a guard needs of a dialogue."""
+
+    item: QuestionItem
+    keep: Callable[[TurnReport], None]
+
+
 async def _hold(
     assistant: Assistant,
     setting: DialogueSetting,
@@ -376,8 +398,10 @@ async def _hold(
     system: str,
     lines: LineFile[AnswerLine],
     guard: Guard | None,
+    keep: Callable[[TurnReport], None],
 ) -> None:
     """Asks turn by turn; turns that have an answer are not asked again."""
+    place = _Place(item, keep)
     if setting.history == "single":
         questions: tuple[str, ...] = (item.single,)
     else:
@@ -398,7 +422,7 @@ async def _hold(
                 question=question,
                 is_last=turn == len(questions) - 1,
             )
-            line = await _answer(base, assistant, messages, guard, item)
+            line = await _answer(base, assistant, messages, guard, place)
             lines.append(line)
         if line.answer is None:
             if (line.failure or "").startswith(_UNREACHED):
@@ -408,47 +432,85 @@ async def _hold(
 
 
 async def _answer(
-    base: AnswerLine, assistant: Assistant, messages: Sequence[Message], guard: Guard | None, item: QuestionItem
+    base: AnswerLine, assistant: Assistant, messages: Sequence[Message], guard: Guard | None, place: _Place
 ) -> AnswerLine:
     started = time.monotonic()
-    try:
-        said = await assistant.answer(messages)
-    except BudgetError:
-        raise
-    except JudgeError as exc:
-        said = Said("", failure=f"{_UNREACHED}: {exc}")
-    text, thoughts = without_thoughts(said.text)
-    update: dict[str, Any] = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure}
-    if said.failure is None:
-        update["answer"] = text
-        if guard is not None:
-            update |= await _guarded(guard, messages, text, item)
+    if guard is None:
+        update = _told(await _ask(assistant, messages))
+    else:
+        update = await _guarded(guard, assistant, messages, base, place)
     return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
 
 
-async def _guarded(guard: Guard, messages: Sequence[Message], text: str, item: QuestionItem) -> dict[str, Any]:
-    """What the user got, and what the guard did."""
-    documents = tuple(Document(id=f"{item.id}-{number}", text=one) for number, one in enumerate(item.documents, 1))
-    roles = {"user": Role.USER, "assistant": Role.ASSISTANT}
-    said = [Turn(role=roles[one.role], text=one.content) for one in messages if one.role in roles]
-    report = await guard.acheck(Conversation(turns=(*said, Turn(role=Role.ASSISTANT, text=text, documents=documents))))
-    changed = report.response != text
+async def _ask(assistant: Assistant, messages: Sequence[Message]) -> Said:
+    try:
+        return await assistant.answer(messages)
+    except BudgetError:
+        raise
+    except JudgeError as exc:
+        return Said("", failure=f"{_UNREACHED}: {exc}")
+
+
+def _told(said: Said) -> dict[str, Any]:
+    """What a line says of an answer."""
+    text, thoughts = without_thoughts(said.text)
+    found = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure}
+    return found if said.failure is not None else {**found, "answer": text}
+
+
+def _dialogue(model: str, setting: str, sample: str) -> str:
+    """Names a dialogue to the guard."""
+    return f"{model} {setting} {sample}"
+
+
+class _Unanswered(Exception):
+    """The assistant behind the guard gave no answer."""
+
+
+async def _guarded(
+    guard: Guard, assistant: Assistant, messages: Sequence[Message], base: AnswerLine, place: _Place
+) -> dict[str, Any]:
+    """What the user got of an assistant that is wrapped in the guard, and what the guard did."""
+    drafts: list[dict[str, Any]] = []
+    reports: list[TurnReport] = []
+
+    async def agent(asked: Sequence[Mapping[str, str]]) -> str:
+        drafts.append(_told(await _ask(assistant, TypeAdapter(list[Message]).validate_python(asked))))
+        if drafts[-1]["failure"] is not None:
+            raise _Unanswered
+        return str(drafts[-1]["answer"])
+
+    item = place.item
+    documents = [Document(id=f"{item.id}-{number}", text=one) for number, one in enumerate(item.documents, 1)]
+    guarded = guard.wrap(agent, documents=documents, on_report=reports.append)
+    try:
+        answer = await guarded(
+            [{"role": one.role, "content": one.content} for one in messages],
+            conversation_id=_dialogue(base.model, base.setting, base.sample),
+        )
+    except _Unanswered:
+        return drafts[-1]
+    report = reports[-1]
+    place.keep(report)
+    first = str(drafts[0]["answer"])
     return {
-        "answer": report.response,
+        **drafts[-1],
+        "answer": str(answer),
         "action": report.decision.action.value,
-        "withheld": text if changed else None,
+        "withheld": None if answer == first else first,
+        "drafts": len(drafts),
     }
 
 
-def _held(lines: LineFile[AnswerLine], jobs: Sequence[Job], work: Work) -> Held:
+def _held(out: Path, jobs: Sequence[Job], work: Work) -> Held:
     found = Held(len(jobs), work=work)
-    for job in jobs:
-        own = _own(lines, job)
-        found.answered += sum(line.answer is not None for line in own.values())
-        found.whole += any(line.is_last and line.answer is not None for line in own.values())
-        for line in own.values():
-            if line.failure is not None:
-                found.failed += 1
-                reason = line.failure.partition(":")[0]
-                found.reasons[reason] = found.reasons.get(reason, 0) + 1
+    asked = {(assistant.name, setting.name, item.id) for assistant, setting, item in jobs}
+    dialogues: dict[tuple[str, str, str], list[AnswerLine]] = {}
+    for line in read_answers(out):
+        dialogues.setdefault((line.model, line.setting, line.sample), []).append(line)
+    for name, lines in dialogues.items():
+        turns = latest(lines).values() if name in asked else ()
+        found.answered += sum(line.answer is not None for line in turns)
+        found.whole += any(line.is_last and line.answer is not None for line in turns)
+        found.reasons.update((line.failure or "").partition(":")[0] for line in turns if line.failure is not None)
     return found

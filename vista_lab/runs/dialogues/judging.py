@@ -1,7 +1,7 @@
 """Judges the last answers of dialogues: facts against the answer, its statements against the reference (KnowMT-Bench, §3.3.1).
 
-Two kinds of judges: any verifier, which reads long premises window by window, and a chat model that is asked twice a pair, whether
-the premise entails the claim and whether it contradicts it. What a model leaves open after five samples is unjudged.
+Two kinds of judges: any verifier, which reads long premises window by window, and a chat model that is asked twice a pair: does
+the premise entail the claim, does it contradict it? What a model leaves open after five samples is unjudged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -27,8 +27,6 @@ from vista_guard.types import Role, Turn
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.dialogues.asking import latest, read_dialogue_manifest, without_thoughts
 from vista_lab.runs.dialogues.records import (
-    ANSWER_LINES,
-    ANSWERS,
     JUDGEMENT_LINES,
     JUDGEMENTS,
     STATEMENTS,
@@ -37,6 +35,8 @@ from vista_lab.runs.dialogues.records import (
     Direction,
     JudgementLine,
     StatementsLine,
+    read_answers,
+    read_lines,
 )
 from vista_lab.runs.line_file import LineFile
 from vista_lab.runs.workers import Work, work_through
@@ -121,8 +121,7 @@ def windows(text: str, words: int = WINDOW) -> list[str]:
         >>> windows("One two. Three four. Five six.", words=4)
         ['One two. Three four.', 'Three four. Five six.']
     """
-    sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
-    sentences = [one for one in sentences if one] or [text]
+    sentences = [text[span.start : span.end] for span in sentence_spans(text)] or [text]
     found: list[list[str]] = [[]]
     for sentence in sentences:
         count = sum(len(one.split()) for one in found[-1])
@@ -216,7 +215,7 @@ def _tagged(tag: str, text: str) -> str:
 
 @dataclass
 class Judged:
-    """A run's counts. `pairs`: judged in all, those of earlier runs too; `unjudged` among them; `reasons` why answers lack one."""
+    """A run's counts. `pairs`: judged in all, those of earlier runs too; `unjudged` among them; `reasons` for these."""
 
     answers: int
     pairs: int = 0
@@ -267,7 +266,7 @@ async def judge_dialogues(
                 told(1)
 
         work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
-        return room.counted(answers, work)
+    return _counted(folder, answers, known, decomposer.info.name, judge.name, work)
 
 
 def scored_answers(folder: Path) -> Iterator[AnswerLine]:
@@ -282,22 +281,6 @@ def scored_answers(folder: Path) -> Iterator[AnswerLine]:
         groups.setdefault((line.model, line.setting, line.sample), []).append(line)
     for lines in groups.values():
         yield from (line for line in latest(lines).values() if line.is_last and line.answer is not None)
-
-
-def read_answers(folder: Path) -> Iterator[AnswerLine]:
-    """All lines of a run's answers. A last line that is still being written is left out.
-
-    Raises:
-        InputError: the run has none.
-    """
-    path = folder / ANSWERS
-    try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
-                    yield ANSWER_LINES.read(path, line, number)
-    except OSError as exc:
-        raise InputError(f"{path} cannot be read: {exc.strerror}; run vista-guard knowmt run first") from exc
 
 
 @dataclass(frozen=True)
@@ -385,18 +368,35 @@ class _Room:
         names = {"", self.decomposer.info.name}
         return [one for one in own if one.judge == self.judge.name and one.decomposer in names]
 
-    def counted(self, answers: Sequence[AnswerLine], work: Work) -> Judged:
-        found = Judged(len(answers), work=work)
-        for answer in answers:
-            last = {(one.direction, one.index): one for one in self._judged(answer)}
-            found.pairs += len(last)
-            for one in last.values():
-                if one.entails is None or one.contradicts is None:
-                    found.unjudged += 1
-                    found.reasons[(one.failure or "").partition(":")[0]] += 1
-            if self.items[answer.sample].answer and self._statements(answer) is None:
-                found.reasons["no statements"] += 1
-        return found
+
+def _counted(
+    folder: Path,
+    answers: Sequence[AnswerLine],
+    items: Mapping[str, QuestionItem],
+    decomposer: str,
+    judge: str,
+    work: Work,
+) -> Judged:
+    found = Judged(len(answers), work=work)
+    last = {
+        (line.name, line.direction, line.index): line
+        for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
+        if line.judge == judge and line.decomposer in ("", decomposer)
+    }
+    found.pairs = len(last)
+    for line in last.values():
+        if line.entails is None or line.contradicts is None:
+            found.unjudged += 1
+            found.reasons[(line.failure or "").partition(":")[0]] += 1
+    said = {
+        line.name
+        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+        if line.decomposer == decomposer and line.failure is None
+    }
+    silent = sum(bool(items[one.sample].answer) and one.name not in said for one in answers)
+    if silent:
+        found.reasons["no statements"] += silent
+    return found
 
 
 def _group(answer: AnswerLine) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vista_guard.errors import InputError
 from vista_lab.runs.line_file import LineKind
 
 ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
@@ -54,9 +57,11 @@ class AnswerLine(_Line):
     thoughts: str = ""
     finish: str = "stop"
     withheld: str | None = None
-    """The assistant's own answer, where the guard delivered another."""
+    """The assistant's first answer, where the guard delivered another text."""
     action: str | None = None
-    """What the guard did (`allow`, `flag`, …); None where none stood before the assistant."""
+    """What the guard did (`ALLOW`, `FLAG`, …); None where none stood before the assistant."""
+    drafts: int = 1
+    """Answers that the assistant gave until one was delivered: a guard may ask it again."""
     seconds: float = 0.0
 
 
@@ -111,3 +116,30 @@ JUDGEMENT_LINES = LineKind(
         f"judges {line.direction} {line.index} of sample {line.sample} again ({line.model}, {line.setting})"
     ),
 )
+
+T = TypeVar("T", AnswerLine, StatementsLine, JudgementLine)
+
+
+def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
+    """The lines of a file, of every try; none where there is no file. A last line that is still being written is left out.
+
+    Raises:
+        ConfigError: a line is none; names it.
+    """
+    if path.exists():
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield kind.read(path, line, number)
+
+
+def read_answers(folder: Path) -> Iterator[AnswerLine]:
+    """All answers of a run, of every try.
+
+    Raises:
+        InputError: the run has none.
+        ConfigError: a line is none; names it.
+    """
+    if not (folder / ANSWERS).exists():
+        raise InputError(f"{folder} has no {ANSWERS}; run vista-guard knowmt run first")
+    yield from read_lines(folder / ANSWERS, ANSWER_LINES)
