@@ -147,7 +147,7 @@ def _delivery(cohorts: Sequence[Cohort], where: str, reading: Reading) -> Sheet:
         *map(Heading, ("dialogues", "answered", "judged %")),
         *(Heading(head, "factual") for head in ("R_f", "P_f", "S_f", "95 %")),
         *(Heading(head, "contradicted ↓") for head in ("R_m", "P_fc", "S_h", "95 %")),
-        *(Heading(head, "tokens a fact") for head in ("D_f ↓", "none %", "D_h", "none %", "D_R ↓")),
+        *(Heading(head, "tokens a fact") for head in ("D_f ↓", "no D_f %", "D_h", "no D_h %", "D_R ↓")),
         *(Heading(head, "pooled") for head in ("D_f ↓", "D_h")),
         Heading("tokens"),
     )

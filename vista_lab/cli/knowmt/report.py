@@ -38,8 +38,8 @@ def report(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What tokens are: o200k_base (the paper's; needs tiktoken), words, or a tokenizer.json.  [default: o200k_base "
-            "where tiktoken has its table, else words]",
+            help="What tokens are: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  [default: "
+            "o200k_base where tiktoken has its table, else words]",
         ),
     ] = None,
     reading: Annotated[

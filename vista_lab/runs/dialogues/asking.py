@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +27,7 @@ from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, 
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
 from vista_lab.runs.workers import Work, work_through
+from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
 """Of the guards, for replay and the dashboard."""
@@ -206,7 +206,7 @@ class FunctionAssistant:
     def __init__(self, name: str) -> None:
         module, _, function = name.removeprefix("agent:").partition(":")
         try:
-            self._function = getattr(import_module(module), function)
+            self._function: Any = import_named(module, function)
         except (ImportError, AttributeError, ValueError) as exc:
             raise ConfigError(f"{name}: {exc}; give agent:MODULE:NAME of a function that takes messages") from exc
         self.name = name

@@ -47,6 +47,8 @@ THRESHOLD = 0.5
 """Probability from which a verifier's verdict is taken."""
 SAMPLES, ENOUGH = 5, 3
 """Most samples of one question to a model, and how many that can be read are enough (App. J: five, three, majority)."""
+SAMPLING = {"temperature": 0.9, "top_p": 0.9999}
+"""Of the samples after the first (App. J)."""
 SLOTS = ("premise", "claim")
 _VERDICT = re.compile(r"\banswer\W{0,4}(?:is|as)?\W{0,6}(?P<value>true|false)\b", re.IGNORECASE)
 
@@ -178,7 +180,8 @@ class ModelPairs:
         messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
         votes: list[bool] = []
         for sample in range(SAMPLES):
-            reply = await self._model.complete(ChatRequest(messages, "generate"))
+            sampling = {} if sample == 0 else SAMPLING
+            reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
             value = read_verdict(reply.text) if reply.finish == "stop" else None
             if value is not None and sample == 0:
                 return value

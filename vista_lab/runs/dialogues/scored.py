@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +33,9 @@ O200K = "o200k_base"
 """The paper's tokens."""
 WORDS = "words"
 """Words and punctuation marks: needs nothing, and gives fewer tokens than `o200k_base`."""
-_O200K_AT = "https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken"
+_CACHE = "TIKTOKEN_CACHE_DIR"
+_CACHED_AS = hashlib.sha1(b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken").hexdigest()
+"""How tiktoken names its copy of the table: by its address."""
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
@@ -47,8 +51,8 @@ def token_counter(name: str | None = None) -> TokenCounter:
     """A counter of tokens.
 
     Args:
-        name: `o200k_base` (needs tiktoken, which fetches its table once), `words`, or a `tokenizer.json`. None: `o200k_base`
-            where its table lies in tiktoken's cache, else `words`.
+        name: `o200k_base` (tiktoken fetches its table once), the path of the table `o200k_base.tiktoken`, or `words`. None:
+            `o200k_base` where its table lies in tiktoken's cache, else `words`.
 
     Raises:
         ConfigError: there is no such counter, or its table cannot be had.
@@ -65,22 +69,30 @@ def token_counter(name: str | None = None) -> TokenCounter:
         return _o200k()
     path = Path(name)
     if not path.is_file():
-        raise ConfigError(f"tokens {name!r} are unknown; give {O200K}, {WORDS} or the path of a tokenizer.json")
-    from tokenizers import Tokenizer
-
-    try:
-        found = Tokenizer.from_file(str(path))
-    except Exception as exc:  # the library raises bare exceptions
-        raise ConfigError(f"{path} is no tokenizer.json: {exc}") from exc
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    return TokenCounter(f"{path.name} {digest}", lambda text: len(found.encode(text, add_special_tokens=False).ids))
+        raise ConfigError(f"tokens {name!r} are unknown; give {O200K}, {WORDS} or the path of {O200K}.tiktoken")
+    with tempfile.TemporaryDirectory() as folder, _cache_at(Path(folder)):
+        shutil.copy(path, Path(folder) / _CACHED_AS)
+        return _o200k()
 
 
 def _is_cached() -> bool:
     """True where tiktoken finds its table without the network."""
-    folder = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
     place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
-    return (place / hashlib.sha1(_O200K_AT.encode()).hexdigest()).is_file()
+    return (place / _CACHED_AS).is_file()
+
+
+@contextmanager
+def _cache_at(folder: Path) -> Iterator[None]:
+    """Lets tiktoken read its table there: its own reader checks that it is the right one."""
+    before = os.environ.get(_CACHE)
+    os.environ[_CACHE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_CACHE)
+        if before is not None:
+            os.environ[_CACHE] = before
 
 
 def _o200k() -> TokenCounter:
@@ -89,9 +101,13 @@ def _o200k() -> TokenCounter:
 
         found = tiktoken.get_encoding(O200K)
     except ImportError as exc:
-        raise ConfigError(f"tokens {O200K} need tiktoken: pip install tiktoken, or take --tokens {WORDS}") from exc
+        raise ConfigError(
+            f"tokens {O200K} need tiktoken: pip install 'vista-guard[evaluation]', or take {WORDS}"
+        ) from exc
     except Exception as exc:  # of the network, of a broken table
-        raise ConfigError(f"the table of {O200K} cannot be had: {exc}; take --tokens {WORDS}") from exc
+        raise ConfigError(
+            f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
+        ) from exc
     return TokenCounter(O200K, lambda text: len(found.encode(text, disallowed_special=())))
 
 
@@ -264,13 +280,14 @@ class _Reader:
         facts = self.judgements.get((place, "", judge), {})
         statements = self.judgements.get((place, decomposer, judge), {})
         said = self.statements.get((place, decomposer))
-        # An answer that was not taken apart has a statement that nobody judged: it counts as unjudged, not as silent.
-        count = 1 if said is None else len(said)
         return JudgedAnswer(
             id=line.sample,
             tokens=self.counter.count(line.answer or ""),
             facts=tuple(_verdict(facts.get(("fact", index))) for index in range(len(self.items[line.sample].facts))),
-            statements=tuple(_verdict(statements.get(("statement", index))) for index in range(count)),
+            # An answer that was not taken apart has one statement that nobody judged: it is unjudged, not silent.
+            statements=(_verdict(None),)
+            if said is None
+            else tuple(_verdict(statements.get(("statement", index))) for index in range(len(said))),
         )
 
 
