@@ -1,7 +1,7 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
 Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
-(`oasis`), decompositions (`decompose`), stored reports.
+(`oasis`), decompositions (`decompose`), dialogues (`knowmt`), stored reports.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from vista_lab.cli import (  # decompose and reports add their commands to the g
 )
 from vista_lab.cli.calibrate import verifiers
 from vista_lab.cli.eval import evaluate
+from vista_lab.cli.knowmt import knowmt_app
 from vista_lab.cli.oasis import oasis_app
 from vista_lab.cli.people import agree, annotations_app
 
@@ -33,3 +34,4 @@ def register(app: typer.Typer) -> None:
     app.add_typer(annotations_app, name="annotations")
     app.command("agree")(agree)
     app.add_typer(oasis_app, name="oasis")
+    app.add_typer(knowmt_app, name="knowmt")

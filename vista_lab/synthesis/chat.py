@@ -50,8 +50,8 @@ T = TypeVar("T")
 
 
 @dataclass
-class _Asked:
-    """One passage on its way: what was asked so far, and the last answer as it came."""
+class Asked:
+    """One item on its way: how often something was asked for it, and the last answer as it came."""
 
     attempts: int = 0
     raw: str = ""
@@ -101,14 +101,14 @@ class ModelGenerator:
             BudgetError: nothing is left to spend.
             JudgeError: the endpoint gave no answer at all.
         """
-        asked = _Asked()
+        asked = Asked()
         try:
             pair = await (self._unified(passage, asked) if self.calls == "unified" else self._stepwise(passage, asked))
         except (UnreadableError, ContextTooLongError) as exc:
             return Answered(NoPair(f"no answer that can be used: {exc}", asked.raw[:RAW_CHARS]), asked.attempts)
         return Answered(pair, asked.attempts)
 
-    async def _unified(self, passage: Passage, asked: _Asked) -> GeneratedPair:
+    async def _unified(self, passage: Passage, asked: Asked) -> GeneratedPair:
         def pair(text: str) -> GeneratedPair:
             content = fields(text, passage.text)
             claims = _claims(content, text)
@@ -118,15 +118,17 @@ class ModelGenerator:
                 claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual
             )
 
-        return await self._ask(self._request("unified", passage=_tagged("passage", passage.text)), pair, asked)
+        return await ask_until_read(
+            self.model, self._request("unified", passage=_tagged("passage", passage.text)), pair, asked
+        )
 
-    async def _stepwise(self, passage: Passage, asked: _Asked) -> GeneratedPair:
+    async def _stepwise(self, passage: Passage, asked: Asked) -> GeneratedPair:
         shown = _tagged("passage", passage.text)
 
         async def step(name: str, read_step: Callable[[Mapping[str, Any], str], T], **values: str) -> T:
             request = self._request(name, **values)
-            return await self._ask(
-                request, lambda text: read_step(fields(text, request.messages[-1].content), text), asked
+            return await ask_until_read(
+                self.model, request, lambda text: read_step(fields(text, request.messages[-1].content), text), asked
             )
 
         claims = await step("claims", _claims, passage=shown)
@@ -142,29 +144,6 @@ class ModelGenerator:
             changed=_tagged("changed", falsified),
         )
         return GeneratedPair(claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual)
-
-    async def _ask(self, request: ChatRequest, read_answer: Callable[[str], T], asked: _Asked) -> T:
-        """The answer, read; what cannot be read is asked for again with a reminder.
-
-        Raises:
-            UnreadableError: no attempt gave one.
-        """
-        *earlier, last = request.messages
-        for left in range(ATTEMPTS - 1, -1, -1):
-            asked.attempts += 1
-            reply = await self.model.complete(request)
-            asked.raw = reply.text
-            try:
-                if reply.finish == "refusal":
-                    raise unreadable("is a refusal", reply.text)
-                if reply.finish == "length":
-                    raise unreadable("was cut off at the token limit; raise model.max_output_tokens", reply.text)
-                return read_answer(reply.text)
-            except UnreadableError:
-                if not left:
-                    raise
-            request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
-        raise AssertionError("unreachable")
 
     def _request(self, step: str, **values: str) -> ChatRequest:
         file = self._files[step]
@@ -204,6 +183,36 @@ class Estimated:
     input_tokens: int
     output_tokens: int
     cost: float | None
+
+
+async def ask_until_read(model: ChatModel, request: ChatRequest, read_answer: Callable[[str], T], asked: Asked) -> T:
+    """The answer, read; what cannot be read is asked for again with a reminder, `ATTEMPTS` times in all.
+
+    Args:
+        model: who is asked.
+        request: what is asked; its last message gets the reminder.
+        read_answer: reads the text of a reply; raises `UnreadableError` where it cannot.
+        asked: counts the attempts and keeps the last reply.
+
+    Raises:
+        UnreadableError: no attempt gave an answer that can be read; refusals and answers that were cut off are none.
+    """
+    *earlier, last = request.messages
+    for left in range(ATTEMPTS - 1, -1, -1):
+        asked.attempts += 1
+        reply = await model.complete(request)
+        asked.raw = reply.text
+        try:
+            if reply.finish == "refusal":
+                raise unreadable("is a refusal", reply.text)
+            if reply.finish == "length":
+                raise unreadable("was cut off at the token limit; raise model.max_output_tokens", reply.text)
+            return read_answer(reply.text)
+        except UnreadableError:
+            if not left:
+                raise
+        request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
+    raise AssertionError("unreachable")
 
 
 def chat_model(name: str, options: ModelOptions) -> ChatModel:

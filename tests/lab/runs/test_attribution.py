@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.runs.attribution import DialogueParts, Importance, attribute, heat_map
+from vista_lab.runs.dialogues.attribution import DialogueParts, Importance, attribute, heat_map
 
 WHY = "attribution needs the extra `torch`"
 PARTS = DialogueParts((0, 5), (5, 8), (8, 12))

@@ -24,7 +24,7 @@ from typing import Protocol
 from pydantic import BaseModel, ConfigDict
 
 from vista_guard import __version__
-from vista_guard.errors import BudgetError, ContextTooLongError, InputError, JudgeError
+from vista_guard.errors import ContextTooLongError, InputError
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
 from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, question_of, statements, window
 from vista_guard.judges.embedded.english.segment import foreign
@@ -41,7 +41,8 @@ from vista_lab.metrics.rewards import read_completion
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.plan import Source
-from vista_lab.synthesis.generate import FAILURES, MadeSet
+from vista_lab.runs.workers import work_through
+from vista_lab.synthesis.generate import MadeSet
 from vista_lab.synthesis.records import RECORDS
 from vista_lab.synthesis.splits import named_share
 from vista_lab.systems.protocol import SystemInfo
@@ -387,47 +388,28 @@ class _Run:
         stop: asyncio.Event,
     ) -> None:
         self._how, self._records, self.outcome, self._told, self._stop = how, records, outcome, told, stop
-        self._in_a_row = 0
 
     async def work(self, chosen: Sequence[SentenceInput]) -> None:
         done = {one.asked.id: one for name in list(self._records.groups()) for one in self._records.of_group(name)}
         for one in done.values():
             self._count(one)
-        left = iter([one for one in chosen if one.id not in done])
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, self._how.at_once)):
-                group.create_task(self._worker(left))
+        left = [one for one in chosen if one.id not in done]
+        work = await work_through(left, self._teach, at_once=self._how.at_once, stop=self._stop, noun="sentences")
+        self.outcome.unasked, self.outcome.fault, self.outcome.stopped = work.unasked, work.fault, work.stopped
 
-    async def _worker(self, left: Iterator[SentenceInput]) -> None:
-        for asked in left:
-            if self._stop.is_set() or self.outcome.stopped:
-                return
-            try:
-                exemplar = read_exemplar(asked, await self._how.teacher.complete(asked))
-            except BudgetError as exc:
-                self.outcome.stopped = self.outcome.stopped or str(exc)
-                return
-            except ContextTooLongError:
-                exemplar = Exemplar(asked=asked, completion="", reason="the teacher cannot read that much at once")
-            except JudgeError as exc:
-                self._unanswered(exc)
-                continue
-            self._in_a_row = 0
-            self._records.append(exemplar)
-            self._count(exemplar)
+    async def _teach(self, asked: SentenceInput) -> None:
+        try:
+            exemplar = read_exemplar(asked, await self._how.teacher.complete(asked))
+        except ContextTooLongError:
+            exemplar = Exemplar(asked=asked, completion="", reason="the teacher cannot read that much at once")
+        self._records.append(exemplar)
+        self._count(exemplar)
 
     def _count(self, one: Exemplar) -> None:
         self.outcome.kept += one.kept
         if not one.kept:
             self.outcome.reasons[one.reason] += 1
         self._told(1)
-
-    def _unanswered(self, error: JudgeError) -> None:
-        self.outcome.unasked += 1
-        self.outcome.fault = str(error)
-        self._in_a_row += 1
-        if self._in_a_row >= FAILURES:
-            self.outcome.stopped = self.outcome.stopped or f"{FAILURES} sentences in a row got no answer: {error}"
 
 
 def read_exemplars(folder: Path) -> Iterator[Exemplar]:

@@ -39,6 +39,9 @@ class ChatRequest:
     schema: Mapping[str, Any] | None = None
     alternatives: int = 0
     """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""
+    sampling: Mapping[str, float] = field(default_factory=dict)
+    """`temperature` and `top_p` of this call, in place of the model's own; such a call is sent without a seed, so that asking
+    again can give another answer."""
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,8 @@ class LangChainChat:
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         structured = None if "tools" in refused_parameters(key) else self._structured_model(request)
         try:
-            answer = _read(await self._invoke(structured or self._model, request))
+            asked = structured or self._model
+            answer = _read(await self._invoke(asked.bind(**request.sampling) if request.sampling else asked, request))
         except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
             fault = read_fault(exc, self._secrets)
             if fault.is_filtered or type(exc).__name__ == "ContentFilterFinishReasonError":

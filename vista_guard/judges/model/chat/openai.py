@@ -206,7 +206,13 @@ class OpenAIChat:
         """The request's fields beside the messages. A structured-output mode is listed by its own name."""
         options = self._options
         longest = "max_tokens" if "max_tokens" not in without else "max_completion_tokens"
-        wanted = {"temperature": options.temperature, "seed": options.seed, longest: options.max_output_tokens}
+        seed = None if request.sampling else options.seed
+        wanted = {
+            "temperature": options.temperature,
+            "seed": seed,
+            longest: options.max_output_tokens,
+            **request.sampling,
+        }
         sent: dict[str, Any] = {
             name: value for name, value in wanted.items() if value is not None and name not in without
         }

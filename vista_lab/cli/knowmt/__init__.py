@@ -1,0 +1,25 @@
+"""`vista-guard knowmt`: dialogues with assistants, judged fact by fact, as KnowMT-Bench does.
+
+`run` asks, `judge` holds the answers against facts and reference answers, `report` makes the tables; each resumes or repeats what
+lies in the run's folder.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from vista_lab.cli.knowmt.judge import judge
+from vista_lab.cli.knowmt.report import report
+from vista_lab.cli.knowmt.run import run
+
+knowmt_app = typer.Typer(
+    name="knowmt",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Measure which facts an assistant delivers at the end of a dialogue, and what a guard changes (KnowMT-Bench).",
+)
+knowmt_app.command("run")(run)
+knowmt_app.command("judge")(judge)
+knowmt_app.command("report")(report)

@@ -1,0 +1,111 @@
+"""`vista-guard knowmt report`: tables from runs of dialogues, and a gate for CI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from vista_guard.cli.common import exit_codes
+from vista_lab.cli.knowmt.judge import QuestionsOption
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from vista_lab.runs.dialogues.scored import Cohort, TokenCounter
+
+GATE = 4
+"""Exit code where a run falls short of what --fail-if or --against ask for."""
+
+
+def report(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Judged folders of vista-guard knowmt run, or folders of such."),
+    ],
+    tables: Annotated[
+        str | None, typer.Option(metavar="LIST", help="Tables of the paper by number: 2, 12, 14.  [default: all]")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
+    ] = "md",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
+    ] = None,
+    tokens: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What tokens are: o200k_base (the paper's; needs tiktoken), the file o200k_base.tiktoken, or words.  [default: "
+            "o200k_base where tiktoken has its table, else words]",
+        ),
+    ] = None,
+    reading: Annotated[
+        Literal["code", "exclusive"],
+        typer.Option(
+            help="A pair found both entailed and contradicted counts as both (the authors' code) or as neither."
+        ),
+    ] = "code",
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="RUN", help="Exit with 4 if S_f is significantly lower, or S_h higher, than here."),
+    ] = None,
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CONDITION", help="Exit with 4 where it holds, as 'S_f<0.2'; may be repeated."),
+    ] = None,
+    questions: QuestionsOption = None,
+) -> None:
+    """Make the tables of judged runs; nothing is asked or judged again.
+
+    Figures stand with their number of answers and 95 % intervals; differences between settings are tested on the items that
+    both have. Dialogues without an answer and unjudged ones are counted beside. Runs with other data, decomposers or judges
+    stand in tables of their own. Exits with 0, 2 for wrong usage or input, 4 where --fail-if or --against say so.
+    """
+    missed: list[str] = []
+    with exit_codes():
+        from vista_guard.errors import InputError
+        from vista_lab.metrics.delivery import Reading
+        from vista_lab.runs.dialogues.scored import token_counter
+        from vista_lab.tables import knowmt
+        from vista_lab.tables.output import chosen_formats, text, write
+
+        wanted = chosen_formats(formats, out, figures=False)
+        counter, how = token_counter(tokens), Reading(reading)
+        cohorts = _cohorts(runs, questions, counter)
+        found = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
+        for cohort in (one for one in cohorts if not one.by_id):
+            typer.echo(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole", err=True)
+        for condition in fail_if or []:
+            missed += knowmt.failed(cohorts, condition, how)
+        if against is not None:
+            compared, lost = knowmt.losses(cohorts, _cohorts([against], questions, counter), how)
+            found += compared
+            missed += lost
+        if not found:
+            raise InputError("nothing fills a table: no answer is judged whole")
+        if out is None:
+            typer.echo(text(found, wanted[0], _TITLE), nl=False)
+        else:
+            for path in write(found, wanted, out, title=_TITLE):
+                typer.echo(f"wrote {path}")
+    for one in missed:
+        typer.echo(f"failed: {one}", err=True)
+    if missed:
+        raise typer.Exit(GATE)
+
+
+_TITLE = "Facts delivered in dialogues"
+
+
+def _cohorts(places: Sequence[Path], questions: Path | None, counter: TokenCounter) -> list[Cohort]:
+    from vista_lab.runs.dialogues.scored import read_cohorts, run_questions
+    from vista_lab.tables.output import find_folders
+
+    return [
+        cohort
+        for name, folder in find_folders(places).items()
+        for cohort in read_cohorts(folder, run_questions(folder, questions), counter, name)
+    ]

@@ -1,0 +1,406 @@
+"""Judges the last answers of dialogues: facts against the answer, its statements against the reference (KnowMT-Bench, §3.3.1).
+
+Two kinds of judges: any verifier, which reads long premises window by window, and a chat model that is asked twice a pair: does
+the premise entail the claim, does it contradict it? What a model leaves open after five samples is unjudged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
+from vista_guard.judges.model import ChatModel, ChatRequest, Message
+from vista_guard.judges.model.prompt_files import fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.protocols import Decomposer, Verifier
+from vista_guard.reading.passages import sentence_spans
+from vista_guard.types import Role, Turn
+from vista_lab.datasets.questions import QuestionItem
+from vista_lab.runs.dialogues.asking import latest, read_dialogue_manifest, without_thoughts
+from vista_lab.runs.dialogues.records import (
+    JUDGEMENT_LINES,
+    JUDGEMENTS,
+    STATEMENTS,
+    STATEMENTS_LINES,
+    AnswerLine,
+    Direction,
+    JudgementLine,
+    StatementsLine,
+    read_answers,
+    read_lines,
+)
+from vista_lab.runs.line_file import LineFile
+from vista_lab.runs.workers import Work, work_through
+
+WINDOW = 120
+"""Words of a window of a long premise; windows end at sentences and share one."""
+THRESHOLD = 0.5
+"""Probability from which a verifier's verdict is taken."""
+SAMPLES, ENOUGH = 5, 3
+"""Most samples of one question to a model, and how many that can be read are enough (App. J: five, three, majority)."""
+SAMPLING = {"temperature": 0.9, "top_p": 0.9999}
+"""Of the samples after the first (App. J)."""
+SLOTS = ("premise", "claim")
+_VERDICT = re.compile(r"\banswer\W{0,4}(?:is|as)?\W{0,6}(?P<value>true|false)\b", re.IGNORECASE)
+
+
+class PairVerdict(NamedTuple):
+    """What a judge says of a premise and a claim. None: unjudged."""
+
+    entails: bool | None
+    contradicts: bool | None
+    support: float | None = None
+    failure: str | None = None
+
+
+class PairJudge(Protocol):
+    """Decides whether a premise entails a claim, and whether it contradicts it."""
+
+    @property
+    def name(self) -> str:
+        """With all that changes its verdicts."""
+        ...
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        """A verdict on each claim.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: no verdict came.
+        """
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class VerifierPairs:
+    """Implements `PairJudge` with any verifier. A premise longer than a window is read in windows; the surest one decides."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+
+    @property
+    def name(self) -> str:
+        return f"verifier:{self._verifier.name}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        return await asyncio.to_thread(self._judge, premise, claims)
+
+    def _judge(self, premise: str, claims: Sequence[str]) -> list[PairVerdict]:
+        pieces = windows(premise)
+        pairs = [(piece, claim) for claim in claims for piece in pieces]
+        try:
+            rows = [[float(value) for value in row] for row in self._verifier.probabilities(pairs)] if pairs else []
+        except JudgeError:
+            raise
+        except Exception as exc:  # a verifier that users bring raises whatever its library raises
+            raise JudgeError(f"{self.name} failed: {type(exc).__name__}: {exc}") from exc
+        return [_surest(rows[at : at + len(pieces)]) for at in range(0, len(rows), len(pieces))]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _surest(rows: Sequence[Sequence[float]]) -> PairVerdict:
+    support, against = max(row[0] for row in rows), max(row[1] for row in rows)
+    entails = support >= THRESHOLD and support >= against
+    return PairVerdict(entails, against >= THRESHOLD and not entails, round(support, 4))
+
+
+def windows(text: str, words: int = WINDOW) -> list[str]:
+    """The text in pieces of whole sentences, of about so many words; each begins with the last sentence of the one before.
+
+    Examples:
+        >>> windows("One two. Three four. Five six.", words=4)
+        ['One two. Three four.', 'Three four. Five six.']
+    """
+    sentences = [text[span.start : span.end] for span in sentence_spans(text)] or [text]
+    found: list[list[str]] = [[]]
+    for sentence in sentences:
+        count = sum(len(one.split()) for one in found[-1])
+        if found[-1] and count + len(sentence.split()) > words:
+            found.append([found[-1][-1]] if len(found[-1]) > 1 else [])
+        found[-1].append(sentence)
+    return [" ".join(one) for one in found]
+
+
+class ModelPairs:
+    """Implements `PairJudge` with a chat model: two questions a pair, each sampled again where the answer cannot be read.
+
+    Args:
+        model: asked for every pair.
+        prompts: a folder with `entails.txt` and `contradicts.txt` to use in place of the shipped ones; slots premise and claim.
+
+    Raises:
+        ConfigError: a prompt file is none.
+    """
+
+    def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
+        self._model = model
+        shipped = files("vista_lab.runs.dialogues") / "prompts"
+        self._files = {}
+        for question in ("entails", "contradicts"):
+            own = None if prompts is None else prompts / f"{question}.txt"
+            path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
+            self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
+        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in self._files):
+            raise ConfigError(f"--prompts {prompts} has neither entails.txt nor contradicts.txt")
+
+    @property
+    def name(self) -> str:
+        said = repr([(one.system, one.input) for one in self._files.values()])
+        return f"{self._model.name} pairs-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        return [await self._pair(premise, claim) for claim in claims]
+
+    async def _pair(self, premise: str, claim: str) -> PairVerdict:
+        try:
+            entails = await self._ask("entails", premise, claim)
+            contradicts = await self._ask("contradicts", premise, claim)
+        except ContextTooLongError as exc:
+            return PairVerdict(None, None, failure=f"prompt too long: {exc}")
+        open_ = [name for name, value in (("entails", entails), ("contradicts", contradicts)) if value is None]
+        return PairVerdict(entails, contradicts, failure=f"no majority: {', '.join(open_)}" if open_ else None)
+
+    async def _ask(self, question: str, premise: str, claim: str) -> bool | None:
+        """One greedy answer; where it cannot be read, more samples and their majority. None: a tie, or none can be read."""
+        file = self._files[question]
+        slots = {"premise": _tagged("premise", premise), "claim": _tagged("claim", claim)}
+        system, asked = fill(file.system, {}), fill(file.input, slots)
+        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+        votes: list[bool] = []
+        for sample in range(SAMPLES):
+            sampling = {} if sample == 0 else SAMPLING
+            reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
+            value = read_verdict(reply.text) if reply.finish == "stop" else None
+            if value is not None and sample == 0:
+                return value
+            votes += [] if value is None else [value]
+            if len(votes) == ENOUGH:
+                break
+        return majority(votes)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+def read_verdict(reply: str) -> bool | None:
+    """True or false of a reply's last "The answer is …", outside its thoughts; None where it says neither.
+
+    Examples:
+        >>> read_verdict("The premise names the hour. The answer is True."), read_verdict("Hard to say.")
+        (True, None)
+    """
+    answer, _ = without_thoughts(reply)
+    found = list(_VERDICT.finditer(answer))
+    return found[-1]["value"].casefold() == "true" if found else None
+
+
+def majority(votes: Sequence[bool]) -> bool | None:
+    """What more than half say; None of no votes and of a tie, where the authors' code says false."""
+    yes = sum(votes)
+    return None if 2 * yes == len(votes) else 2 * yes > len(votes)
+
+
+def _tagged(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
+
+
+@dataclass
+class Judged:
+    """A run's counts. `pairs`: judged in all, those of earlier runs too; `unjudged` among them; `reasons` for these."""
+
+    answers: int
+    pairs: int = 0
+    unjudged: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    work: Work = field(default_factory=Work)
+
+
+async def judge_dialogues(
+    folder: Path,
+    items: Sequence[QuestionItem],
+    decomposer: Decomposer,
+    judge: PairJudge,
+    *,
+    at_once: int = 16,
+    told: Callable[[int], None] = lambda done: None,
+    stop: asyncio.Event | None = None,
+) -> Judged:
+    """Judges the scored answers of a run that this judge has not judged yet.
+
+    Args:
+        folder: of `vista-guard knowmt run`.
+        items: of the run's question set; those without facts or without a reference answer are judged in one direction alone.
+        decomposer: takes answers apart into statements.
+        judge: decides each pair.
+
+    Raises:
+        InputError: the folder has no answers, or an answer's item is not among the items.
+        StoreError: the disk is full; what was written is safe.
+    """
+    known = {item.id: item for item in items}
+    answers = list(scored_answers(folder))
+    if missing := [one.sample for one in answers if one.sample not in known]:
+        raise InputError(
+            f"{folder} has an answer to {missing[0]}, which the question set lacks; give the run's own set"
+        )
+    manifest = read_dialogue_manifest(folder)
+    with (
+        closing(LineFile.open(folder / STATEMENTS, STATEMENTS_LINES, manifest)) as statements,
+        closing(LineFile.open(folder / JUDGEMENTS, JUDGEMENT_LINES, manifest)) as judgements,
+    ):
+        room = _Room(known, decomposer, judge, statements, judgements)
+
+        async def work_on(answer: AnswerLine) -> None:
+            try:
+                await room.judge_answer(answer)
+            finally:
+                told(1)
+
+        work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
+    return _counted(folder, answers, known, decomposer.info.name, judge.name, work)
+
+
+def scored_answers(folder: Path) -> Iterator[AnswerLine]:
+    """The last answer of each dialogue of a run that has one.
+
+    Raises:
+        InputError: the run has no answers.
+        ConfigError: a line is none; names it.
+    """
+    groups: dict[tuple[str, str, str], list[AnswerLine]] = {}
+    for line in read_answers(folder):
+        groups.setdefault((line.model, line.setting, line.sample), []).append(line)
+    for lines in groups.values():
+        yield from (line for line in latest(lines).values() if line.is_last and line.answer is not None)
+
+
+@dataclass(frozen=True)
+class _Room:
+    """What judging one answer needs."""
+
+    items: dict[str, QuestionItem]
+    decomposer: Decomposer
+    judge: PairJudge
+    statements: LineFile[StatementsLine]
+    judgements: LineFile[JudgementLine]
+
+    async def judge_answer(self, answer: AnswerLine) -> None:
+        """Decomposes and judges what is left to do of an answer."""
+        item = self.items[answer.sample]
+        said = self._statements(answer)
+        if item.answer and said is None:
+            said = await self._decompose(answer)
+            self.statements.append(said)
+        done = {(one.direction, one.index) for one in self._judged(answer) if one.failure is None}
+        attempts = Counter((one.direction, one.index) for one in self._judged(answer))
+        await self._direction("fact", item.facts, answer.answer or "", answer, done, attempts)
+        if item.answer and said is not None and said.failure is None:
+            await self._direction("statement", said.statements, item.answer, answer, done, attempts)
+
+    async def _direction(
+        self,
+        direction: Direction,
+        claims: Sequence[str],
+        premise: str,
+        answer: AnswerLine,
+        done: set[tuple[Direction, int]],
+        attempts: Counter[tuple[Direction, int]],
+    ) -> None:
+        left = [index for index in range(len(claims)) if (direction, index) not in done]
+        if not left:
+            return
+        for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
+            self.judgements.append(
+                JudgementLine(
+                    model=answer.model,
+                    setting=answer.setting,
+                    sample=answer.sample,
+                    turn=answer.turn,
+                    attempt=attempts[direction, index],
+                    decomposer=self.decomposer.info.name if direction == "statement" else "",
+                    judge=self.judge.name,
+                    direction=direction,
+                    index=index,
+                    entails=verdict.entails,
+                    contradicts=verdict.contradicts,
+                    support=verdict.support,
+                    failure=verdict.failure,
+                )
+            )
+
+    async def _decompose(self, answer: AnswerLine) -> StatementsLine:
+        before = [
+            one for one in self.statements.of_group(_group(answer)) if one.decomposer == self.decomposer.info.name
+        ]
+        base = StatementsLine(
+            model=answer.model,
+            setting=answer.setting,
+            sample=answer.sample,
+            turn=answer.turn,
+            attempt=len(before),
+            decomposer=self.decomposer.info.name,
+        )
+        turn = Turn(role=Role.ASSISTANT, text=answer.answer or "")
+        try:
+            claims = await self.decomposer.decompose(turn, (Turn(role=Role.USER, text=answer.question),))
+        except BudgetError:
+            raise
+        except JudgeError as exc:
+            return base.model_copy(update={"failure": str(exc)})
+        return base.model_copy(update={"statements": tuple(claim.text for claim in claims)})
+
+    def _statements(self, answer: AnswerLine) -> StatementsLine | None:
+        own = [one for one in self.statements.of_group(_group(answer)) if one.decomposer == self.decomposer.info.name]
+        whole = [one for one in own if one.failure is None]
+        return whole[-1] if whole else None
+
+    def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
+        own = self.judgements.of_group(_group(answer))
+        names = {"", self.decomposer.info.name}
+        return [one for one in own if one.judge == self.judge.name and one.decomposer in names]
+
+
+def _counted(
+    folder: Path,
+    answers: Sequence[AnswerLine],
+    items: Mapping[str, QuestionItem],
+    decomposer: str,
+    judge: str,
+    work: Work,
+) -> Judged:
+    found = Judged(len(answers), work=work)
+    last = {
+        (line.name, line.direction, line.index): line
+        for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
+        if line.judge == judge and line.decomposer in ("", decomposer)
+    }
+    found.pairs = len(last)
+    for line in last.values():
+        if line.entails is None or line.contradicts is None:
+            found.unjudged += 1
+            found.reasons[(line.failure or "").partition(":")[0]] += 1
+    said = {
+        line.name
+        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+        if line.decomposer == decomposer and line.failure is None
+    }
+    silent = sum(bool(items[one.sample].answer) and one.name not in said for one in answers)
+    if silent:
+        found.reasons["no statements"] += silent
+    return found
+
+
+def _group(answer: AnswerLine) -> str:
+    return f"{answer.model}\n{answer.setting}\n{answer.sample}"

@@ -1,0 +1,145 @@
+"""The lines of the three files of a run of dialogues. Every line names its answer: model, setting, sample, turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vista_guard.errors import InputError
+from vista_lab.runs.line_file import LineKind
+
+ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
+
+Direction = Literal["fact", "statement"]
+"""`fact`: a fact held against the answer. `statement`: a statement of the answer held against the reference answer."""
+
+
+class AnswerName(NamedTuple):
+    """Which answer of a run. `turn` counts from 0; `setting` is the setting's name (`multi+guard=balanced`)."""
+
+    model: str
+    setting: str
+    sample: str
+    turn: int
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    model: str
+    setting: str
+    sample: str
+    turn: int = Field(ge=0)
+    attempt: int = Field(default=0, ge=0)
+    """Counts the tries. What failed is tried again by the same command; the last try counts."""
+
+    @property
+    def name(self) -> AnswerName:
+        """The answer that the line is about."""
+        return AnswerName(self.model, self.setting, self.sample, self.turn)
+
+
+class AnswerLine(_Line):
+    """One turn that was asked for. Exactly one of `answer` and `failure` is set."""
+
+    question: str
+    """The user's words of this turn."""
+    is_last: bool
+    """This answer is scored."""
+    answer: str | None = None
+    """What the user got: delivered by the guard, where one stands before the assistant."""
+    failure: str | None = None
+    """Why there is no answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
+    command tries again."""
+    thoughts: str = ""
+    finish: str = "stop"
+    withheld: str | None = None
+    """The assistant's first answer, where the guard delivered another text."""
+    action: str | None = None
+    """What the guard did (`ALLOW`, `FLAG`, …); None where none stood before the assistant."""
+    drafts: int = 1
+    """Answers that the assistant gave until one was delivered: a guard may ask it again."""
+    seconds: float = 0.0
+
+
+class StatementsLine(_Line):
+    """The statements of a scored answer, as one decomposer makes them."""
+
+    decomposer: str
+    statements: tuple[str, ...] = ()
+    failure: str | None = None
+
+
+class JudgementLine(_Line):
+    """One pair and what one judge says of it. Both verdicts may hold; None: unjudged (no majority, or no answer)."""
+
+    decomposer: str
+    """Whose statements were judged; empty for facts, which are the set's."""
+    judge: str
+    direction: Direction
+    index: int = Field(ge=0)
+    """Place of the fact in the set's list, or of the statement in the `StatementsLine`."""
+    entails: bool | None
+    contradicts: bool | None
+    support: float | None = None
+    """P(entailed), from judges that tell one."""
+    failure: str | None = None
+
+
+def _group(line: _Line) -> str:
+    return f"{line.model}\n{line.setting}\n{line.sample}"
+
+
+ANSWER_LINES = LineKind(
+    AnswerLine,
+    noun="answer",
+    group=_group,
+    key=lambda line: (line.name, line.attempt),
+    again=lambda line: f"answers turn {line.turn} of sample {line.sample} again ({line.model}, {line.setting})",
+)
+STATEMENTS_LINES = LineKind(
+    StatementsLine,
+    noun="list of statements",
+    group=_group,
+    key=lambda line: (line.name, line.decomposer, line.attempt),
+    again=lambda line: f"decomposes the answer to sample {line.sample} again ({line.model}, {line.setting})",
+)
+JUDGEMENT_LINES = LineKind(
+    JudgementLine,
+    noun="judgement",
+    group=_group,
+    key=lambda line: (line.name, line.decomposer, line.judge, line.direction, line.index, line.attempt),
+    again=lambda line: (
+        f"judges {line.direction} {line.index} of sample {line.sample} again ({line.model}, {line.setting})"
+    ),
+)
+
+T = TypeVar("T", AnswerLine, StatementsLine, JudgementLine)
+
+
+def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
+    """The lines of a file, of every try; none where there is no file. A last line that is still being written is left out.
+
+    Raises:
+        ConfigError: a line is none; names it.
+    """
+    if path.exists():
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield kind.read(path, line, number)
+
+
+def read_answers(folder: Path) -> Iterator[AnswerLine]:
+    """All answers of a run, of every try.
+
+    Raises:
+        InputError: the run has none.
+        ConfigError: a line is none; names it.
+    """
+    if not (folder / ANSWERS).exists():
+        raise InputError(f"{folder} has no {ANSWERS}; run vista-guard knowmt run first")
+    yield from read_lines(folder / ANSWERS, ANSWER_LINES)

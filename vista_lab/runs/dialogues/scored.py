@@ -1,0 +1,295 @@
+"""From a run's lines to the answers that figures are taken of: one cohort a model, setting, decomposer and judge."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.datasets.questions import QuestionItem, QuestionSet, read_questions
+from vista_lab.metrics.delivery import JudgedAnswer, Verdict
+from vista_lab.runs.dialogues.asking import DialogueManifest, latest, read_dialogue_manifest
+from vista_lab.runs.dialogues.records import (
+    JUDGEMENT_LINES,
+    JUDGEMENTS,
+    STATEMENTS,
+    STATEMENTS_LINES,
+    AnswerLine,
+    JudgementLine,
+    read_answers,
+    read_lines,
+)
+
+O200K = "o200k_base"
+"""The paper's tokens."""
+WORDS = "words"
+"""Words and punctuation marks: needs nothing, and gives fewer tokens than `o200k_base`."""
+_CACHE = "TIKTOKEN_CACHE_DIR"
+_CACHED_AS = hashlib.sha1(b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken").hexdigest()
+"""How tiktoken names its copy of the table: by its address."""
+_PIECE = re.compile(r"\w+|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class TokenCounter:
+    """How long answers are. Runs counted by different counters share no table."""
+
+    name: str
+    count: Callable[[str], int]
+
+
+def token_counter(name: str | None = None) -> TokenCounter:
+    """A counter of tokens.
+
+    Args:
+        name: `o200k_base` (tiktoken fetches its table once), the path of the table `o200k_base.tiktoken`, or `words`. None:
+            `o200k_base` where its table lies in tiktoken's cache, else `words`.
+
+    Raises:
+        ConfigError: there is no such counter, or its table cannot be had.
+
+    Examples:
+        >>> token_counter("words").count("It closes at six, not seven.")
+        8
+    """
+    if name is None:
+        name = O200K if _is_cached() else WORDS
+    if name == WORDS:
+        return TokenCounter(WORDS, lambda text: len(_PIECE.findall(text)))
+    if name == O200K:
+        return _o200k()
+    path = Path(name)
+    if not path.is_file():
+        raise ConfigError(f"tokens {name!r} are unknown; give {O200K}, {WORDS} or the path of {O200K}.tiktoken")
+    with tempfile.TemporaryDirectory() as folder, _cache_at(Path(folder)):
+        shutil.copy(path, Path(folder) / _CACHED_AS)
+        return _o200k()
+
+
+def _is_cached() -> bool:
+    """True where tiktoken finds its table without the network."""
+    folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
+    place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
+    return (place / _CACHED_AS).is_file()
+
+
+@contextmanager
+def _cache_at(folder: Path) -> Iterator[None]:
+    """Lets tiktoken read its table there: its own reader checks that it is the right one."""
+    before = os.environ.get(_CACHE)
+    os.environ[_CACHE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_CACHE)
+        if before is not None:
+            os.environ[_CACHE] = before
+
+
+def _o200k() -> TokenCounter:
+    try:
+        import tiktoken
+
+        found = tiktoken.get_encoding(O200K)
+    except ImportError as exc:
+        raise ConfigError(
+            f"tokens {O200K} need tiktoken: pip install 'vista-guard[evaluation]', or take {WORDS}"
+        ) from exc
+    except Exception as exc:  # of the network, of a broken table
+        raise ConfigError(
+            f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
+        ) from exc
+    return TokenCounter(O200K, lambda text: len(found.encode(text, disallowed_special=())))
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """The last answers of one model in one setting, as one decomposer and one judge see them.
+
+    Attributes:
+        run: name of the run's folder.
+        data: first letters of the question set's SHA-256.
+        counter: of the answers' tokens.
+        lines: the answer to each dialogue that has one, by item.
+        answers: those that can be scored: their item has facts and a reference answer.
+        missing: dialogues without a last answer, by reason.
+        bare: answered items without facts or without a reference answer.
+        items: of the question set, by id.
+    """
+
+    run: str
+    data: str
+    model: str
+    setting: str
+    decomposer: str
+    judge: str
+    counter: str
+    lines: Mapping[str, AnswerLine]
+    answers: tuple[JudgedAnswer, ...]
+    missing: Mapping[str, int]
+    bare: int
+    items: Mapping[str, QuestionItem]
+    guarded_by: str = ""
+    """The judge of the guard; empty where none stood before the assistant."""
+
+    @property
+    def judged_by(self) -> tuple[str, str, str, str]:
+        """What cohorts must share to stand in one table: data, decomposer, judge, counter."""
+        return self.data, self.decomposer, self.judge, self.counter
+
+    @cached_property
+    def by_id(self) -> Mapping[str, JudgedAnswer]:
+        """Answers that are judged whole."""
+        return {one.id: one for one in self.answers if all(pair.judged for pair in (*one.facts, *one.statements))}
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Items whose assistant's own answer the guard did not deliver."""
+        return frozenset(name for name, line in self.lines.items() if line.withheld is not None)
+
+
+def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
+    """The question set of a run, from where the run found it or from another place.
+
+    Raises:
+        InputError: it cannot be read, or its content is not the run's.
+    """
+    manifest = read_dialogue_manifest(folder)
+    found = read_questions(path or Path(manifest.questions))
+    if found.sha256 != manifest.questions_sha256:
+        raise InputError(
+            f"{path or manifest.questions} is not the set that {folder} was asked from (SHA-256 {found.sha256[:12]}, "
+            f"not {manifest.questions_sha256[:12]}); give the run's own file with --questions"
+        )
+    return found
+
+
+def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, name: str = "") -> list[Cohort]:
+    """The cohorts of a run, in the manifest's order of models and settings.
+
+    Args:
+        folder: of `vista-guard knowmt run`, judged.
+        questions: the run's set.
+        counter: of tokens.
+        name: of the run, in tables; the folder's by default.
+
+    Raises:
+        InputError: nothing is judged yet.
+        ConfigError: a line is none; names it.
+    """
+    manifest = read_dialogue_manifest(folder)
+    items = {item.id: item for item in questions.items if item.id in set(manifest.items)}
+    answers: dict[tuple[str, str], dict[str, list[AnswerLine]]] = {}
+    for line in read_answers(folder):
+        answers.setdefault((line.model, line.setting), {}).setdefault(line.sample, []).append(line)
+    statements, judgements = _statements(folder), _judgements(folder)
+    judges = _judges(statements, judgements)
+    if not judges:
+        raise InputError(f"nothing in {folder} is judged yet; run vista-guard knowmt judge {folder}")
+    room = _Reader(name or folder.resolve().name, manifest, items, counter, statements, judgements)
+    return [
+        room.cohort(model, setting, answers.get((model, setting), {}), *pair)
+        for model in manifest.models
+        for setting in manifest.settings
+        for pair in judges
+    ]
+
+
+Place = tuple[str, str, str]
+"""Model, setting, item."""
+
+
+def _statements(folder: Path) -> dict[tuple[Place, str], tuple[str, ...]]:
+    """The statements of each answer and decomposer; those of the last try that came to some."""
+    return {
+        ((line.model, line.setting, line.sample), line.decomposer): line.statements
+        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+        if line.failure is None
+    }
+
+
+Judgements = dict[tuple[Place, str, str], dict[tuple[str, int], JudgementLine]]
+
+
+def _judgements(folder: Path) -> Judgements:
+    """By place, decomposer (empty for facts) and judge: the last line of each pair."""
+    found: Judgements = {}
+    for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES):
+        place = (line.model, line.setting, line.sample)
+        found.setdefault((place, line.decomposer, line.judge), {})[line.direction, line.index] = line
+    return found
+
+
+def _judges(
+    statements: Iterable[tuple[Place, str]], judgements: Iterable[tuple[Place, str, str]]
+) -> list[tuple[str, str]]:
+    """Pairs of decomposer and judge that judged statements; where none did, all decomposers with all judges."""
+    both = dict.fromkeys((decomposer, judge) for _, decomposer, judge in judgements if decomposer)
+    return list(both) or list(dict.fromkeys((name, judge) for _, name in statements for _, _, judge in judgements))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    run: str
+    manifest: DialogueManifest
+    items: Mapping[str, QuestionItem]
+    counter: TokenCounter
+    statements: Mapping[tuple[Place, str], tuple[str, ...]]
+    judgements: Judgements
+
+    def cohort(
+        self, model: str, setting: str, tries: Mapping[str, Sequence[AnswerLine]], decomposer: str, judge: str
+    ) -> Cohort:
+        lines: dict[str, AnswerLine] = {}
+        missing: Counter[str] = Counter()
+        for name in self.manifest.items:
+            turns = latest(tries.get(name, ()))
+            last = next((one for one in turns.values() if one.is_last and one.answer is not None), None)
+            if last is not None:
+                lines[name] = last
+            else:
+                failed = next((one.failure for one in turns.values() if one.failure), None)
+                missing[(failed or "not asked yet").partition(":")[0]] += 1
+        scored = [name for name in lines if self.items[name].facts and self.items[name].answer]
+        return Cohort(
+            run=self.run,
+            data=self.manifest.questions_sha256[:12],
+            model=model,
+            setting=setting,
+            decomposer=decomposer,
+            judge=judge,
+            counter=self.counter.name,
+            lines=lines,
+            answers=tuple(self._judged(lines[name], (model, setting, name), decomposer, judge) for name in scored),
+            missing=missing,
+            bare=len(lines) - len(scored),
+            items=self.items,
+            guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
+        )
+
+    def _judged(self, line: AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:
+        facts = self.judgements.get((place, "", judge), {})
+        statements = self.judgements.get((place, decomposer, judge), {})
+        said = self.statements.get((place, decomposer))
+        return JudgedAnswer(
+            id=line.sample,
+            tokens=self.counter.count(line.answer or ""),
+            facts=tuple(_verdict(facts.get(("fact", index))) for index in range(len(self.items[line.sample].facts))),
+            # An answer that was not taken apart has one statement that nobody judged: it is unjudged, not silent.
+            statements=(_verdict(None),)
+            if said is None
+            else tuple(_verdict(statements.get(("statement", index))) for index in range(len(said))),
+        )
+
+
+def _verdict(line: JudgementLine | None) -> Verdict:
+    return Verdict(None, None) if line is None else Verdict(line.entails, line.contradicts)

@@ -1,0 +1,475 @@
+"""Makes a set of questions for KnowMT-Bench of questions with reference answers: facts, and the turns before (App. D to F, J.1).
+
+    ours/
+      manifest.json    model, prompts, verifier and source: a `runs.folder.Manifest`
+      records.jsonl    a `QuestionRecord` a line, written as soon as it is made, accepted or not, with what the gates say
+      questions.jsonl  the set: accepted records, as `vista-guard knowmt run` reads them; each says whether people reviewed it
+      facts.jsonl, sequences.jsonl   items for `vista-guard annotations export --form knowmt_facts`, `knowmt_sequences`
+
+A run that was stopped is resumed: questions with a record are not asked about again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
+from vista_guard.judges.model import ChatModel, ChatRequest, Message
+from vista_guard.judges.model.answers.labels import Untrusted
+from vista_guard.judges.model.answers.tolerant import clean, read, unreadable
+from vista_guard.judges.model.judge import RAW_CHARS
+from vista_guard.judges.model.prompt_files import fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.protocols import Verifier
+from vista_guard.types import JudgeInfo
+from vista_lab.datasets.files import Task
+from vista_lab.datasets.questions import QuestionItem
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
+from vista_lab.runs.line_file import LineFile, LineKind, write_whole
+from vista_lab.runs.workers import Work, work_through
+from vista_lab.synthesis.chat import Asked, ask_until_read
+from vista_lab.synthesis.generate import MadeSet
+from vista_lab.synthesis.records import RECORDS, GateVerdict, Grade, State
+from vista_lab.synthesis.splits import named_share
+from vista_lab.systems.protocol import SystemInfo
+
+SYSTEM = "knowmt-build"
+"""Name of the system in the manifest of a set of questions."""
+QUESTIONS, FACT_ITEMS, SEQUENCE_ITEMS = "questions.jsonl", "facts.jsonl", "sequences.jsonl"
+LENGTHS: Mapping[int, int] = {2: 300, 3: 300, 4: 120, 5: 81}
+"""Turns of the paper's 801 dialogues (Figure 12): lengths are drawn by these shares."""
+OVERLAP = 0.1
+"""Share of the last answer's facts from which an earlier question asks for the same (App. J.1: 10 %)."""
+LEAKED = 0.5
+"""P(supported) of a fact, held against the questions before the last, from which they give it away."""
+SLOTS: Mapping[str, tuple[str, ...]] = {
+    "facts": ("question", "answer"),
+    "sequence": ("question", "turns", "patterns"),
+    "extension": ("questions", "more"),
+    "review": ("questions", "facts"),
+}
+"""The prompts, and what each shows."""
+_LONGEST_TEMPLATE = 3
+T = TypeVar("T")
+
+
+class QuestionRecord(BaseModel):
+    """A question, and the dialogue that was made to lead to it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    question: str
+    """Asked last, and alone in the setting `single`."""
+    answer: str
+    domains: tuple[str, ...] = ()
+    source: str = ""
+    url: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+    turns: int = Field(ge=2, le=5)
+    """How many were drawn."""
+    facts: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """The sequence; empty where no whole answer came."""
+    pattern: str = ""
+    """The form of `texts/sequence_patterns.toml` that the model chose; four and five turns extend one of three."""
+    verdicts: tuple[GateVerdict, ...] = ()
+    state: State
+    reason: str = ""
+    raw: str = ""
+    """The model's last answer, where the record was rejected."""
+    attempts: int = 0
+
+
+_LINES = LineKind(
+    QuestionRecord,
+    noun="record",
+    group=lambda record: record.id,
+    key=lambda record: record.id,
+    again=lambda record: f"has question {record.id} again",
+)
+
+
+def drawn_turns(name: str, seed: int) -> int:
+    """The number of turns of an item's dialogue, 2 to 5, by the shares of `LENGTHS`; the same wherever it is asked for.
+
+    Examples:
+        >>> drawn_turns("a question's id", seed=0) in LENGTHS
+        True
+    """
+    place = named_share(f"turns:{seed}:{name}") * sum(LENGTHS.values())
+    for turns, count in LENGTHS.items():
+        if place < count:
+            return turns
+        place -= count
+    return max(LENGTHS)
+
+
+class QuestionSetMaker:
+    """Makes facts and sequences with a chat model, and checks them.
+
+    Args:
+        model: behind its endpoint.
+        verifier: holds each fact against the questions before the last, to find what they give away.
+        seed: draws the number of turns.
+        prompts: a folder with prompt files to use in place of the shipped ones: `facts.txt`, `sequence.txt`, …
+
+    Raises:
+        ConfigError: a prompt file is none.
+    """
+
+    def __init__(self, model: ChatModel, verifier: Verifier, seed: int = 0, prompts: Path | None = None) -> None:
+        self.model, self.verifier, self.seed = model, verifier, seed
+        texts = files("vista_lab.synthesis") / "texts"
+        self._patterns = tomllib.loads((texts / "sequence_patterns.toml").read_text(encoding="utf-8"))
+        self._files = {}
+        for step, slots in SLOTS.items():
+            own = None if prompts is None else prompts / f"{step}.txt"
+            path = own if own is not None and own.exists() else Path(str(texts / "prompts" / f"{step}.txt"))
+            self._files[step] = read_prompt(path, "fused", examples=True, slots=slots)
+
+    @property
+    def prompts(self) -> Mapping[str, str]:
+        """Fingerprints of the prompts, by step."""
+        return {
+            step: hashlib.sha256(repr((file.system, file.input, file.answer)).encode()).hexdigest()[:12]
+            for step, file in self._files.items()
+        }
+
+    async def make(self, item: QuestionItem) -> QuestionRecord:
+        """The record of a question; one that came to nothing says why.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: the endpoint gave no answer at all, or the verifier failed.
+        """
+        asked = Asked()
+        record = QuestionRecord(
+            id=item.id,
+            question=item.single,
+            answer=item.answer,
+            domains=item.domains,
+            source=item.source,
+            url=item.url,
+            documents=item.documents,
+            turns=drawn_turns(item.id, self.seed),
+            facts=item.facts,
+            state=State.REJECTED,
+        )
+        try:
+            facts = item.facts or await self._facts(item, asked)
+            questions, pattern = await self._sequence(record, asked)
+            verdicts = (*self._certain(questions, facts), *await self._review(questions, facts, asked))
+        except (UnreadableError, ContextTooLongError) as exc:
+            reason = f"no answer that can be used: {exc}"
+            return record.model_copy(
+                update={"reason": reason, "raw": asked.raw[:RAW_CHARS], "attempts": asked.attempts}
+            )
+        failed = [one for one in verdicts if one.grade is Grade.FAILED]
+        update = {"facts": facts, "questions": questions, "pattern": pattern, "verdicts": verdicts}
+        reason = "; ".join(dict.fromkeys(f"{one.gate}: {one.why}" for one in failed))
+        state = State.REJECTED if failed else State.ACCEPTED
+        return record.model_copy(update={**update, "state": state, "reason": reason, "attempts": asked.attempts})
+
+    async def _facts(self, item: QuestionItem, asked: Asked) -> tuple[str, ...]:
+        shown = {"question": _tagged("question", item.single), "answer": _tagged("answer", item.answer)}
+        return await self._ask("facts", shown, asked, lambda found, text: _texts(found, "facts", text))
+
+    async def _sequence(self, record: QuestionRecord, asked: Asked) -> tuple[tuple[str, ...], str]:
+        """The questions, and the pattern that they follow."""
+        first = min(record.turns, _LONGEST_TEMPLATE)
+        patterns = self._patterns["two" if first == min(LENGTHS) else "three"]
+
+        def sequence(found: Mapping[str, Any], text: str) -> tuple[tuple[str, ...], str]:
+            questions, number = _texts(found, "questions", text), found.get("pattern")
+            if len(questions) != first:
+                raise unreadable(f"has {len(questions)} questions, not {first}", text)
+            if _letters(questions[-1]) != _letters(record.question):
+                raise unreadable("does not end in the question itself", text)
+            if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(patterns):
+                number = 0
+            return (*questions[:-1], record.question), patterns[number - 1] if number else ""
+
+        shown = {
+            "question": _tagged("question", record.question),
+            "turns": _tagged("turns", str(first)),
+            "patterns": _tagged("patterns", _numbered(patterns)),
+        }
+        questions, pattern = await self._ask("sequence", shown, asked, sequence)
+        more = record.turns - first
+        return (await self._longer(questions, more, asked) if more else questions), pattern
+
+    async def _longer(self, questions: tuple[str, ...], more: int, asked: Asked) -> tuple[str, ...]:
+        def earlier(found: Mapping[str, Any], text: str) -> tuple[str, ...]:
+            new = _texts(found, "questions", text)
+            if len(new) != more:
+                raise unreadable(f"has {len(new)} new questions, not {more}", text)
+            return new
+
+        shown = {"questions": _tagged("questions", _numbered(questions)), "more": _tagged("more", str(more))}
+        return (*await self._ask("extension", shown, asked, earlier), *questions)
+
+    def _certain(self, questions: Sequence[str], facts: Sequence[str]) -> Iterator[GateVerdict]:
+        """What needs no model: a question asked twice, and facts that the questions before the last give away."""
+        twice = [text for text, count in Counter(map(_letters, questions)).items() if count > 1]
+        grade = Grade.FAILED if twice else Grade.PASSED
+        yield GateVerdict(gate="repeated-turn", grade=grade, why="a question is asked twice" if twice else "")
+        before = " ".join(questions[:-1])
+        rows = self.verifier.probabilities([(before, fact) for fact in facts]) if facts else ()
+        for fact, row in zip(facts, rows, strict=True):
+            score = round(float(row[0]), 4)
+            leaks = score >= LEAKED
+            yield GateVerdict(
+                gate="leaked-fact",
+                grade=Grade.FAILED if leaks else Grade.PASSED,
+                about=fact,
+                score=score,
+                why="an earlier question states a fact of the answer" if leaks else "",
+            )
+
+    async def _review(self, questions: Sequence[str], facts: Sequence[str], asked: Asked) -> tuple[GateVerdict, ...]:
+        """What the model says of its sequence: shared facts and drift. People have the last word."""
+        shown = {"questions": _tagged("questions", _numbered(questions)), "facts": _tagged("facts", _numbered(facts))}
+
+        def verdicts(found: Mapping[str, Any], text: str) -> tuple[GateVerdict, ...]:
+            shared, drift = found.get("shared"), found.get("drift")
+            if not (isinstance(shared, list) and len(shared) == len(questions) - 1 and isinstance(drift, list)):
+                raise unreadable(f"needs shared with {len(questions) - 1} lists, and drift", text)
+            said = [_places(one, len(facts), text) for one in shared]
+            off = _places(drift, len(questions), text)
+            overlaps = (
+                _overlap(question, len(own), len(facts)) for question, own in zip(questions, said, strict=False)
+            )
+            return (*overlaps, _drift(off))
+
+        return await self._ask("review", shown, asked, verdicts)
+
+    async def _ask(
+        self, step: str, shown: Mapping[str, str], asked: Asked, own: Callable[[Mapping[str, Any], str], T]
+    ) -> T:
+        file = self._files[step]
+        system, question = fill(file.system, {}), fill(file.input, shown)
+        messages = (Message("system", system), Message("user", question)) if system else (Message("user", question),)
+        return await ask_until_read(
+            self.model, ChatRequest(messages, "generate"), lambda text: own(_object(text, question), text), asked
+        )
+
+
+def _overlap(question: str, shared: int, facts: int) -> GateVerdict:
+    score = round(shared / facts, 4) if facts else 0.0
+    same = score > OVERLAP
+    return GateVerdict(
+        gate="overlap",
+        grade=Grade.FAILED if same else Grade.PASSED,
+        about=question,
+        score=score,
+        why=f"an earlier answer would state more than {OVERLAP:.0%} of the facts" if same else "",
+    )
+
+
+def _drift(off: Sequence[int]) -> GateVerdict:
+    said = f"turns lead away from the last question: {', '.join(map(str, off))}" if off else ""
+    return GateVerdict(gate="drift", grade=Grade.FAILED if off else Grade.PASSED, why=said)
+
+
+def _places(given: object, most: int, text: str) -> tuple[int, ...]:
+    if not isinstance(given, list) or any(isinstance(one, bool) or not isinstance(one, int) for one in given):
+        raise unreadable("needs lists of numbers", text)
+    if wrong := [one for one in given if not 1 <= one <= most]:
+        raise unreadable(f"names number {wrong[0]}, but there are {most}", text)
+    return tuple(dict.fromkeys(given))
+
+
+def _object(text: str, shown: str) -> Mapping[str, Any]:
+    """The last JSON object of an answer that does not merely repeat the prompt."""
+    answer = read(text)
+    untrusted = Untrusted([shown])
+    own = [
+        piece.value
+        for piece in answer.pieces
+        if isinstance(piece.value, dict) and piece.whole and not untrusted.hold(answer.text[piece.start : piece.end])
+    ]
+    if not own:
+        raise unreadable("holds no JSON object", text)
+    return own[-1]
+
+
+def _texts(found: Mapping[str, Any], name: str, text: str) -> tuple[str, ...]:
+    given = found.get(name)
+    said = [" ".join(clean(one).split()) for one in given if isinstance(one, str)] if isinstance(given, list) else []
+    said = list(dict.fromkeys(one for one in said if one))
+    if not said:
+        raise unreadable(f"lists no {name}", text)
+    return tuple(said)
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+def _tagged(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
+
+
+@dataclass
+class Built:
+    """A run's counts. `states`: of all records, those of earlier runs too."""
+
+    total: int
+    resumed: int = 0
+    states: Counter[State] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    work: Work = field(default_factory=Work)
+
+    @property
+    def complete(self) -> bool:
+        """True if every question has a record."""
+        return self.states.total() == self.total
+
+
+async def build(
+    items: Sequence[QuestionItem],
+    source: Path,
+    out: Path,
+    maker: QuestionSetMaker,
+    *,
+    at_once: int = 16,
+    told: Callable[[int], None] = lambda done: None,
+    stop: asyncio.Event | None = None,
+) -> Built:
+    """Makes the records that the set does not have yet, then writes the set and the items for people.
+
+    Args:
+        items: questions with reference answers; facts that they bring are kept as they are.
+        source: the file that they were read from, for the manifest.
+        out: the set's folder.
+        at_once: questions worked on at the same time.
+        told: called with the number of records that were just made.
+        stop: set to end after the questions that are being worked on.
+
+    Raises:
+        InputError: an item has no answer, or two have one id.
+        ConfigError: the folder holds a set that was made in another way, which names the fields.
+        StoreError: the disk is full; what was written is safe.
+    """
+    _check(items, source)
+    claim_folder(out, "set of questions", {MANIFEST, RECORDS})
+    with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, _manifest(items, source, maker)))) as records:
+        found = Built(len(items), resumed=records.lines)
+        done = {one.id: one for name in list(records.groups()) for one in records.of_group(name)}
+        told(len(done))
+
+        async def make(item: QuestionItem) -> None:
+            done[item.id] = record = await maker.make(item)
+            records.append(record)
+            told(1)
+
+        left = [item for item in items if item.id not in done]
+        found.work = await work_through(left, make, at_once=at_once, stop=stop, noun="questions")
+    for one in done.values():
+        found.states[one.state] += 1
+        if one.state is not State.ACCEPTED:
+            found.reasons[one.reason.partition(":")[0]] += 1
+    write_set(out, [done[item.id] for item in items if item.id in done])
+    return found
+
+
+def _check(items: Sequence[QuestionItem], source: Path) -> None:
+    if not items:
+        raise InputError(f"{source} has no questions")
+    if bare := [item.id for item in items if not item.answer.strip()]:
+        raise InputError(f"{source}: question {bare[0]} has no answer to take facts from; {len(bare)} have none")
+    if twice := [name for name, count in Counter(item.id for item in items).items() if count > 1]:
+        raise InputError(f"{source}: two questions have the id {twice[0]}; give each its own")
+
+
+def _manifest(items: Sequence[QuestionItem], source: Path, maker: QuestionSetMaker) -> Manifest:
+    return Manifest(
+        made_by=f"vista-guard {version('vista-guard')}",
+        system=SystemInfo(
+            name=SYSTEM,
+            judge=JudgeInfo(name=maker.model.name, version="-"),
+            options={
+                "verifier": maker.verifier.name,
+                "parameters": json.dumps(dict(maker.model.parameters), sort_keys=True),
+            },
+            prompts=maker.prompts,
+        ),
+        rows=Rows(
+            name=source.name,
+            split="all",
+            task=Task.UNVERIFIABLE,
+            test=False,
+            files={source.name: hashlib.sha256(source.read_bytes()).hexdigest()},
+            conversations=tuple(item.id for item in items),
+            turns=len(items),
+            skipped={},
+        ),
+        claims="given",
+        limit=None,
+        seed=maker.seed,
+        created=datetime.now(UTC),
+    )
+
+
+def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[str] = frozenset()) -> None:
+    """Writes the set of accepted records, and the items that people review.
+
+    Args:
+        reviewed: ids of records that people accepted; the others say `unreviewed`.
+    """
+    kept = [one for one in records if one.state is State.ACCEPTED]
+    write_whole(out / QUESTIONS, _lines(_question(one, one.id in reviewed) for one in kept))
+    write_whole(
+        out / SEQUENCE_ITEMS,
+        _lines({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer} for one in kept),
+    )
+    write_whole(
+        out / FACT_ITEMS,
+        _lines(
+            {
+                "id": one.id,
+                "question": one.question,
+                "answer": one.answer,
+                "parts": [{"id": str(number), "text": fact} for number, fact in enumerate(one.facts, 1)],
+            }
+            for one in kept
+        ),
+    )
+
+
+def _lines(rows: Iterator[dict[str, Any]] | Any) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _question(one: QuestionRecord, reviewed: bool) -> dict[str, Any]:
+    row = {
+        "id": one.id,
+        "questions": list(one.questions),
+        "answer": one.answer,
+        "facts": list(one.facts),
+        "domain": list(one.domains),
+        "documents": list(one.documents),
+        "source": one.source,
+        "url": list(one.url),
+        "review": "reviewed" if reviewed else "unreviewed",
+    }
+    return {key: value for key, value in row.items() if value or key == "review"}

@@ -1,0 +1,485 @@
+"""KnowMT-Bench's tables from runs of dialogues: figures (Table 12), change from one setting to another (Tables 14 to 18), by
+number of turns (Fig. 5), by domain (Table 2), and what a guard before the assistant changes.
+
+Cohorts stand in one table only where data, decomposer, judge and counter of tokens are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import inf, isfinite, nan
+from statistics import fmean
+
+import numpy as np
+
+from vista_guard.errors import ConfigError
+from vista_guard.types import Action
+from vista_lab.metrics.delivery import Cost, Delivery, Figures, JudgedAnswer, Reading, delivery, figures, filled
+from vista_lab.metrics.intervals import bootstrap_interval, stars
+from vista_lab.runs.dialogues.scored import Cohort
+from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
+
+NUMBERS = (2, 12, 14)
+"""Of the paper's tables that runs fill; 14 stands for 14 to 18, which are its tests one by one."""
+SIGNIFICANT = 0.05
+
+NOTES = (
+    "S_f, S_h: means of each answer's harmonic mean, in percent; brackets: 95 %, drawing items. ↓: less is better.",
+    "D: tokens a fact told (D_f) or contradicted (D_h), over the share told (D_R); behind it the share of answers that have no "
+    "such fact, and count with the largest cost of the others. Pooled: all tokens over all such facts, which no cohort moves.",
+    "Unjudged answers stand in no mean: bounds say what S_f and S_h could be with them.",
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A figure of one answer. `sign`: which way the paper expects it to go from one question to a dialogue (App. H.2)."""
+
+    name: str
+    of: Callable[[Delivery], float]
+    share: bool = True
+    sign: int = 1
+
+
+MEASURES = (
+    Measure("S_f", lambda one: one.s_f, sign=-1),
+    Measure("R_f", lambda one: one.r_f, sign=-1),
+    Measure("P_f", lambda one: one.p_f, sign=-1),
+    Measure("S_h", lambda one: one.s_h),
+    Measure("R_m", lambda one: one.r_m),
+    Measure("P_fc", lambda one: one.p_fc),
+    Measure("D_f", lambda one: one.d_f, share=False),
+    Measure("D_h", lambda one: one.d_h, share=False),
+    Measure("D_R", lambda one: one.d_r, share=False),
+    Measure("tokens", lambda one: float(one.tokens), share=False),
+)
+_BY_NAME = {one.name: one for one in MEASURES}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One measure before and after, on the same items.
+
+    Attributes:
+        before, after: means; infinite where no answer has such a fact.
+        interval: 95 % of the difference, drawing items.
+        p: Wilcoxon's signed-rank test on the pairs; 1.0 where no pair differs.
+        items: pairs.
+    """
+
+    measure: Measure
+    before: float
+    after: float
+    interval: tuple[float, float]
+    p: float
+    items: int
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before if isfinite(self.before) and isfinite(self.after) else nan
+
+
+def sheets(
+    cohorts: Sequence[Cohort], asked: frozenset[int] | None = None, reading: Reading = Reading.CODE
+) -> list[Sheet]:
+    """The tables that cohorts fill.
+
+    Args:
+        cohorts: of any runs.
+        asked: numbers of the paper's tables; all when None.
+        reading: of pairs found both entailed and contradicted.
+    """
+    found: list[Sheet] = []
+    known = sorted((one for one in cohorts if one.by_id), key=lambda one: one.judged_by)
+    for judged_by, together in groupby(known, key=lambda one: one.judged_by):
+        group = list(together)
+        where = f"{judged_by[1]} and {judged_by[2]} on data {judged_by[0]}, tokens: {judged_by[3]}"
+        if asked is None or 12 in asked:
+            found.append(_delivery(group, where, reading))
+        if asked is None or 14 in asked:
+            found += _changes(group, where, reading)
+        if asked is None or 2 in asked:
+            found += _parts(group, where, reading)
+        if asked is None:
+            found += _guarded(group, where, reading)
+    return found
+
+
+def numbers(asked: str) -> frozenset[int]:
+    """The tables in a list such as `2,12`.
+
+    Raises:
+        ConfigError: runs fill no table of that number.
+    """
+    found = set()
+    for part in asked.split(","):
+        if part.strip() not in map(str, NUMBERS):
+            raise ConfigError(f"--tables has {part.strip()!r}; of KnowMT-Bench runs fill 2, 12 and 14 (with 15 to 18)")
+        found.add(int(part))
+    return frozenset(found)
+
+
+def _names(cohorts: Sequence[Cohort]) -> tuple[str, ...]:
+    """Heads of the columns that tell cohorts apart: the run only where there are several."""
+    return ("run", "model", "setting") if len({one.run for one in cohorts}) > 1 else ("model", "setting")
+
+
+def _place(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(getattr(cohort, name)) for name in names)
+
+
+def _heads(names: Sequence[str]) -> tuple[Heading, ...]:
+    return tuple(Heading(name, figures=False) for name in names)
+
+
+def _delivery(cohorts: Sequence[Cohort], where: str, reading: Reading) -> Sheet:
+    names = _names(cohorts)
+    each = [(one, figures(one.answers, reading)) for one in cohorts]
+    best = {
+        "s_f": max(found.s_f for _, found in each),
+        "s_h": min(found.s_h for _, found in each),
+    }
+    columns = (
+        *_heads(names),
+        *map(Heading, ("dialogues", "answered", "judged %")),
+        *(Heading(head, "factual") for head in ("R_f", "P_f", "S_f", "95 %")),
+        *(Heading(head, "contradicted ↓") for head in ("R_m", "P_fc", "S_h", "95 %")),
+        *(Heading(head, "tokens a fact") for head in ("D_f ↓", "no D_f %", "D_h", "no D_h %", "D_R ↓")),
+        *(Heading(head, "pooled") for head in ("D_f ↓", "D_h")),
+        Heading("tokens"),
+    )
+    rows = [_row(one, found, names, best, reading) for one, found in each]
+    return Sheet(
+        file_name("delivery", *_judged_name(cohorts[0])),
+        f"Table 12. Facts delivered ({where})",
+        columns,
+        tuple(rows),
+        (*NOTES, *_remarks(each)),
+    )
+
+
+def _judged_name(cohort: Cohort) -> tuple[str, ...]:
+    return cohort.data, cohort.decomposer, cohort.judge
+
+
+def _row(cohort: Cohort, found: Figures, names: Sequence[str], best: Mapping[str, float], reading: Reading) -> Row:
+    each = [delivery(one, reading) for one in cohort.by_id.values()]
+
+    def mean(name: str) -> Cell:
+        value = getattr(found, name)
+        return Cell(percent(value), bold=value == best[name])
+
+    return row(
+        *_place(cohort, names),
+        len(cohort.lines) + sum(cohort.missing.values()),
+        len(cohort.lines),
+        percent(found.coverage, 1),
+        percent(found.r_f),
+        percent(found.p_f),
+        mean("s_f"),
+        _interval(each, "S_f"),
+        percent(found.r_m),
+        percent(found.p_fc),
+        mean("s_h"),
+        _interval(each, "S_h"),
+        *_cost(found.d_f),
+        *_cost(found.d_h),
+        _tokens(found.d_r.mean),
+        _tokens(found.d_f.pooled),
+        _tokens(found.d_h.pooled),
+        f"{fmean(one.tokens for one in each):.1f}",
+    )
+
+
+def _interval(each: Sequence[Delivery], name: str) -> str:
+    values = np.array([_BY_NAME[name].of(one) for one in each])
+    low, high = bootstrap_interval([one.id for one in each], lambda rows: float(values[rows].mean()))
+    return f"{100 * low:.1f}–{100 * high:.1f}"
+
+
+def _cost(cost: Cost) -> tuple[str, str]:
+    return _tokens(cost.mean), percent(cost.filled, 1)
+
+
+def _tokens(value: float | None) -> str:
+    return NOTHING if value is None or not isfinite(value) else f"{value:.1f}"
+
+
+def _remarks(each: Sequence[tuple[Cohort, Figures]]) -> Iterator[str]:
+    """What stands in no column, of those cohorts where there is something to say."""
+    for cohort, found in each:
+        parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
+        said = [f"no answer: {', '.join(parts)}"] if parts else []
+        said += [f"{cohort.bare} without facts or reference, not scored"] if cohort.bare else []
+        if found.unjudged:
+            (low, high), (least, most) = found.bounds
+            said.append(
+                f"{found.unjudged} unjudged: S_f {percent(low)} to {percent(high)}, S_h {percent(least)} to {percent(most)}"
+            )
+        said += [f"{found.without_statements} without statements (P = S = 0)"] if found.without_statements else []
+        said += [f"{found.conflicts} pairs both entailed and contradicted"] if found.conflicts else []
+        s_f, s_h = percent(found.s_f_of_means), percent(found.s_h_of_means)
+        said.append(f"Eq. 2 and 3 of the means: S_f {s_f}, S_h {s_h}")
+        yield f"{cohort.run}, {cohort.model}, {cohort.setting}: {'; '.join(said)}"
+
+
+def change(
+    before: Cohort, after: Cohort, measure: Measure, reading: Reading = Reading.CODE, *, sides: int = 1
+) -> Change | None:
+    """A measure in two cohorts on the items that both have judged whole; None where they share none.
+
+    Args:
+        before: a cohort.
+        after: another, on the same data.
+        measure: of each answer; a cost counts with the largest of its cohort where an answer has no such fact.
+        reading: of pairs found both entailed and contradicted.
+        sides: 1: the test asks whether the measure goes the way of its `sign`; 2: whether it changes.
+    """
+    shared = [name for name in before.by_id if name in after.by_id]
+    if not shared:
+        return None
+    first, second = (
+        filled([measure.of(delivery(one.by_id[name], reading)) for name in shared]) for one in (before, after)
+    )
+    known = isfinite(first[0]) and isfinite(second[0])
+    gains = np.array(second) - np.array(first) if known else np.zeros(len(shared))
+    interval = bootstrap_interval(shared, lambda rows: float(gains[rows].mean())) if known else (nan, nan)
+    return Change(
+        measure,
+        fmean(first) if isfinite(first[0]) else inf,
+        fmean(second) if isfinite(second[0]) else inf,
+        interval,
+        _wilcoxon(gains, "two-sided" if sides == 2 else "greater" if measure.sign > 0 else "less"),
+        len(shared),
+    )
+
+
+def _wilcoxon(gains: np.ndarray, alternative: str) -> float:
+    if not gains.any():
+        return 1.0
+    from scipy.stats import wilcoxon  # type: ignore[import-untyped]
+
+    return float(wilcoxon(gains, alternative=alternative).pvalue)
+
+
+def _pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort, Cohort]]:
+    """Cohorts of one run and model: one question against dialogues, or no guard against a guard."""
+    for before in cohorts:
+        for after in cohorts:
+            if (before.run, before.model) == (after.run, after.model) and before is not after:
+                without = re.sub(r"\+guard=[^+]+", "", after.setting)
+                if guarded and without != after.setting and before.setting == without:
+                    yield before, after
+                if not guarded and before.setting == "single" and without == after.setting:
+                    yield before, after
+
+
+def _changes(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+    return _change_sheet(
+        list(_pairs(cohorts, guarded=False)),
+        "change",
+        f"Tables 14 to 18. From one question to a dialogue ({where})",
+        reading,
+        1,
+        "p: one-sided Wilcoxon signed-rank test, in the direction of the arrow, fixed beforehand (App. H.2); * .05, ** .01, "
+        "*** .001. A larger D_h is sparser in contradictions: better.",
+    )
+
+
+def _change_sheet(
+    pairs: Sequence[tuple[Cohort, Cohort]], name: str, title: str, reading: Reading, sides: int, note: str
+) -> list[Sheet]:
+    rows = [
+        _change_row(before, after, found, sides)
+        for before, after in pairs
+        for measure in MEASURES
+        if (found := change(before, after, measure, reading, sides=sides)) is not None
+    ]
+    if not rows:
+        return []
+    columns = (
+        *_heads(("run", "model", "from", "to", "figure")),
+        *map(Heading, ("items", "from", "to", "change", "95 %", "p", "")),
+    )
+    return [Sheet(file_name(name, *_judged_name(pairs[0][0])), title, columns, tuple(rows), (note, NOTES[0], NOTES[1]))]
+
+
+def _change_row(before: Cohort, after: Cohort, found: Change, sides: int) -> Row:
+    arrow = "" if sides == 2 else " ↑" if found.measure.sign > 0 else " ↓"
+    factor, digits = (100, 2) if found.measure.share else (1, 1)
+
+    def shown(value: float, sign: str = "") -> str:
+        return f"{factor * value:{sign}.{digits}f}" if isfinite(value) else NOTHING
+
+    low, high = found.interval
+    return row(
+        *(before.run, before.model, before.setting, after.setting, found.measure.name + arrow),
+        found.items,
+        shown(found.before),
+        shown(found.after),
+        shown(found.difference, "+"),
+        f"{shown(low, '+')} to {shown(high, '+')}" if isfinite(low) else NOTHING,
+        f"{found.p:.4f}",
+        stars(found.p),
+    )
+
+
+def _parts(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+    """By number of turns and by domain."""
+    by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
+        "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
+        "domain": lambda cohort, name: cohort.items[name].domains,
+        "source": lambda cohort, name: [one for one in [cohort.items[name].source] if one],
+    }
+    titles = {"turns": "Figure 5. By number of turns", "domain": "Table 2. By domain", "source": "By source"}
+    found = []
+    for what, keys in by.items():
+        names = _names(cohorts)
+        rows = [
+            row(*_place(cohort, names), key, len(answers), *_brief(answers, reading))
+            for cohort in cohorts
+            for key, answers in sorted(_split(cohort, keys).items())
+        ]
+        columns = (*_heads((*names, what)), *map(Heading, ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")))
+        if rows:
+            title = f"{titles[what]} ({where})"
+            found.append(
+                Sheet(file_name("by", what, *_judged_name(cohorts[0])), title, columns, tuple(rows), NOTES[:2])
+            )
+    return found
+
+
+def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict[str, list[JudgedAnswer]]:
+    found: dict[str, list[JudgedAnswer]] = {}
+    for name, answer in cohort.by_id.items():
+        for key in keys(cohort, name):
+            found.setdefault(key, []).append(answer)
+    return found
+
+
+def _brief(answers: Sequence[JudgedAnswer], reading: Reading) -> tuple[str, ...]:
+    found, each = figures(answers, reading), [delivery(one, reading) for one in answers]
+    return (
+        percent(found.s_f),
+        _interval(each, "S_f"),
+        percent(found.s_h),
+        _interval(each, "S_h"),
+        _tokens(found.d_f.mean),
+        _tokens(found.d_h.mean),
+    )
+
+
+def _guarded(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+    """What a guard did and what it changes."""
+    pairs = list(_pairs(cohorts, guarded=True))
+    if not pairs:
+        return []
+    same = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
+    columns = (
+        *_heads(("run", "model", "setting")),
+        *(Heading(head, "answers") for head in ("all", "allowed", "flagged", "repaired", "blocked", "asked again")),
+        *(Heading(head, "delivered only") for head in ("n", "S_f", "S_h ↓")),
+        Heading("seconds"),
+    )
+    rows = [_guard_row(after, reading) for _, after in pairs]
+    note = f"What the guard delivered is scored; delivered only: without dialogues whose last answer it changed. {same}"
+    did = Sheet(
+        file_name("guard", *_judged_name(cohorts[0])), f"What the guard did ({where})", columns, tuple(rows), (note,)
+    )
+    return [
+        did,
+        *_change_sheet(
+            pairs,
+            "guard change",
+            f"Without and with a guard ({where})",
+            reading,
+            2,
+            f"p: two-sided Wilcoxon signed-rank test on the same items. {same}",
+        ),
+    ]
+
+
+def _guard_row(cohort: Cohort, reading: Reading) -> Row:
+    did = [line.action for line in cohort.lines.values()]
+    delivered = [answer for name, answer in cohort.by_id.items() if name not in cohort.withheld]
+    found = figures(delivered, reading) if delivered else None
+    return row(
+        *(cohort.run, cohort.model, cohort.setting, len(did)),
+        *(did.count(action.value) for action in (Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK)),
+        sum(line.drafts > 1 for line in cohort.lines.values()),
+        len(delivered),
+        percent(found.s_f if found else None),
+        percent(found.s_h if found else None),
+        f"{fmean(line.seconds for line in cohort.lines.values()):.2f}",
+    )
+
+
+_CONDITION = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\d+(?:\.\d+)?|\.\d+)\s*")
+
+
+def failed(cohorts: Sequence[Cohort], condition: str, reading: Reading = Reading.CODE) -> list[str]:
+    """The cohorts for which a condition such as `S_f<0.2` holds, in words.
+
+    Raises:
+        ConfigError: it is none; shares lie in [0, 1].
+    """
+    parsed = _CONDITION.fullmatch(condition)
+    if parsed is None or parsed["name"] not in _BY_NAME:
+        raise ConfigError(
+            f"--fail-if {condition!r} is no condition; give such as 'S_f<0.2', with one of {', '.join(_BY_NAME)}"
+        )
+    measure, limit, sign = _BY_NAME[parsed["name"]], float(parsed["limit"]), parsed["sign"]
+    if measure.share and limit > 1:
+        raise ConfigError(f"--fail-if {condition!r}: {measure.name} is a share from 0 to 1")
+    found = []
+    for cohort in cohorts:
+        if not cohort.by_id:
+            found.append(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole")
+            continue
+        value = fmean(filled([measure.of(delivery(one, reading)) for one in cohort.by_id.values()]))
+        holds = (value < limit if "<" in sign else value > limit) or ("=" in sign and value == limit)
+        if holds:
+            found.append(
+                f"{cohort.run}, {cohort.model}, {cohort.setting}: {measure.name} is {value:.4f}, {sign} {limit:g}"
+            )
+    return found
+
+
+def losses(
+    cohorts: Sequence[Cohort], against: Sequence[Cohort], reading: Reading = Reading.CODE
+) -> tuple[list[Sheet], list[str]]:
+    """Cohorts beside those of an earlier run: a table of the changes, and significant losses (S_f falls, S_h rises) in words.
+
+    Models are matched by name; where both sides have one model in a setting, these two are.
+
+    Raises:
+        ConfigError: no cohort has a counterpart.
+    """
+    pairs = []
+    for after in cohorts:
+        alike = [one for one in against if (one.judged_by, one.setting) == (after.judged_by, after.setting)]
+        named = [one for one in alike if one.model == after.model]
+        own = [one for one in cohorts if (one.judged_by, one.setting) == (after.judged_by, after.setting)]
+        match = named or (alike if len(alike) == len(own) == 1 else [])
+        pairs += [(one, after) for one in match]
+    if not pairs:
+        raise ConfigError(
+            "no model and setting has a counterpart in the run of --against: data, decomposer, judge and counter of tokens "
+            "must be the same, and the model's name"
+        )
+    found = []
+    for before, after in pairs:
+        for name in ("S_f", "S_h"):
+            one = change(before, after, _BY_NAME[name], reading)
+            if one is not None and one.p < SIGNIFICANT:
+                found.append(
+                    f"{after.run}, {after.model}, {after.setting}: {name} went from {one.before:.4f} ({before.run}) to "
+                    f"{one.after:.4f} on {one.items} items (p = {one.p:.4f})"
+                )
+    table = _change_sheet(
+        pairs, "against", "Against an earlier run", reading, 1, "p: one-sided Wilcoxon signed-rank test of a loss."
+    )
+    return table, found
