@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from vista_lab.runs.dialogues.asking import REPORTS, FunctionAssistant, Said, re
 from vista_lab.runs.dialogues.records import ANSWERS, AnswerLine, read_answers
 
 
-def echo(messages: list[Message]) -> str:
+def echo(messages: Sequence[Message]) -> str:
     return f"A{len(messages)}"
 
 
@@ -76,7 +77,7 @@ def test_a_dead_endpoint_stops_the_run_and_the_same_command_goes_on(tmp_path: Pa
 
 
 def test_a_spent_budget_ends_the_run_and_nothing_is_paid_twice(tmp_path: Path) -> None:
-    def one_answer(messages: list[Message]) -> str | BudgetError:
+    def one_answer(messages: Sequence[Message]) -> str | BudgetError:
         return "Yes." if len(messages) == 1 else BudgetError("the budget is spent")
 
     held = hold(tmp_path, Scripted(one_answer), "multi", items=[HARBOUR])
@@ -109,7 +110,7 @@ def test_thoughts_are_kept_apart(tmp_path: Path) -> None:
     assert without_thoughts("<think>never closed") == ("<think>never closed", "")
 
 
-def wrong_about_the_cost(messages: list[Message]) -> str:
+def wrong_about_the_cost(messages: Sequence[Message]) -> str:
     return "It cost two million." if messages[-1].content == "What did it cost?" else "The harbour was dug in 1866."
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ pytest.importorskip("openai")
 
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, BySentence, Literal, Scripted, hold
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.judges.model import ModelOptions, OpenAIChat
+from vista_guard.judges.model import Message, ModelOptions, OpenAIChat
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.runs.dialogues.judging import (
     Judged,
@@ -30,7 +30,7 @@ from vista_lab.runs.dialogues.records import JUDGEMENT_LINES, JUDGEMENTS, STATEM
 SAID = {"How high is it?": "It is 40 metres high. It is red.", "What did it cost?": "It cost nine million."}
 
 
-def answers(messages: list) -> str:  # type: ignore[type-arg]
+def answers(messages: Sequence[Message]) -> str:
     return SAID.get(messages[-1].content, "Yes.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -35,7 +36,7 @@ ITEMS = [
 ]
 
 
-def half(messages: list[Message]) -> str:
+def half(messages: Sequence[Message]) -> str:
     """All facts alone; in a dialogue two of four, one denied and one of its own."""
     return "One. Two. Three. Four." if len(messages) == 1 else "One. Two. not: Three. Nine."
 
