@@ -338,6 +338,10 @@ class Built:
     states: Counter[State] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     work: Work = field(default_factory=Work)
+    written: int = 0
+    """Questions of the set: accepted, and not refused by people."""
+    reviewed: int = 0
+    """Those among them that people accepted."""
 
     @property
     def complete(self) -> bool:
@@ -354,6 +358,7 @@ async def build(
     at_once: int = 16,
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
+    reviews: Mapping[str, bool] | None = None,
 ) -> Built:
     """Makes the records that the set does not have yet, then writes the set and the items for people.
 
@@ -364,6 +369,7 @@ async def build(
         at_once: questions worked on at the same time.
         told: called with the number of records that were just made.
         stop: set to end after the questions that are being worked on.
+        reviews: whether people accept a question of the set, by id; None where nobody reviewed it.
 
     Raises:
         InputError: an item has no answer, or two have one id.
@@ -371,7 +377,7 @@ async def build(
         StoreError: the disk is full; what was written is safe.
     """
     _check(items, source)
-    claim_folder(out, "set of questions", {MANIFEST, RECORDS})
+    claim_folder(out, "set of questions", frozenset({MANIFEST, RECORDS, QUESTIONS, FACT_ITEMS, SEQUENCE_ITEMS}))
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, _manifest(items, source, maker)))) as records:
         found = Built(len(items), resumed=records.lines)
         done = {one.id: one for name in list(records.groups()) for one in records.of_group(name)}
@@ -388,8 +394,51 @@ async def build(
         found.states[one.state] += 1
         if one.state is not State.ACCEPTED:
             found.reasons[one.reason.partition(":")[0]] += 1
-    write_set(out, [done[item.id] for item in items if item.id in done])
+    said = reviews or {}
+    kept = [done[item.id] for item in items if item.id in done and done[item.id].state is State.ACCEPTED]
+    kept = [one for one in kept if said.get(one.id, True)]
+    found.written, found.reviewed = len(kept), sum(one.id in said for one in kept)
+    write_set(out, kept, frozenset(said))
     return found
+
+
+def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
+    """What people say of the questions of a set, by id: True where every mark of every review is good, False where one is not.
+
+    Args:
+        paths: the `consensus.jsonl` of `vista-guard agree`, one on the form `knowmt_facts` and one on `knowmt_sequences`.
+
+    Returns:
+        Only questions that both reviews settled, or that one refused.
+
+    Raises:
+        InputError: a file cannot be read or has other marks; names it.
+    """
+    marks: dict[str, dict[str, bool]] = {}
+    for path in paths:
+        try:
+            rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        except (OSError, ValueError) as exc:
+            raise InputError(f"{path} cannot be read: {exc}; give the consensus.jsonl of vista-guard agree") from exc
+        for row in rows:
+            own = row.get("marks") if isinstance(row, dict) else None
+            form = next((form for form, mark in _REVIEWED_BY.items() if isinstance(own, dict) and mark in own), None)
+            if form is None or not isinstance(own, dict):
+                raise InputError(f"{path} is no consensus on {' or '.join(_REVIEWED_BY)}")
+            if not row.get("open"):
+                values = [own, *row.get("parts", {}).values()]
+                marks.setdefault(str(row["id"]), {})[form] = all(
+                    one.get(name) != "0" for one in values for name in one if name != "notes"
+                )
+    return {
+        name: all(said.values())
+        for name, said in marks.items()
+        if len(said) == len(_REVIEWED_BY) or False in said.values()
+    }
+
+
+_REVIEWED_BY = {"knowmt_facts": "complete", "knowmt_sequences": "no_leak"}
+"""The forms, and a mark that no other of them has."""
 
 
 def _check(items: Sequence[QuestionItem], source: Path) -> None:
@@ -431,16 +480,17 @@ def _manifest(items: Sequence[QuestionItem], source: Path, maker: QuestionSetMak
 
 
 def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[str] = frozenset()) -> None:
-    """Writes the set of accepted records, and the items that people review.
+    """Writes the set, and the items that people review.
 
     Args:
+        out: the set's folder.
+        records: accepted ones.
         reviewed: ids of records that people accepted; the others say `unreviewed`.
     """
-    kept = [one for one in records if one.state is State.ACCEPTED]
-    write_whole(out / QUESTIONS, _lines(_question(one, one.id in reviewed) for one in kept))
+    write_whole(out / QUESTIONS, _lines(_question(one, one.id in reviewed) for one in records))
     write_whole(
         out / SEQUENCE_ITEMS,
-        _lines({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer} for one in kept),
+        _lines({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer} for one in records),
     )
     write_whole(
         out / FACT_ITEMS,
@@ -449,9 +499,9 @@ def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[
                 "id": one.id,
                 "question": one.question,
                 "answer": one.answer,
-                "parts": [{"id": str(number), "text": fact} for number, fact in enumerate(one.facts, 1)],
+                "claims": list(one.facts),
             }
-            for one in kept
+            for one in records
         ),
     )
 

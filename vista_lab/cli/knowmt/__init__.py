@@ -1,16 +1,18 @@
 """`vista-guard knowmt`: dialogues with assistants, judged fact by fact, as KnowMT-Bench does.
 
 `run` asks, `judge` holds the answers against facts and reference answers, `report` makes the tables; each resumes or repeats what
-lies in the run's folder.
+lies in the run's folder. `build` makes a set of one's own questions, `validate` compares a judge with people.
 """
 
 from __future__ import annotations
 
 import typer
 
+from vista_lab.cli.knowmt.build import build
 from vista_lab.cli.knowmt.judge import judge
 from vista_lab.cli.knowmt.report import report
 from vista_lab.cli.knowmt.run import run
+from vista_lab.cli.knowmt.validate import validate
 
 knowmt_app = typer.Typer(
     name="knowmt",
@@ -23,3 +25,5 @@ knowmt_app = typer.Typer(
 knowmt_app.command("run")(run)
 knowmt_app.command("judge")(judge)
 knowmt_app.command("report")(report)
+knowmt_app.command("build")(build)
+knowmt_app.command("validate")(validate)

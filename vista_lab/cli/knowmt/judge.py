@@ -22,6 +22,13 @@ QuestionsOption = Annotated[
     typer.Option("--questions", metavar="FILE", help="The run's question set, where it is no longer where it was."),
 ]
 
+PromptsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--prompts", metavar="FOLDER", help="entails.txt and contradicts.txt for the model.  [default: shipped ones]"
+    ),
+]
+
 
 def judge(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that vista-guard knowmt run wrote.")],
@@ -37,10 +44,7 @@ def judge(
             "openai:MODEL or langchain:PROVIDER:MODEL.",
         ),
     ] = "shipped",
-    prompts: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="entails.txt and contradicts.txt for the model.  [default: shipped ones]"),
-    ] = None,
+    prompts: PromptsOption = None,
     questions: QuestionsOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Answers judged at the same time.")] = 8,
@@ -52,24 +56,16 @@ def judge(
     when something is left to judge, 2 for wrong usage or input, 130 after Ctrl-C.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_guard.judges.decomposers.named import build_decomposer
         from vista_guard.settings.sources import Settings
         from vista_guard.stores.entries import OnnxEmbedder
-        from vista_lab.runs.dialogues.judging import ModelPairs, VerifierPairs
         from vista_lab.runs.dialogues.scored import run_questions
 
         read = run_questions(folder, questions)
         settings = Settings.load()
         takes_apart = build_decomposer(decomposer, OnnxEmbedder(), settings.decomposer_options, settings.model)
         assert takes_apart is not None  # it has a name
-        is_chat = judge_name.startswith(("openai:", "langchain:"))
-        if prompts is not None and not is_chat:
-            raise ConfigError(f"--prompts are of a model; --judge {judge_name} is a verifier")
-        if is_chat:
-            pairs: PairJudge = ModelPairs(chat_model_of(judge_name, max_cost, at_once), prompts)
-        else:
-            pairs = VerifierPairs(verifier_of(None if judge_name == "shipped" else judge_name))
+        pairs = pair_judge(judge_name, prompts, max_cost, at_once)
         judged, signals = _judge(folder, read.items, takes_apart, pairs, at_once)
         typer.echo(_told(judged, pairs.name, folder))
     if signals:
@@ -79,6 +75,22 @@ def judge(
         why = judged.work.stopped or judged.work.fault or f"{judged.unjudged:,} pairs are unjudged"
         typer.echo(f"not finished: {why}; run the same command again to go on", err=True)
         raise typer.Exit(FAILED)
+
+
+def pair_judge(name: str, prompts: Path | None, max_cost: float | None, at_once: int) -> PairJudge:
+    """The judge of pairs that a name stands for: a model that is asked twice, or a verifier.
+
+    Raises:
+        ConfigError: there is none of that name, or prompts are given for a verifier.
+    """
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.dialogues.judging import ModelPairs, VerifierPairs
+
+    if name.startswith(("openai:", "langchain:")):
+        return ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
+    if prompts is not None:
+        raise ConfigError(f"--prompts are of a model; --judge {name} is a verifier")
+    return VerifierPairs(verifier_of(None if name == "shipped" else name))
 
 
 def _judge(
