@@ -102,7 +102,7 @@ docs-site: $(VENV)/.docs
 challenge: $(DEV)
 	$(BIN)/python -m vista_lab.suites.challenge
 
-paper-tables: $(BASE)
+paper-tables: $(DEV)
 	$(BIN)/python -m vista_lab.tables.printed
 
 docs-pictures: $(DEV)

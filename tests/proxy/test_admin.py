@@ -110,14 +110,19 @@ def postgres() -> Iterator[str]:
     runs_as: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid} if os.geteuid() == 0 else {}
     home = Path(tempfile.mkdtemp(prefix="vista-guard-pg-"))
     os.chown(home, owner.pw_uid, owner.pw_gid)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": home, **runs_as}
     subprocess.run(["initdb", "-D", home / "data", "-U", "guard", "-A", "trust", "-N"], check=True, **quiet)
-    command = ["postgres", "-D", str(home / "data"), "-h", "127.0.0.1", "-p", str(port), "-k", str(home), "-F"]
-    with subprocess.Popen(command, **quiet) as running:
+    for _ in range(5):  # tests beside these may have taken the free port meanwhile, even for a Postgres
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        command = ["postgres", "-D", str(home / "data"), "-h", "127.0.0.1", "-p", str(port), "-k", str(home), "-F"]
+        running = subprocess.Popen(command, **quiet)
+        if _answers(driver, port, running, home / "data"):
+            break
+    else:
+        pytest.fail("postgres does not answer")
+    with running:
         try:
-            _wait_for(driver, port, running)
             yield f"postgresql+psycopg://guard@127.0.0.1:{port}/postgres"
         finally:
             running.send_signal(2)
@@ -125,15 +130,19 @@ def postgres() -> Iterator[str]:
             shutil.rmtree(home)
 
 
-def _wait_for(driver: Any, port: int, running: subprocess.Popen[str]) -> None:
+def _answers(driver: Any, port: int, running: subprocess.Popen[bytes], data: Path) -> bool:
+    """True once this very server answers on the port, False when it ended."""
     for _ in range(300):
-        assert running.poll() is None, "postgres stopped"
+        if running.poll() is not None:
+            return False
         try:
-            driver.connect(host="127.0.0.1", port=port, user="guard", dbname="postgres").close()
-            return
+            with driver.connect(host="127.0.0.1", port=port, user="guard", dbname="postgres") as connection:
+                if connection.execute("SHOW data_directory").fetchone()[0] == str(data):
+                    return True
         except driver.OperationalError:
             time.sleep(0.1)
-    pytest.fail("postgres does not answer")
+    running.kill()
+    return False
 
 
 def check_body(text: str = PIER, **more: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ How they were made stands in a file of its own, so that every line is of one kin
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import suppress
@@ -120,6 +121,8 @@ class LineFile(Generic[Line]):
         self._index: dict[str, list[int]] = {}
         self._end = self._lines = 0
         self._synced = time.monotonic()
+        self._place = threading.Lock()
+        """Of the file: one thread may read lines while another one adds some."""
 
     @classmethod
     def open(cls, path: Path, kind: LineKind[Line], made: HowMade) -> Self:
@@ -166,10 +169,11 @@ class LineFile(Generic[Line]):
         """
         written = line.model_dump_json().encode() + b"\n"
         try:
-            self._file.seek(self._end)
-            rest = memoryview(written)
-            while rest:
-                rest = rest[self._file.write(rest) or 0 :]
+            with self._place:
+                self._file.seek(self._end)
+                rest = memoryview(written)
+                while rest:
+                    rest = rest[self._file.write(rest) or 0 :]
             if time.monotonic() - self._synced >= SYNC_SECONDS:
                 self._sync()
         except OSError as exc:
@@ -216,10 +220,11 @@ class LineFile(Generic[Line]):
                 self._lines += 1
 
     def _line_at(self, offset: int) -> bytes:
-        self._file.seek(offset)
         line = b""
-        while not line.endswith(b"\n") and (block := self._file.read(65_536)):
-            line += block[: block.index(b"\n") + 1] if b"\n" in block else block
+        with self._place:
+            self._file.seek(offset)
+            while not line.endswith(b"\n") and (block := self._file.read(65_536)):
+                line += block[: block.index(b"\n") + 1] if b"\n" in block else block
         return line
 
     def _write_error(self, error: OSError) -> StoreError:

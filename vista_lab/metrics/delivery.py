@@ -16,7 +16,7 @@ from statistics import fmean
 from vista_guard.errors import InputError
 
 
-class Reading(StrEnum):
+class PairReading(StrEnum):
     """How a pair counts that the judge finds both entailed and contradicted."""
 
     CODE = "code"
@@ -26,7 +26,7 @@ class Reading(StrEnum):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PairFinding:
     """A judge on one pair. None: unjudged."""
 
     entails: bool | None
@@ -55,8 +55,8 @@ class JudgedAnswer:
 
     id: str
     tokens: int
-    facts: tuple[Verdict, ...]
-    statements: tuple[Verdict, ...]
+    facts: tuple[PairFinding, ...]
+    statements: tuple[PairFinding, ...]
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Figures:
+class DeliveryFigures:
     """Figures of a cohort of answers: means over `answers`, all in [0, 1] but the costs.
 
     Attributes:
@@ -166,14 +166,14 @@ def harmonic(first: float, second: float) -> float:
     return 2 * first * second / (first + second) if first + second else 0.0
 
 
-def delivery(answer: JudgedAnswer, reading: Reading = Reading.CODE) -> Delivery:
+def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> Delivery:
     """The figures of one answer.
 
     Raises:
         InputError: it has no facts to be held against, its tokens are negative, or a pair is unjudged.
 
     Examples:
-        >>> yes, no, against = Verdict(True, False), Verdict(False, False), Verdict(False, True)
+        >>> yes, no, against = PairFinding(True, False), PairFinding(False, False), PairFinding(False, True)
         >>> one = delivery(JudgedAnswer("a", 100, facts=(yes, yes, against, no), statements=(yes, no)))
         >>> one.r_f, one.p_f, one.s_f, one.d_f
         (0.5, 0.5, 0.5, 50.0)
@@ -199,7 +199,7 @@ def delivery(answer: JudgedAnswer, reading: Reading = Reading.CODE) -> Delivery:
     )
 
 
-def figures(answers: Sequence[JudgedAnswer], reading: Reading = Reading.CODE) -> Figures:
+def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.CODE) -> DeliveryFigures:
     """The figures of a cohort.
 
     Args:
@@ -214,7 +214,7 @@ def figures(answers: Sequence[JudgedAnswer], reading: Reading = Reading.CODE) ->
         raise InputError(f"none of {len(answers)} answers is judged whole: there is nothing to take a mean of")
     each = [delivery(one, reading) for one in whole]
     means = {name: fmean(getattr(one, name) for one in each) for name in ("r_f", "p_f", "r_m", "p_fc", "s_f", "s_h")}
-    return Figures(
+    return DeliveryFigures(
         **means,
         s_f_of_means=harmonic(means["p_f"], means["r_f"]),
         s_h_of_means=harmonic(means["p_fc"], means["r_m"]),
@@ -229,9 +229,9 @@ def figures(answers: Sequence[JudgedAnswer], reading: Reading = Reading.CODE) ->
     )
 
 
-def _counts(pairs: Sequence[Verdict], reading: Reading) -> tuple[int, int]:
+def _counts(pairs: Sequence[PairFinding], reading: PairReading) -> tuple[int, int]:
     """How many are entailed, how many contradicted."""
-    counted = [one for one in pairs if reading is Reading.CODE or not one.in_conflict]
+    counted = [one for one in pairs if reading is PairReading.CODE or not one.in_conflict]
     return sum(bool(one.entails) for one in counted), sum(bool(one.contradicts) for one in counted)
 
 
@@ -261,7 +261,7 @@ def _cost(each: Sequence[Delivery], term: Callable[[Delivery], float], facts: Ca
     )
 
 
-def _bounds(answers: Sequence[JudgedAnswer], reading: Reading) -> tuple[tuple[float, float], tuple[float, float]]:
+def _bounds(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[tuple[float, float], tuple[float, float]]:
     """Least and largest S_f, and S_h, over all answers, with each unjudged pair decided one way and the other."""
 
     def means(entails: bool, contradicts: bool) -> tuple[float, float]:
@@ -273,8 +273,8 @@ def _bounds(answers: Sequence[JudgedAnswer], reading: Reading) -> tuple[tuple[fl
 
 
 def _decided(answer: JudgedAnswer, entails: bool, contradicts: bool) -> JudgedAnswer:
-    def decide(one: Verdict) -> Verdict:
-        return Verdict(
+    def decide(one: PairFinding) -> PairFinding:
+        return PairFinding(
             entails if one.entails is None else one.entails, contradicts if one.contradicts is None else one.contradicts
         )
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 @dataclass
-class Work:
+class WorkDone:
     """How far the work on items has come."""
 
     done: int = 0
@@ -43,7 +43,7 @@ async def work_through(
     at_once: int,
     stop: asyncio.Event | None = None,
     noun: str = "items",
-) -> Work:
+) -> WorkDone:
     """Does something with each item, with so many of them at the same time.
 
     Args:
@@ -57,7 +57,7 @@ async def work_through(
     Returns:
         What was done; `stopped` says why it ended early.
     """
-    found, halt = Work(), stop or asyncio.Event()
+    found, halt = WorkDone(), stop or asyncio.Event()
     left, in_a_row = iter(items), 0
 
     async def worker(left: Iterator[T]) -> None:

@@ -40,7 +40,7 @@ from vista_lab.datasets.files import Task
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
-from vista_lab.runs.workers import Work, work_through
+from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.synthesis.chat import Asked, ask_until_read
 from vista_lab.synthesis.generate import MadeSet
 from vista_lab.synthesis.records import RECORDS, GateVerdict, Grade, State
@@ -337,7 +337,7 @@ class Built:
     resumed: int = 0
     states: Counter[State] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    work: Work = field(default_factory=Work)
+    work: WorkDone = field(default_factory=WorkDone)
     written: int = 0
     """Questions of the set: accepted, and not refused by people."""
     reviewed: int = 0

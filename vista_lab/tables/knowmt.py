@@ -1,6 +1,6 @@
-"""KnowMT-Bench's tables from runs of dialogues: figures (Table 12), change from one setting to another (Tables 14 to 18), by
-number of turns (Fig. 5), by domain (Table 2), and what a guard before the assistant changes.
+"""KnowMT-Bench's tables from runs of dialogues, and what a guard before the assistant changes.
 
+Figures (Table 12), the change from one setting to another (Tables 14 to 18), by number of turns (Fig. 5) and by domain (Table 2).
 Cohorts stand in one table only where data, decomposer, judge and counter of tokens are the same.
 """
 
@@ -17,7 +17,16 @@ import numpy as np
 
 from vista_guard.errors import ConfigError
 from vista_guard.types import Action
-from vista_lab.metrics.delivery import Cost, Delivery, Figures, JudgedAnswer, Reading, delivery, figures, filled
+from vista_lab.metrics.delivery import (
+    Cost,
+    Delivery,
+    DeliveryFigures,
+    JudgedAnswer,
+    PairReading,
+    delivery,
+    figures,
+    filled,
+)
 from vista_lab.metrics.intervals import bootstrap_interval, stars
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
@@ -35,7 +44,7 @@ NOTES = (
 
 
 @dataclass(frozen=True)
-class Measure:
+class DeliveryMeasure:
     """A figure of one answer. `sign`: which way the paper expects it to go from one question to a dialogue (App. H.2)."""
 
     name: str
@@ -45,16 +54,16 @@ class Measure:
 
 
 MEASURES = (
-    Measure("S_f", lambda one: one.s_f, sign=-1),
-    Measure("R_f", lambda one: one.r_f, sign=-1),
-    Measure("P_f", lambda one: one.p_f, sign=-1),
-    Measure("S_h", lambda one: one.s_h),
-    Measure("R_m", lambda one: one.r_m),
-    Measure("P_fc", lambda one: one.p_fc),
-    Measure("D_f", lambda one: one.d_f, share=False),
-    Measure("D_h", lambda one: one.d_h, share=False),
-    Measure("D_R", lambda one: one.d_r, share=False),
-    Measure("tokens", lambda one: float(one.tokens), share=False),
+    DeliveryMeasure("S_f", lambda one: one.s_f, sign=-1),
+    DeliveryMeasure("R_f", lambda one: one.r_f, sign=-1),
+    DeliveryMeasure("P_f", lambda one: one.p_f, sign=-1),
+    DeliveryMeasure("S_h", lambda one: one.s_h),
+    DeliveryMeasure("R_m", lambda one: one.r_m),
+    DeliveryMeasure("P_fc", lambda one: one.p_fc),
+    DeliveryMeasure("D_f", lambda one: one.d_f, share=False),
+    DeliveryMeasure("D_h", lambda one: one.d_h, share=False),
+    DeliveryMeasure("D_R", lambda one: one.d_r, share=False),
+    DeliveryMeasure("tokens", lambda one: float(one.tokens), share=False),
 )
 _BY_NAME = {one.name: one for one in MEASURES}
 
@@ -70,7 +79,7 @@ class Change:
         items: pairs.
     """
 
-    measure: Measure
+    measure: DeliveryMeasure
     before: float
     after: float
     interval: tuple[float, float]
@@ -83,7 +92,7 @@ class Change:
 
 
 def sheets(
-    cohorts: Sequence[Cohort], asked: frozenset[int] | None = None, reading: Reading = Reading.CODE
+    cohorts: Sequence[Cohort], asked: frozenset[int] | None = None, reading: PairReading = PairReading.CODE
 ) -> list[Sheet]:
     """The tables that cohorts fill.
 
@@ -135,7 +144,7 @@ def _heads(names: Sequence[str]) -> tuple[Heading, ...]:
     return tuple(Heading(name, figures=False) for name in names)
 
 
-def _delivery(cohorts: Sequence[Cohort], where: str, reading: Reading) -> Sheet:
+def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> Sheet:
     names = _names(cohorts)
     each = [(one, figures(one.answers, reading)) for one in cohorts]
     best = {
@@ -165,7 +174,9 @@ def _judged_name(cohort: Cohort) -> tuple[str, ...]:
     return cohort.data, cohort.decomposer, cohort.judge
 
 
-def _row(cohort: Cohort, found: Figures, names: Sequence[str], best: Mapping[str, float], reading: Reading) -> Row:
+def _row(
+    cohort: Cohort, found: DeliveryFigures, names: Sequence[str], best: Mapping[str, float], reading: PairReading
+) -> Row:
     each = [delivery(one, reading) for one in cohort.by_id.values()]
 
     def mean(name: str) -> Cell:
@@ -208,7 +219,7 @@ def _tokens(value: float | None) -> str:
     return NOTHING if value is None or not isfinite(value) else f"{value:.1f}"
 
 
-def _remarks(each: Sequence[tuple[Cohort, Figures]]) -> Iterator[str]:
+def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
     """What stands in no column, of those cohorts where there is something to say."""
     for cohort, found in each:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
@@ -227,7 +238,7 @@ def _remarks(each: Sequence[tuple[Cohort, Figures]]) -> Iterator[str]:
 
 
 def change(
-    before: Cohort, after: Cohort, measure: Measure, reading: Reading = Reading.CODE, *, sides: int = 1
+    before: Cohort, after: Cohort, measure: DeliveryMeasure, reading: PairReading = PairReading.CODE, *, sides: int = 1
 ) -> Change | None:
     """A measure in two cohorts on the items that both have judged whole; None where they share none.
 
@@ -277,7 +288,7 @@ def _pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort
                     yield before, after
 
 
-def _changes(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+def _changes(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     return _change_sheet(
         list(_pairs(cohorts, guarded=False)),
         "change",
@@ -290,7 +301,7 @@ def _changes(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sh
 
 
 def _change_sheet(
-    pairs: Sequence[tuple[Cohort, Cohort]], name: str, title: str, reading: Reading, sides: int, note: str
+    pairs: Sequence[tuple[Cohort, Cohort]], name: str, title: str, reading: PairReading, sides: int, note: str
 ) -> list[Sheet]:
     rows = [
         _change_row(before, after, found, sides)
@@ -327,7 +338,7 @@ def _change_row(before: Cohort, after: Cohort, found: Change, sides: int) -> Row
     )
 
 
-def _parts(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     """By number of turns and by domain."""
     by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
         "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
@@ -360,7 +371,7 @@ def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict
     return found
 
 
-def _brief(answers: Sequence[JudgedAnswer], reading: Reading) -> tuple[str, ...]:
+def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, ...]:
     found, each = figures(answers, reading), [delivery(one, reading) for one in answers]
     return (
         percent(found.s_f),
@@ -372,7 +383,7 @@ def _brief(answers: Sequence[JudgedAnswer], reading: Reading) -> tuple[str, ...]
     )
 
 
-def _guarded(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sheet]:
+def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     """What a guard did and what it changes."""
     pairs = list(_pairs(cohorts, guarded=True))
     if not pairs:
@@ -402,7 +413,7 @@ def _guarded(cohorts: Sequence[Cohort], where: str, reading: Reading) -> list[Sh
     ]
 
 
-def _guard_row(cohort: Cohort, reading: Reading) -> Row:
+def _guard_row(cohort: Cohort, reading: PairReading) -> Row:
     did = [line.action for line in cohort.lines.values()]
     delivered = [answer for name, answer in cohort.by_id.items() if name not in cohort.withheld]
     found = figures(delivered, reading) if delivered else None
@@ -420,7 +431,7 @@ def _guard_row(cohort: Cohort, reading: Reading) -> Row:
 _CONDITION = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\d+(?:\.\d+)?|\.\d+)\s*")
 
 
-def failed(cohorts: Sequence[Cohort], condition: str, reading: Reading = Reading.CODE) -> list[str]:
+def failed(cohorts: Sequence[Cohort], condition: str, reading: PairReading = PairReading.CODE) -> list[str]:
     """The cohorts for which a condition such as `S_f<0.2` holds, in words.
 
     Raises:
@@ -449,7 +460,7 @@ def failed(cohorts: Sequence[Cohort], condition: str, reading: Reading = Reading
 
 
 def losses(
-    cohorts: Sequence[Cohort], against: Sequence[Cohort], reading: Reading = Reading.CODE
+    cohorts: Sequence[Cohort], against: Sequence[Cohort], reading: PairReading = PairReading.CODE
 ) -> tuple[list[Sheet], list[str]]:
     """Cohorts beside those of an earlier run: a table of the changes, and significant losses (S_f falls, S_h rises) in words.
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from vista_guard.types import Label
 from vista_lab.metrics.intervals import Discordant
 from vista_lab.metrics.labels import accuracy, macro_f1
+from vista_lab.papers import dad, knowmt, oasis
 from vista_lab.papers.checking import Verdict
 from vista_lab.papers.checks import (
     check_all,
@@ -203,13 +204,14 @@ def abstentions() -> Sheet:
     return Sheet("paper-table-20", f"Tables 20 and 21. {printed['title']}", heads, tuple(rows), notes)
 
 
-def contradicting(found: Verdict) -> Sheet:
-    """Printed figures that other printed figures contradict."""
+def contradicting(found: Verdict, paper: str = "") -> Sheet:
+    """Printed figures that other printed figures of the paper contradict."""
     rows = [row(f"{check.table}", check.what, check.printed, check.found, why) for check, why in found.known]
     heads = (Heading("table"), Heading("figure", figures=False), Heading("printed"), Heading("computed"),
              Heading("why", figures=False))  # fmt: skip
-    title = f"{len(rows)} printed figures contradict others; {len(found.held)} hold"
-    return Sheet("paper-contradictions", title, heads, tuple(rows))
+    whose = f"{paper}: " if paper else ""
+    title = f"{whose}{len(rows)} printed figures contradict others; {len(found.held)} hold"
+    return Sheet(f"paper-contradictions-{paper.lower()}".rstrip("-"), title, heads, tuple(rows))
 
 
 def _columns(name: str, *figures: str) -> tuple[Heading, ...]:
@@ -221,16 +223,22 @@ def _sorted(errors: dict[str, int]) -> str:
 
 
 def main() -> int:
-    """Prints the paper's tables as far as no model is needed, and the figures in it that contradict each other.
+    """Prints VISTA's tables as far as no model is needed, and the figures of all four papers that contradict each other.
 
     Returns:
         0, or 1 where a figure is neither as printed nor a named contradiction.
     """
-    verdict = check_all()
-    print(markdown([*sheets(), contradicting(verdict)]))
-    for problem in verdict.wrong:
+    verdicts = {
+        "": check_all(),
+        "LLM-OASIS": oasis.check_all(),
+        "DAD": dad.check_all(),
+        "KnowMT-Bench": knowmt.check_all(),
+    }
+    print(markdown([*sheets(), *(contradicting(found, paper) for paper, found in verdicts.items())]))
+    wrong = [problem for found in verdicts.values() for problem in found.wrong]
+    for problem in wrong:
         print(f"error: {problem}", file=sys.stderr)
-    return 1 if verdict.wrong else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Figures of delivered facts: by hand, as the authors' code gives them, and what ours do where theirs are not numbers."""
+"""DeliveryFigures of delivered facts: by hand, as the authors' code gives them, and what ours do where theirs are not numbers."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard.errors import InputError
-from vista_lab.metrics.delivery import Figures, JudgedAnswer, Reading, Verdict, delivery, figures, smape
+from vista_lab.metrics.delivery import DeliveryFigures, JudgedAnswer, PairFinding, PairReading, delivery, figures, smape
 
-YES, NO, AGAINST, BOTH = Verdict(True, False), Verdict(False, False), Verdict(False, True), Verdict(True, True)
-OPEN = Verdict(None, False)
+YES, NO, AGAINST, BOTH = (
+    PairFinding(True, False),
+    PairFinding(False, False),
+    PairFinding(False, True),
+    PairFinding(True, True),
+)
+OPEN = PairFinding(None, False)
 NAMES = {
     "recall_fact": "r_f",
     "precision_fact": "p_f",
@@ -28,7 +33,7 @@ NAMES = {
 COSTS = {"fact_eff": "d_f", "hall_eff": "d_h", "recall_eff": "d_r"}
 
 
-def answer(name: str, tokens: int, facts: list[Verdict], statements: list[Verdict]) -> JudgedAnswer:
+def answer(name: str, tokens: int, facts: list[PairFinding], statements: list[PairFinding]) -> JudgedAnswer:
     return JudgedAnswer(name, tokens, tuple(facts), tuple(statements))
 
 
@@ -38,8 +43,8 @@ def row(given: dict[str, Any], name: str = "") -> JudgedAnswer:
     return answer(
         given.get("id", name),
         given["tokens"],
-        [Verdict(bool(a), bool(b)) for a, b in facts],
-        [Verdict(bool(a), bool(b)) for a, b in statements],
+        [PairFinding(bool(a), bool(b)) for a, b in facts],
+        [PairFinding(bool(a), bool(b)) for a, b in statements],
     )
 
 
@@ -113,7 +118,7 @@ def test_the_mean_of_the_harmonic_means_is_not_equation_2() -> None:
 
 def test_a_pair_found_both_ways() -> None:
     cohort = [answer("a", 10, [BOTH, YES], [BOTH, NO])]
-    code, exclusive = figures(cohort, Reading.CODE), figures(cohort, Reading.EXCLUSIVE)
+    code, exclusive = figures(cohort, PairReading.CODE), figures(cohort, PairReading.EXCLUSIVE)
     assert (code.r_f, code.r_m, code.p_f, code.p_fc, code.conflicts) == (1.0, 0.5, 0.5, 0.5, 2)
     assert (exclusive.r_f, exclusive.r_m, exclusive.p_f, exclusive.p_fc) == (0.5, 0.0, 0.0, 0.0)
     assert exclusive.conflicts == 2
@@ -143,7 +148,7 @@ def test_smape_by_hand() -> None:
     assert smape([3, 0, 4], [1, 0, 4]) == pytest.approx((1.0 + 0 + 0) / 3)
 
 
-PAIRS = st.builds(Verdict, st.sampled_from([True, False, None]), st.sampled_from([True, False, None]))
+PAIRS = st.builds(PairFinding, st.sampled_from([True, False, None]), st.sampled_from([True, False, None]))
 ANSWERS = st.builds(
     answer,
     st.text(max_size=3),
@@ -153,11 +158,11 @@ ANSWERS = st.builds(
 )
 
 
-@given(st.lists(ANSWERS, min_size=1, max_size=5), st.sampled_from(Reading))
-def test_shares_stay_shares_and_bounds_hold(cohort: list[JudgedAnswer], reading: Reading) -> None:
+@given(st.lists(ANSWERS, min_size=1, max_size=5), st.sampled_from(PairReading))
+def test_shares_stay_shares_and_bounds_hold(cohort: list[JudgedAnswer], reading: PairReading) -> None:
     if not any(all(pair.judged for pair in (*one.facts, *one.statements)) for one in cohort):
         return
-    own: Figures = figures(cohort, reading)
+    own: DeliveryFigures = figures(cohort, reading)
     assert all(0 <= getattr(own, name) <= 1 for name in NAMES.values())
     (least, most), (fewest, highest) = own.bounds
     assert 0 <= least <= most <= 1

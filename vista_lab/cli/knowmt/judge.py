@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from vista_guard.protocols import Decomposer
     from vista_lab.datasets.questions import QuestionItem
-    from vista_lab.runs.dialogues.judging import Judged, PairJudge
+    from vista_lab.runs.dialogues.judging import JudgedDialogues, PairJudge
 
 QuestionsOption = Annotated[
     Path | None,
@@ -95,7 +95,7 @@ def pair_judge(name: str, prompts: Path | None, max_cost: float | None, at_once:
 
 def _judge(
     folder: Path, items: Sequence[QuestionItem], decomposer: Decomposer, pairs: PairJudge, at_once: int
-) -> tuple[Judged, list[int]]:
+) -> tuple[JudgedDialogues, list[int]]:
     import asyncio
 
     from vista_guard.judges.composed import ensemble
@@ -106,7 +106,7 @@ def _judge(
     signals: list[int] = []
     total = sum(1 for _ in scored_answers(folder))
 
-    async def work() -> Judged:
+    async def work() -> JudgedDialogues:
         stop = asyncio.Event()
         with (
             steps("answers", total) as told,
@@ -121,7 +121,7 @@ def _judge(
     return asyncio.run(work()), signals
 
 
-def _told(judged: Judged, name: str, folder: Path) -> str:
+def _told(judged: JudgedDialogues, name: str, folder: Path) -> str:
     lines = [f"{judged.pairs:,} pairs of {judged.answers:,} answers are judged by {name}, in {folder}"]
     lines += [f"  {count:>6,}  not judged: {reason}" for reason, count in judged.reasons.most_common()]
     return "\n".join(lines)

@@ -67,13 +67,13 @@ def report(
     missed: list[str] = []
     with exit_codes():
         from vista_guard.errors import InputError
-        from vista_lab.metrics.delivery import Reading
+        from vista_lab.metrics.delivery import PairReading
         from vista_lab.runs.dialogues.scored import token_counter
         from vista_lab.tables import knowmt
         from vista_lab.tables.output import chosen_formats, text, write
 
         wanted = chosen_formats(formats, out, figures=False)
-        counter, how = token_counter(tokens), Reading(reading)
+        counter, how = token_counter(tokens), PairReading(reading)
         cohorts = _cohorts(runs, questions, counter)
         found = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
         for cohort in (one for one in cohorts if not one.by_id):

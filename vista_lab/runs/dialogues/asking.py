@@ -26,7 +26,7 @@ from vista_lab.datasets.questions import QuestionItem, QuestionSet
 from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, STATEMENTS, AnswerLine, read_answers
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
-from vista_lab.runs.workers import Work, work_through
+from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
@@ -138,7 +138,7 @@ def read_setting(name: str) -> DialogueSetting:
 
 
 @dataclass(frozen=True)
-class Said:
+class AssistantReply:
     """What an assistant answered. `failure`: why there is nothing that counts as an answer."""
 
     text: str
@@ -155,7 +155,7 @@ class Assistant(Protocol):
     @property
     def parameters(self) -> Mapping[str, Any]: ...
 
-    async def answer(self, messages: Sequence[Message]) -> Said:
+    async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         """Raises:
         BudgetError: nothing is left to spend.
         JudgeError: no answer came.
@@ -179,13 +179,15 @@ class ChatAssistant:
     def parameters(self) -> Mapping[str, Any]:
         return self._model.parameters
 
-    async def answer(self, messages: Sequence[Message]) -> Said:
+    async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         try:
             reply = await self._model.complete(ChatRequest(tuple(messages), "generate"))
         except ContextTooLongError as exc:
-            return Said("", failure=f"prompt too long: {exc}")
+            return AssistantReply("", failure=f"prompt too long: {exc}")
         failures = {"refusal": "refused by the model or its filter", "length": "cut off at the token limit"}
-        return Said(reply.text, reply.finish, failures.get(reply.finish) or (None if reply.text.strip() else "empty"))
+        return AssistantReply(
+            reply.text, reply.finish, failures.get(reply.finish) or (None if reply.text.strip() else "empty")
+        )
 
     async def aclose(self) -> None:
         await self._model.aclose()
@@ -211,7 +213,7 @@ class FunctionAssistant:
             raise ConfigError(f"{name}: {exc}; give agent:MODULE:NAME of a function that takes messages") from exc
         self.name = name
 
-    async def answer(self, messages: Sequence[Message]) -> Said:
+    async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         given = [{"role": one.role, "content": one.content} for one in messages]
         try:
             if inspect.iscoroutinefunction(self._function):
@@ -222,7 +224,7 @@ class FunctionAssistant:
             raise JudgeError(f"{self.name} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(text, str):
             raise ConfigError(f"{self.name} gave {type(text).__name__}, not the answer's text")
-        return Said(text, failure=None if text.strip() else "empty")
+        return AssistantReply(text, failure=None if text.strip() else "empty")
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -250,7 +252,7 @@ class Held:
     """Dialogues whose last question has an answer."""
     answered: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    work: Work = field(default_factory=Work)
+    work: WorkDone = field(default_factory=WorkDone)
 
     @property
     def complete(self) -> bool:
@@ -442,16 +444,16 @@ async def _answer(
     return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
 
 
-async def _ask(assistant: Assistant, messages: Sequence[Message]) -> Said:
+async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantReply:
     try:
         return await assistant.answer(messages)
     except BudgetError:
         raise
     except JudgeError as exc:
-        return Said("", failure=f"{_UNREACHED}: {exc}")
+        return AssistantReply("", failure=f"{_UNREACHED}: {exc}")
 
 
-def _told(said: Said) -> dict[str, Any]:
+def _told(said: AssistantReply) -> dict[str, Any]:
     """What a line says of an answer."""
     text, thoughts = without_thoughts(said.text)
     found = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure}
@@ -502,7 +504,7 @@ async def _guarded(
     }
 
 
-def _held(out: Path, jobs: Sequence[Job], work: Work) -> Held:
+def _held(out: Path, jobs: Sequence[Job], work: WorkDone) -> Held:
     found = Held(len(jobs), work=work)
     asked = {(assistant.name, setting.name, item.id) for assistant, setting, item in jobs}
     dialogues: dict[tuple[str, str, str], list[AnswerLine]] = {}

@@ -39,7 +39,7 @@ from vista_lab.runs.dialogues.records import (
     read_lines,
 )
 from vista_lab.runs.line_file import LineFile
-from vista_lab.runs.workers import Work, work_through
+from vista_lab.runs.workers import WorkDone, work_through
 
 WINDOW = 120
 """Words of a window of a long premise; windows end at sentences and share one."""
@@ -217,14 +217,14 @@ def _tagged(tag: str, text: str) -> str:
 
 
 @dataclass
-class Judged:
+class JudgedDialogues:
     """A run's counts. `pairs`: judged in all, those of earlier runs too; `unjudged` among them; `reasons` for these."""
 
     answers: int
     pairs: int = 0
     unjudged: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
-    work: Work = field(default_factory=Work)
+    work: WorkDone = field(default_factory=WorkDone)
 
 
 async def judge_dialogues(
@@ -236,7 +236,7 @@ async def judge_dialogues(
     at_once: int = 16,
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
-) -> Judged:
+) -> JudgedDialogues:
     """Judges the scored answers of a run that this judge has not judged yet.
 
     Args:
@@ -378,9 +378,9 @@ def _counted(
     items: Mapping[str, QuestionItem],
     decomposer: str,
     judge: str,
-    work: Work,
-) -> Judged:
-    found = Judged(len(answers), work=work)
+    work: WorkDone,
+) -> JudgedDialogues:
+    found = JudgedDialogues(len(answers), work=work)
     last = {
         (line.name, line.direction, line.index): line
         for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.datasets.questions import QuestionItem, QuestionSet, read_questions
-from vista_lab.metrics.delivery import JudgedAnswer, Verdict
+from vista_lab.metrics.delivery import JudgedAnswer, PairFinding
 from vista_lab.runs.dialogues.asking import DialogueManifest, latest, read_dialogue_manifest
 from vista_lab.runs.dialogues.records import (
     JUDGEMENT_LINES,
@@ -101,9 +101,7 @@ def _o200k() -> TokenCounter:
 
         found = tiktoken.get_encoding(O200K)
     except ImportError as exc:
-        raise ConfigError(
-            f"tokens {O200K} need tiktoken: pip install 'vista-guard[evaluation]', or take {WORDS}"
-        ) from exc
+        raise ConfigError(f"tokens {O200K} need tiktoken: install the extra evaluation, or take {WORDS}") from exc
     except Exception as exc:  # of the network, of a broken table
         raise ConfigError(
             f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
@@ -291,5 +289,5 @@ class _Reader:
         )
 
 
-def _verdict(line: JudgementLine | None) -> Verdict:
-    return Verdict(None, None) if line is None else Verdict(line.entails, line.contradicts)
+def _verdict(line: JudgementLine | None) -> PairFinding:
+    return PairFinding(None, None) if line is None else PairFinding(line.entails, line.contradicts)

@@ -10,7 +10,7 @@ from typing import Any
 from vista_guard.judges.model import Message
 from vista_guard.types import Claim, JudgeInfo, Turn
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.runs.dialogues.asking import Dialogues, Held, Said, ask, read_setting
+from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, Held, ask, read_setting
 from vista_lab.runs.dialogues.judging import PairVerdict
 
 HARBOUR = QuestionItem(
@@ -36,7 +36,9 @@ TOWER = QuestionItem(
 class Scripted:
     """Answers by a function of the messages; keeps what it was asked."""
 
-    def __init__(self, answer: Callable[[Sequence[Message]], str | Said | Exception], name: str = "scripted") -> None:
+    def __init__(
+        self, answer: Callable[[Sequence[Message]], str | AssistantReply | Exception], name: str = "scripted"
+    ) -> None:
         self._answer = answer
         self.name = name
         self.asked: list[list[Message]] = []
@@ -45,12 +47,12 @@ class Scripted:
     def parameters(self) -> Mapping[str, Any]:
         return {}
 
-    async def answer(self, messages: Sequence[Message]) -> Said:
+    async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         self.asked.append(list(messages))
         said = self._answer(messages)
         if isinstance(said, Exception):
             raise said
-        return said if isinstance(said, Said) else Said(said)
+        return said if isinstance(said, AssistantReply) else AssistantReply(said)
 
     async def aclose(self) -> None:
         """Nothing is open."""

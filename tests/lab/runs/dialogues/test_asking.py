@@ -10,7 +10,7 @@ import pytest
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, Scripted, hold
 from vista_guard.errors import BudgetError, ConfigError, JudgeError
 from vista_guard.judges.model import Message
-from vista_lab.runs.dialogues.asking import REPORTS, FunctionAssistant, Said, read_setting, without_thoughts
+from vista_lab.runs.dialogues.asking import REPORTS, AssistantReply, FunctionAssistant, read_setting, without_thoughts
 from vista_lab.runs.dialogues.records import ANSWERS, AnswerLine, read_answers
 
 
@@ -55,7 +55,7 @@ def test_setting_names_are_read_back() -> None:
 
 @pytest.mark.parametrize("failure", ["refused by the model or its filter", "empty", "cut off at the token limit"])
 def test_after_a_turn_without_an_answer_no_later_turn_is_asked(tmp_path: Path, failure: str) -> None:
-    broken = Scripted(lambda messages: Said("", failure=failure) if len(messages) == 3 else "Yes.")
+    broken = Scripted(lambda messages: AssistantReply("", failure=failure) if len(messages) == 3 else "Yes.")
     held = hold(tmp_path, broken, "multi", items=[HARBOUR])
     assert (held.whole, held.answered, dict(held.reasons)) == (0, 1, {failure: 1})
     mended = Scripted(lambda messages: "Yes.")
@@ -146,7 +146,7 @@ def test_a_guard_without_evidence_only_watches(tmp_path: Path) -> None:
 
 
 def test_an_assistant_that_fails_behind_the_guard_is_a_failure(tmp_path: Path) -> None:
-    held = hold(tmp_path, Scripted(lambda _: Said("", failure="empty")), "single+guard=strict", items=[TOWER])
+    held = hold(tmp_path, Scripted(lambda _: AssistantReply("", failure="empty")), "single+guard=strict", items=[TOWER])
     assert dict(held.reasons) == {"empty": 1}
 
 

@@ -15,7 +15,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.model import Message, ModelOptions, OpenAIChat
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.runs.dialogues.judging import (
-    Judged,
+    JudgedDialogues,
     ModelPairs,
     PairJudge,
     PairVerdict,
@@ -34,7 +34,7 @@ def answers(messages: Sequence[Message]) -> str:
     return SAID.get(messages[-1].content, "Yes.")
 
 
-def judge(folder: Path, by: PairJudge) -> Judged:
+def judge(folder: Path, by: PairJudge) -> JudgedDialogues:
     return asyncio.run(judge_dialogues(folder, [HARBOUR, TOWER], BySentence(), by, at_once=1))
 
 
@@ -156,7 +156,9 @@ async def test_an_answer_that_orders_a_verdict_is_data() -> None:
 async def test_prompts_of_ones_own_have_their_own_name(tmp_path: Path) -> None:
     with ScriptedChatServer("The answer is True.") as server:
         model = OpenAIChat("m", base_url=server.base_url)
-        (tmp_path / "entails.txt").write_text("Does [premise] say [claim]? Say: The answer is True, or False.", "utf-8")
+        (tmp_path / "entails.txt").write_text(
+            "Judge.\n=== INPUT ===\n$premise\n$claim\nSay: The answer is True, or False.", "utf-8"
+        )
         own = ModelPairs(model, tmp_path)
         assert own.name != ModelPairs(model).name
         with pytest.raises(ConfigError, match="neither"):

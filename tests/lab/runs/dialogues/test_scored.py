@@ -16,7 +16,7 @@ from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, BySentence, Literal, S
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.model import Message
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.metrics.delivery import Reading
+from vista_lab.metrics.delivery import PairReading
 from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.records import STATEMENTS
 from vista_lab.runs.dialogues.scored import Cohort, read_cohorts, token_counter
@@ -128,7 +128,7 @@ def test_other_judges_and_data_stand_in_tables_of_their_own(tmp_path: Path) -> N
 def test_both_readings_of_a_pair_that_is_entailed_and_contradicted(tmp_path: Path) -> None:
     both = cohorts(tmp_path, script=lambda _: "One. not: One.")
     assert failed(both, "R_m<0.2") == []  # the authors' code counts it in both
-    assert len(failed(both, "R_m<0.2", Reading.EXCLUSIVE)) == 2
+    assert len(failed(both, "R_m<0.2", PairReading.EXCLUSIVE)) == 2
 
 
 def test_tables_are_asked_for_by_number(tmp_path: Path) -> None:
