@@ -224,6 +224,7 @@ def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
     for cohort, found in each:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
         said = [f"no answer: {', '.join(parts)}"] if parts else []
+        said += ["oracle: retrieved from the reference answers"] if cohort.oracle else []
         said += [f"{cohort.bare} without facts or reference, not scored"] if cohort.bare else []
         if found.unjudged:
             (low, high), (least, most) = found.bounds

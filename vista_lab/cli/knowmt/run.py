@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -40,7 +40,19 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SETTING",
-            help="single, multi, multi+concat; each also +guard=POLICY; may be repeated.  [default: single and multi]",
+            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +rag=base|last|rounds|all|last@code, "
+            "+mitigate=simple|summarize|select|self-refine, +guard=POLICY, @history or @final; may be repeated.  [default: "
+            "single and multi]",
+        ),
+    ] = None,
+    preset: Annotated[
+        Literal["paper"] | None, typer.Option(help="paper: the paper's settings that need no other run.")
+    ] = None,
+    references: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|oracle",
+            help="Documents of the items: [{sample_id, reference}] as JSON; oracle: the reference answers.  [default: the set's]",
         ),
     ] = None,
     system: Annotated[
@@ -65,20 +77,30 @@ def run(
     """
     with exit_codes():
         from vista_lab.datasets.questions import read_questions
-        from vista_lab.runs.dialogues.asking import Dialogues, read_setting
+        from vista_lab.runs.dialogues.asking import Dialogues, read_history
+        from vista_lab.runs.dialogues.retrieving import with_references
+        from vista_lab.runs.dialogues.settings import PAPER, read_setting
 
         read = read_questions(questions)
         for note in (*read.skipped, *read.told):
             typer.echo(note, err=True)
         kept = replace(read, items=read.items[:limit])
+        if references is not None:
+            kept = replace(kept, items=tuple(with_references(kept.items, references)))
+        names = [*(PAPER if preset else ()), *(setting or ([] if preset else ["single", "multi"]))]
+        settings = [read_setting(name) for name in names]
         assistants = [_assistant(name, max_cost, at_once) for name in model]
         dialogues = Dialogues(
             kept,
             questions,
             assistants,
-            [read_setting(name) for name in (setting or ["single", "multi"])],
+            settings,
             _systems(system or [], assistants),
+            _fingerprint(references),
+            {one.swap: read_history(*_run_and_model(one.swap)) for one in settings if one.swap},
         )
+        for name, ids in dialogues.manifest().left_out.items():
+            typer.echo(f"{name}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in dialogues.settings])
         typer.echo(f"{len(kept.items):,} items, {dialogues.calls:,} answers to ask for in all", err=True)
@@ -91,6 +113,25 @@ def run(
         why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
         typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
         raise typer.Exit(FAILED)
+
+
+def _fingerprint(references: str | None) -> str:
+    """What the items' documents are, for the manifest."""
+    import hashlib
+
+    from vista_lab.runs.dialogues.retrieving import ORACLE
+
+    if references in (None, ORACLE):
+        return references or ""
+    return hashlib.sha256(Path(references).read_bytes()).hexdigest()
+
+
+def _run_and_model(swap: str) -> tuple[Path, str | None]:
+    """The folder and the model of `RUN` or `RUN:MODEL`; a model's name may have colons itself."""
+    if Path(swap).is_dir():
+        return Path(swap), None
+    run, _, model = swap.partition(":")
+    return Path(run), model or None
 
 
 def _assistant(name: str, max_cost: float | None, at_once: int) -> Assistant:
@@ -131,7 +172,7 @@ def _hold(dialogues: Dialogues, out: Path, at_once: int) -> tuple[Held, list[int
     from vista_lab.runs.dialogues.asking import ask
 
     signals: list[int] = []
-    total = len(dialogues.questions.items) * len(dialogues.assistants) * len(dialogues.settings)
+    total = len(dialogues.jobs())
 
     async def hold() -> Held:
         stop = asyncio.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import random
 import re
 import time
 from collections import Counter
@@ -21,9 +22,24 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.types import Document, TurnReport
+from vista_guard.protocols import Embedder
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Document, Passage, TurnReport
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
+from vista_lab.runs.dialogues.prompting import (
+    concatenated,
+    criticizing,
+    cut,
+    on_refined,
+    refining,
+    refining_history,
+    simple,
+    talk_of,
+    with_passages,
+)
 from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, STATEMENTS, AnswerLine, read_answers
+from vista_lab.runs.dialogues.retrieving import PassageFinder, documents_of
+from vista_lab.runs.dialogues.settings import DialogueSetting
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
 from vista_lab.runs.workers import WorkDone, work_through
@@ -57,6 +73,10 @@ class DialogueManifest(BaseModel):
     """Request parameters of each chat model, as JSON."""
     guarded_by: str = ""
     """The judge of the guards; empty where no setting has one."""
+    references: str = ""
+    """`oracle`, or the SHA-256 of the file of references; empty where the set's own documents were used, or none."""
+    left_out: Mapping[str, tuple[str, ...]] = {}
+    """Items that a setting is not held with, by its name: they have no documents to retrieve, or no history in the other run."""
     created: datetime
 
     def claim(self, path: Path, *, empty: bool) -> None:
@@ -90,51 +110,6 @@ def read_dialogue_manifest(folder: Path) -> DialogueManifest:
         raise InputError(f"{path} cannot be read: {exc.strerror}; give a folder of vista-guard knowmt run") from exc
     except ValidationError as exc:
         raise InputError(f"{path} is no manifest of vista-guard knowmt run: {exc.errors()[0]['msg']}") from exc
-
-
-@dataclass(frozen=True)
-class DialogueSetting:
-    """How dialogues are held: which turns, in what form, and who stands before the assistant.
-
-    Attributes:
-        history: `single`: the last question alone. `multi`: turn by turn, the assistant's own answers as history.
-        concat: the questions of `multi` in one message (Fig. 7), asked once.
-        guard: policy of the guard before the assistant; what it delivers becomes history and is scored. None: no guard.
-    """
-
-    history: str
-    concat: bool = False
-    guard: str | None = None
-
-    @property
-    def name(self) -> str:
-        return "+".join(
-            [self.history, *(["concat"] if self.concat else []), *([f"guard={self.guard}"] if self.guard else [])]
-        )
-
-
-def read_setting(name: str) -> DialogueSetting:
-    """A setting by its name: `single`, `multi`, `multi+concat`, `multi+guard=balanced`.
-
-    Raises:
-        ConfigError: it has parts that there are not, or that do not go together; names them.
-
-    Examples:
-        >>> read_setting("multi+guard=strict").guard
-        'strict'
-    """
-    history, *parts = [part.strip() for part in name.split("+")]
-    if history not in ("single", "multi"):
-        raise ConfigError(f"setting {name!r} begins with {history!r}; begin with single or multi")
-    policies = [part.removeprefix("guard=") for part in parts if part.startswith("guard=")]
-    others = [part for part in parts if not part.startswith("guard=")]
-    if unknown := [part for part in others if part != "concat"]:
-        raise ConfigError(f"setting {name!r} has {unknown[0]!r}; known are concat and guard=POLICY")
-    if len(policies) > 1 or len(others) > 1 or not all(policies):
-        raise ConfigError(f"setting {name!r} names a part twice, or a guard without its policy")
-    if others and history == "single":
-        raise ConfigError(f"setting {name!r}: one question has nothing to be joined with; take multi+concat")
-    return DialogueSetting(history, bool(others), policies[0] if policies else None)
 
 
 @dataclass(frozen=True)
@@ -261,16 +236,30 @@ class Held:
 
 @dataclass(frozen=True)
 class Dialogues:
-    """What is asked: every item, of every assistant, in every setting."""
+    """What is asked: every item, of every assistant, in every setting.
+
+    Attributes:
+        questions: the set; its items bring the documents that are retrieved from and that guards hold answers against.
+        path: of the set, for the manifest.
+        system: a system prompt by the assistant's name.
+        references: what the items' documents are, for the manifest.
+        histories: answers of other runs, by their folder as settings name it and by item (see `read_history`).
+    """
 
     questions: QuestionSet
     path: Path
     assistants: Sequence[Assistant]
     settings: Sequence[DialogueSetting]
     system: Mapping[str, str] = field(default_factory=dict)
-    """A system prompt by the assistant's name."""
+    references: str = ""
+    histories: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
 
     def manifest(self, guarded_by: str = "") -> DialogueManifest:
+        """How the run is made."""
+        left_out = {
+            one.name: tuple(item.id for item in self.questions.items if not self._holds(one, item))
+            for one in self.settings
+        }
         return DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
@@ -282,21 +271,50 @@ class Dialogues:
             parameters={one.name: json.dumps(dict(one.parameters), sort_keys=True) for one in self.assistants},
             created=datetime.now(UTC),
             guarded_by=guarded_by,
+            references=self.references,
+            left_out={name: ids for name, ids in left_out.items() if ids},
         )
+
+    def jobs(self) -> list[DialogueJob]:
+        """The dialogues."""
+        return [
+            DialogueJob(assistant, setting, item)
+            for assistant in self.assistants
+            for setting in self.settings
+            for item in self.questions.items
+            if self._holds(setting, item)
+        ]
+
+    def _holds(self, setting: DialogueSetting, item: QuestionItem) -> bool:
+        if setting.rag and not documents_of(item):
+            return False
+        return not setting.swap or len(self.histories.get(setting.swap, {}).get(item.id, ())) >= len(item.questions) - 1
 
     @property
     def calls(self) -> int:
         """Answers that the whole run asks for."""
-        return sum(_turns(item, setting) for item in self.questions.items for setting in self.settings) * len(
-            self.assistants
-        )
+        return sum(_calls(job.item, job.setting) for job in self.jobs())
 
 
-def _turns(item: QuestionItem, setting: DialogueSetting) -> int:
-    return 1 if setting.history == "single" or setting.concat else len(item.questions)
+def _calls(item: QuestionItem, setting: DialogueSetting) -> int:
+    """Answers that a dialogue asks for; `summarize` and `select` ask once more, `self-refine` twice."""
+    turns = 1 if setting.history == "single" or setting.swap else len(item.questions)
+    more = {"summarize": 1, "select": 1, "self-refine": 2}.get(setting.mitigate or "", 0)
+    return turns + setting.drift + more
 
 
-Job = tuple[Assistant, DialogueSetting, QuestionItem]
+@dataclass(frozen=True)
+class DialogueJob:
+    """One dialogue to hold."""
+
+    assistant: Assistant
+    setting: DialogueSetting
+    item: QuestionItem
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Model, setting and item, as lines name them."""
+        return self.assistant.name, self.setting.name, self.item.id
 
 
 async def ask(
@@ -306,8 +324,17 @@ async def ask(
     at_once: int = 16,
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
+    embedder: Embedder | None = None,
 ) -> Held:
     """Holds the dialogues that have no last answer yet. A turn that failed is tried again, its later turns with it.
+
+    Args:
+        dialogues: what is asked.
+        out: the run's folder.
+        at_once: dialogues held at the same time.
+        told: called with the number of dialogues that came to an end.
+        stop: set to end after the dialogues that are being held.
+        embedder: finds passages in settings with `rag`; the shipped one when None.
 
     Raises:
         ConfigError: the folder holds something else or a run made in another way; a guard decides where there is no evidence.
@@ -315,33 +342,19 @@ async def ask(
     """
     check(dialogues)
     claim_folder(out, "run of dialogues", FILES)
-    jobs = [
-        (assistant, setting, item)
-        for assistant in dialogues.assistants
-        for setting in dialogues.settings
-        for item in dialogues.questions.items
-    ]
-    guards = {
-        name: Guard.from_settings(policy=name, store="memory")
-        for name in {one.guard for one in dialogues.settings}
-        if name
-    }
+    jobs = dialogues.jobs()
+    policies = {one.guard for one in dialogues.settings if one.guard}
+    guards = {name: Guard.from_settings(policy=name, store="memory") for name in sorted(policies)}
     judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
     with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
+        room = _Room(dialogues, lines, guards, PassageFinder(embedder or OnnxEmbedder()), out / REPORTS)
 
-        def keep(report: TurnReport) -> None:
-            with (out / REPORTS).open("a", encoding="utf-8") as file:
-                file.write(report.model_dump_json() + "\n")
-
-        async def hold(job: Job) -> None:
-            guard = guards.get(job[1].guard or "")
+        async def hold(job: DialogueJob) -> None:
             try:
-                await _hold(*job, dialogues.system.get(job[0].name, ""), lines, guard, keep)
+                await room.hold(job)
             finally:
                 told(1)
-                if guard is not None:
-                    await guard.aforget(_dialogue(job[0].name, job[1].name, job[2].id))
 
         left = [job for job in jobs if not _is_whole(lines, job)]
         told(len(jobs) - len(left))
@@ -357,15 +370,59 @@ def check(dialogues: Dialogues) -> None:
     """Refuses settings whose figures would mean nothing.
 
     Raises:
-        ConfigError: a guard other than `monitor` stands where items bring no documents to hold answers against.
+        ConfigError: a guard other than `monitor` stands where there is nothing to hold answers against, or no item has documents
+            to retrieve.
     """
+    items = dialogues.questions.items
+    bare = [item.id for item in items if not documents_of(item)]
     for setting in dialogues.settings:
-        bare = [item.id for item in dialogues.questions.items if not item.documents]
-        if setting.guard not in (None, "monitor") and bare:
+        if setting.rag and len(bare) == len(items):
+            raise ConfigError(
+                f"setting {setting.name!r} retrieves, but no item has documents; give --references FILE or oracle"
+            )
+        if setting.guard in (None, "monitor"):
+            continue
+        if bare and not setting.rag:
             raise ConfigError(
                 f"setting {setting.name!r} guards answers, but item {bare[0]} has no documents to hold them against "
                 f"({len(bare)} items have none); give documents in the set, or take guard=monitor"
             )
+        if setting.rag in ("base", "last") and setting.history == "multi" and setting.guard_at != "final":
+            raise ConfigError(
+                f"setting {setting.name!r} guards turns at which nothing is retrieved; take guard={setting.guard}@final, "
+                "rag=rounds, or guard=monitor"
+            )
+
+
+def read_history(folder: Path, model: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The answers of a run in the setting `multi`, by item and in the order of turns, as the history of other dialogues.
+
+    Args:
+        folder: of the run, with `:MODEL` behind it where it asked several models.
+        model: the same.
+
+    Raises:
+        InputError: it has no such answers.
+    """
+    manifest = read_dialogue_manifest(folder)
+    models = [model] if model else list(manifest.models)
+    if "multi" not in manifest.settings or len(models) != 1 or models[0] not in manifest.models:
+        raise InputError(
+            f"{folder} asked {', '.join(manifest.models)} in {', '.join(manifest.settings)}; a history needs the setting "
+            "multi and one model: swap=RUN, or swap=RUN:MODEL"
+        )
+    found: dict[str, dict[int, str]] = {}
+    for line in read_answers(folder):
+        if (line.model, line.setting) == (models[0], "multi") and line.answer is not None:
+            found.setdefault(line.sample, {})[line.turn] = line.answer
+    whole = {
+        name: tuple(own[turn] for turn in sorted(own))
+        for name, own in found.items()
+        if sorted(own) == list(range(len(own)))
+    }
+    if not whole:
+        raise InputError(f"{folder} has no answers in the setting multi")
+    return whole
 
 
 def latest(lines: Sequence[AnswerLine]) -> dict[int, AnswerLine]:
@@ -376,72 +433,175 @@ def latest(lines: Sequence[AnswerLine]) -> dict[int, AnswerLine]:
     return found
 
 
-def _own(lines: LineFile[AnswerLine], job: Job) -> dict[int, AnswerLine]:
-    assistant, setting, item = job
-    return latest(lines.of_group(f"{assistant.name}\n{setting.name}\n{item.id}"))
+def _own(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
+    return latest(lines.of_group("\n".join(job.key)))
 
 
-def _is_whole(lines: LineFile[AnswerLine], job: Job) -> bool:
+def _is_whole(lines: LineFile[AnswerLine], job: DialogueJob) -> bool:
     return any(line.is_last and line.answer is not None for line in _own(lines, job).values())
 
 
 @dataclass(frozen=True)
-class _Place:
-    """What a guard needs of a dialogue."""
+class _Shown:
+    """What a turn shows the assistant. `kept`: the question as it stands in the history of later turns."""
 
-    item: QuestionItem
-    keep: Callable[[TurnReport], None]
+    messages: Sequence[Message]
+    kept: str
+    passages: Sequence[Passage]
 
 
-async def _hold(
-    assistant: Assistant,
-    setting: DialogueSetting,
-    item: QuestionItem,
-    system: str,
-    lines: LineFile[AnswerLine],
-    guard: Guard | None,
-    keep: Callable[[TurnReport], None],
-) -> None:
-    """Asks turn by turn; turns that have an answer are not asked again."""
-    place = _Place(item, keep)
-    if setting.history == "single":
-        questions: tuple[str, ...] = (item.single,)
-    else:
-        questions = ("\n".join(item.questions),) if setting.concat else item.questions
-    known = _own(lines, (assistant, setting, item))
-    messages = [Message("system", system)] if system else []
-    for turn, question in enumerate(questions):
-        messages.append(Message("user", question))
-        line = known.get(turn)
-        if line is None or line.answer is None:
-            attempt = 0 if line is None else line.attempt + 1
-            base = AnswerLine(
-                model=assistant.name,
-                setting=setting.name,
-                sample=item.id,
-                turn=turn,
-                attempt=attempt,
-                question=question,
-                is_last=turn == len(questions) - 1,
+@dataclass(frozen=True)
+class _Room:
+    """What holding dialogues needs."""
+
+    dialogues: Dialogues
+    lines: LineFile[AnswerLine]
+    guards: Mapping[str, Guard]
+    retriever: PassageFinder
+    reports: Path
+
+    async def hold(self, job: DialogueJob) -> None:
+        """Asks turn by turn; turns that have an answer are not asked again."""
+        guard = self.guards.get(job.setting.guard or "")
+        try:
+            await self._hold(job, guard)
+        finally:
+            if guard is not None:
+                await guard.aforget(_dialogue(job))
+
+    async def _hold(self, job: DialogueJob, guard: Guard | None) -> None:
+        setting, questions = job.setting, self._questions(job)
+        known = _own(self.lines, job)
+        system = self.dialogues.system.get(job.assistant.name, "")
+        history = [Message("system", system)] if system else []
+        evidence: list[Document] = [] if setting.rag else documents_of(job.item)
+        swapped = self.dialogues.histories[setting.swap][job.item.id] if setting.swap else ()
+        for turn, question in enumerate(questions):
+            last = turn == len(questions) - 1
+            if setting.swap and not last:
+                history += [Message("user", question), Message("assistant", swapped[turn])]
+                continue
+            shown = await self._shown(job, [*history, Message("user", question)], last=last)
+            evidence += [Document(id=_passage_name(one), text=one.text) for one in shown.passages]
+            line = known.get(turn)
+            if line is None or line.answer is None:
+                base = AnswerLine(
+                    model=job.assistant.name,
+                    setting=setting.name,
+                    sample=job.item.id,
+                    turn=turn,
+                    attempt=0 if line is None else line.attempt + 1,
+                    question=question,
+                    is_last=last,
+                    retrieved=tuple(_passage_name(one) for one in shown.passages),
+                )
+                line = await self._answer(
+                    job, base, shown.messages, guard if setting.guards(last=last) else None, evidence
+                )
+                self.lines.append(line)
+            if line.answer is None:
+                if (line.failure or "").startswith(_UNREACHED):
+                    raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
+                return
+            history += [Message("user", shown.kept), Message("assistant", line.answer)]
+
+    def _questions(self, job: DialogueJob) -> list[str]:
+        own = [job.item.single] if job.setting.history == "single" else list(job.item.questions)
+        return [self._unrelated(job.item), *own] if job.setting.drift else own
+
+    def _unrelated(self, item: QuestionItem) -> str:
+        """A question of another domain; the same wherever it is asked for. Without domains, of any other item."""
+        others = [one for one in self.dialogues.questions.items if one.id != item.id]
+        far = [one for one in others if not set(one.domains) & set(item.domains)] or others
+        if not far:
+            raise ConfigError("a set of one item has no unrelated question; leave drift out")
+        return random.Random(f"drift:{item.id}").choice(far).single
+
+    async def _shown(self, job: DialogueJob, messages: Sequence[Message], *, last: bool) -> _Shown:
+        setting = job.setting
+        *history, asked = messages
+        found: Sequence[Passage] = ()
+        if setting.retrieves(last=last):
+            query = asked.content if setting.rag in ("base", "rounds") else talk_of(messages)
+            found = await self.retriever.find(job.item, query)
+        prompt = with_passages(asked.content, [one.text for one in found])
+        shown = [*history, Message("user", prompt)]
+        if last and setting.budget is not None:
+            shown = cut(shown, setting.budget)
+        if last and setting.concat:
+            shown = concatenated(shown)
+        if last and setting.mitigate == "simple":
+            shown = simple(shown)
+        return _Shown(shown, prompt if setting.rag == "last@code" else asked.content, found)
+
+    async def _answer(
+        self,
+        job: DialogueJob,
+        base: AnswerLine,
+        messages: Sequence[Message],
+        guard: Guard | None,
+        evidence: Sequence[Document],
+    ) -> AnswerLine:
+        started = time.monotonic()
+        how = job.setting.mitigate if base.is_last else None
+        if guard is None:
+            update = _told(await _respond(job.assistant, messages, how))
+        else:
+            update = await self._guarded(guard, job, messages, how, evidence)
+        return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
+
+    async def _guarded(
+        self, guard: Guard, job: DialogueJob, messages: Sequence[Message], how: str | None, evidence: Sequence[Document]
+    ) -> dict[str, Any]:
+        """What the user got of an assistant that is wrapped in the guard, and what the guard did."""
+        drafts: list[dict[str, Any]] = []
+        reports: list[TurnReport] = []
+
+        async def agent(asked: Sequence[Mapping[str, str]]) -> str:
+            given = TypeAdapter(list[Message]).validate_python(asked)
+            drafts.append(_told(await _respond(job.assistant, given, how)))
+            if drafts[-1]["failure"] is not None:
+                raise _Unanswered
+            return str(drafts[-1]["answer"])
+
+        guarded = guard.wrap(agent, documents=list(evidence), on_report=reports.append)
+        try:
+            answer = await guarded(
+                [{"role": one.role, "content": one.content} for one in messages], conversation_id=_dialogue(job)
             )
-            line = await _answer(base, assistant, messages, guard, place)
-            lines.append(line)
-        if line.answer is None:
-            if (line.failure or "").startswith(_UNREACHED):
-                raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
-            return
-        messages.append(Message("assistant", line.answer))
+        except _Unanswered:
+            return drafts[-1]
+        with self.reports.open("a", encoding="utf-8") as file:
+            file.write(reports[-1].model_dump_json() + "\n")
+        first = str(drafts[0]["answer"])
+        return {
+            **drafts[-1],
+            "answer": str(answer),
+            "action": reports[-1].decision.action.value,
+            "withheld": None if answer == first else first,
+            "drafts": len(drafts),
+        }
 
 
-async def _answer(
-    base: AnswerLine, assistant: Assistant, messages: Sequence[Message], guard: Guard | None, place: _Place
-) -> AnswerLine:
-    started = time.monotonic()
-    if guard is None:
-        update = _told(await _ask(assistant, messages))
-    else:
-        update = await _guarded(guard, assistant, messages, base, place)
-    return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
+def _passage_name(one: Passage) -> str:
+    return one.source_id if one.span is None else f"{one.source_id}:{one.span.start}-{one.span.end}"
+
+
+async def _respond(assistant: Assistant, messages: Sequence[Message], how: str | None) -> AssistantReply:
+    """The assistant's answer, with what a mitigation asks before and after it."""
+    if how in ("summarize", "select"):
+        context = await _ask(assistant, refining_history(messages, how))
+        if context.failure is not None:
+            return context
+        return await _ask(assistant, on_refined(messages, without_thoughts(context.text)[0]))
+    answer = await _ask(assistant, messages)
+    if how != "self-refine" or answer.failure is not None:
+        return answer
+    first = without_thoughts(answer.text)[0]
+    review = await _ask(assistant, criticizing(messages, first))
+    if review.failure is not None:
+        return review
+    return await _ask(assistant, refining(messages, first, without_thoughts(review.text)[0]))
 
 
 async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantReply:
@@ -460,53 +620,18 @@ def _told(said: AssistantReply) -> dict[str, Any]:
     return found if said.failure is not None else {**found, "answer": text}
 
 
-def _dialogue(model: str, setting: str, sample: str) -> str:
+def _dialogue(job: DialogueJob) -> str:
     """Names a dialogue to the guard."""
-    return f"{model} {setting} {sample}"
+    return " ".join(job.key)
 
 
 class _Unanswered(Exception):
     """The assistant behind the guard gave no answer."""
 
 
-async def _guarded(
-    guard: Guard, assistant: Assistant, messages: Sequence[Message], base: AnswerLine, place: _Place
-) -> dict[str, Any]:
-    """What the user got of an assistant that is wrapped in the guard, and what the guard did."""
-    drafts: list[dict[str, Any]] = []
-    reports: list[TurnReport] = []
-
-    async def agent(asked: Sequence[Mapping[str, str]]) -> str:
-        drafts.append(_told(await _ask(assistant, TypeAdapter(list[Message]).validate_python(asked))))
-        if drafts[-1]["failure"] is not None:
-            raise _Unanswered
-        return str(drafts[-1]["answer"])
-
-    item = place.item
-    documents = [Document(id=f"{item.id}-{number}", text=one) for number, one in enumerate(item.documents, 1)]
-    guarded = guard.wrap(agent, documents=documents, on_report=reports.append)
-    try:
-        answer = await guarded(
-            [{"role": one.role, "content": one.content} for one in messages],
-            conversation_id=_dialogue(base.model, base.setting, base.sample),
-        )
-    except _Unanswered:
-        return drafts[-1]
-    report = reports[-1]
-    place.keep(report)
-    first = str(drafts[0]["answer"])
-    return {
-        **drafts[-1],
-        "answer": str(answer),
-        "action": report.decision.action.value,
-        "withheld": None if answer == first else first,
-        "drafts": len(drafts),
-    }
-
-
-def _held(out: Path, jobs: Sequence[Job], work: WorkDone) -> Held:
+def _held(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> Held:
     found = Held(len(jobs), work=work)
-    asked = {(assistant.name, setting.name, item.id) for assistant, setting, item in jobs}
+    asked = {job.key for job in jobs}
     dialogues: dict[tuple[str, str, str], list[AnswerLine]] = {}
     for line in read_answers(out):
         dialogues.setdefault((line.model, line.setting, line.sample), []).append(line)

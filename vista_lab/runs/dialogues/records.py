@@ -62,6 +62,8 @@ class AnswerLine(_Line):
     """What the guard did (`ALLOW`, `FLAG`, …); None where none stood before the assistant."""
     drafts: int = 1
     """Answers that the assistant gave until one was delivered: a guard may ask it again."""
+    retrieved: tuple[str, ...] = ()
+    """Passages that the question was shown with: `DOCUMENT:FIRST-END`, in characters."""
     seconds: float = 0.0
 
 

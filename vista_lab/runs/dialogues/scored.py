@@ -28,6 +28,7 @@ from vista_lab.runs.dialogues.records import (
     read_answers,
     read_lines,
 )
+from vista_lab.runs.dialogues.retrieving import ORACLE
 
 O200K = "o200k_base"
 """The paper's tokens."""
@@ -138,6 +139,8 @@ class Cohort:
     items: Mapping[str, QuestionItem]
     guarded_by: str = ""
     """The judge of the guard; empty where none stood before the assistant."""
+    oracle: bool = False
+    """The reference answers were retrieved from: what retrieval could give at best."""
 
     @property
     def judged_by(self) -> tuple[str, str, str, str]:
@@ -256,7 +259,8 @@ class _Reader:
                 lines[name] = last
             else:
                 failed = next((one.failure for one in turns.values() if one.failure), None)
-                missing[(failed or "not asked yet").partition(":")[0]] += 1
+                unasked = "left out" if name in self.manifest.left_out.get(setting, ()) else "not asked yet"
+                missing[(failed or unasked).partition(":")[0]] += 1
         scored = [name for name in lines if self.items[name].facts and self.items[name].answer]
         return Cohort(
             run=self.run,
@@ -271,6 +275,7 @@ class _Reader:
             missing=missing,
             bare=len(lines) - len(scored),
             items=self.items,
+            oracle="rag=" in setting and self.manifest.references == ORACLE,
             guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
         )
 

@@ -10,8 +10,9 @@ from typing import Any
 from vista_guard.judges.model import Message
 from vista_guard.types import Claim, JudgeInfo, Turn
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, Held, ask, read_setting
+from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, Held, ask
 from vista_lab.runs.dialogues.judging import PairVerdict
+from vista_lab.runs.dialogues.settings import read_setting
 
 HARBOUR = QuestionItem(
     "harbour",

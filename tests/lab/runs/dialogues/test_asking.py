@@ -10,8 +10,9 @@ import pytest
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, Scripted, hold
 from vista_guard.errors import BudgetError, ConfigError, JudgeError
 from vista_guard.judges.model import Message
-from vista_lab.runs.dialogues.asking import REPORTS, AssistantReply, FunctionAssistant, read_setting, without_thoughts
+from vista_lab.runs.dialogues.asking import REPORTS, AssistantReply, FunctionAssistant, without_thoughts
 from vista_lab.runs.dialogues.records import ANSWERS, AnswerLine, read_answers
+from vista_lab.runs.dialogues.settings import PAPER, read_setting
 
 
 def echo(messages: Sequence[Message]) -> str:
@@ -31,17 +32,36 @@ def test_a_dialogue_is_held_with_the_assistants_own_answers(tmp_path: Path) -> N
     assert [line.is_last for line in read_answers(tmp_path)] == [False, False, True]
 
 
-def test_alone_and_joined_are_one_question(tmp_path: Path) -> None:
+def test_alone_and_in_one_message(tmp_path: Path) -> None:
     assistant = Scripted(echo)
     hold(tmp_path, assistant, "single", "multi+concat", items=[TOWER], system={"scripted": "Be brief."})
     assert contents(assistant.asked) == [
         ["Be brief.", "How high is it?"],
-        ["Be brief.", "Is the tower open?\nHow high is it?"],
+        ["Be brief.", "Is the tower open?"],
+        [
+            "Be brief.",
+            "A conversation so far:\n\nUser: Is the tower open?\n\nAssistant: A2\n\nThe user now asks:\nHow high is it?",
+        ],
     ]
 
 
 @pytest.mark.parametrize(
-    ("name", "part"), [("both", "both"), ("multi+rag", "rag"), ("single+concat", "joined"), ("multi+guard=", "guard")]
+    ("name", "part"),
+    [
+        ("both", "both"),
+        ("multi+rag", "rag"),
+        ("single+concat", "no history"),
+        ("multi+guard=", "guard"),
+        ("multi+rag=never", "never"),
+        ("multi+budget=few", "budget"),
+        ("multi+budget=2+budget=3", "twice"),
+        ("single+rag=rounds", "no turns before"),
+        ("multi+mitigate=select+concat", "leave concat"),
+        ("multi+swap=a+drift", "only the last"),
+        ("multi+guard=strict@first", "first"),
+        ("multi+drift=yes", "drift takes no"),
+        ("multi+louder", "louder"),
+    ],
 )
 def test_a_setting_that_means_nothing_is_refused(name: str, part: str) -> None:
     with pytest.raises(ConfigError, match=part):
@@ -49,7 +69,13 @@ def test_a_setting_that_means_nothing_is_refused(name: str, part: str) -> None:
 
 
 def test_setting_names_are_read_back() -> None:
-    for name in ("single", "multi", "multi+concat", "multi+guard=strict", "multi+concat+guard=balanced"):
+    others = (
+        "multi+swap=runs/a:openai:m",
+        "multi+budget=60+rag=all",
+        "multi+guard=strict@final",
+        "multi+rag=last@code",
+    )
+    for name in (*PAPER, *others, "multi+concat+guard=balanced"):
         assert read_setting(name).name == name
 
 

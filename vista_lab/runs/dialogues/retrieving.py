@@ -1,0 +1,110 @@
+"""Passages of an item's documents for a question: by vectors, then by words (KnowMT-Bench, App. G: 15, then 5).
+
+The paper cuts references into 512 tokens with 128 of overlap, and uses Qwen3's embedder and reranker. Here passages are cut as
+everywhere in the product, no longer than the embedder reads, and put in order anew by the words that they share with the query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from vista_guard.errors import InputError
+from vista_guard.protocols import BoundedEmbedder, Embedder
+from vista_guard.reading.passages import nearest_passages, passages
+from vista_guard.stores.entries import query_vector
+from vista_guard.types import Document, Passage
+from vista_lab.datasets.questions import QuestionItem
+
+ORACLE = "oracle"
+"""Names the reference answers as documents: what retrieval could give at best."""
+NEAREST, KEPT = 15, 5
+MAX_CHARS, OVERLAP = 2048, 512
+"""About the paper's 512 and 128 tokens."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """An item's passages with their vectors, shape (passages, dimension)."""
+
+    passages: tuple[Passage, ...]
+    vectors: np.ndarray
+
+
+class PassageFinder:
+    """Finds passages of an item's own documents.
+
+    Args:
+        embedder: of passages and queries.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._pools: dict[str, Pool] = {}
+
+    async def find(self, item: QuestionItem, query: str) -> list[Passage]:
+        """The passages for a query, the best first; the same each time."""
+        return await asyncio.to_thread(self._find, item, query)
+
+    def _find(self, item: QuestionItem, query: str) -> list[Passage]:
+        pool = self._pools.get(item.id)
+        if pool is None:
+            pool = self._pools[item.id] = self._pool(item)
+        near = np.argsort(-(pool.vectors @ query_vector(self._embedder, query)), kind="stable")[:NEAREST]
+        found = [pool.passages[place] for place in near]
+        kept = nearest_passages(query, found, KEPT)
+        return [one for one in found if one in kept]
+
+    def _pool(self, item: QuestionItem) -> Pool:
+        reads = self._embedder.reads if isinstance(self._embedder, BoundedEmbedder) else None
+        found = tuple(
+            passage
+            for document in documents_of(item)
+            for passage in passages(document, max_chars=MAX_CHARS, overlap=OVERLAP, reads=reads)
+        )
+        return Pool(found, self._embedder.embed([one.text for one in found]))
+
+
+def documents_of(item: QuestionItem) -> list[Document]:
+    """The item's documents."""
+    return [Document(id=f"{item.id}-{number}", text=one) for number, one in enumerate(item.documents, 1) if one.strip()]
+
+
+def with_references(items: Sequence[QuestionItem], given: str) -> list[QuestionItem]:
+    """The items with other documents.
+
+    Args:
+        items: of a set.
+        given: a JSON file `[{"sample_id", "reference"}]` as the authors have it, or `oracle`: the reference answers.
+
+    Raises:
+        InputError: the file cannot be read, or has a reference for none of the items.
+    """
+    if given == ORACLE:
+        return [replace(item, documents=(item.answer,) if item.answer else ()) for item in items]
+    found = _references(Path(given))
+    if not any(item.id in found for item in items):
+        raise InputError(f"{given} has references for none of the {len(items)} items; sample_id must be the items' ids")
+    return [replace(item, documents=found.get(item.id, ())) for item in items]
+
+
+def _references(path: Path) -> Mapping[str, tuple[str, ...]]:
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as exc:
+        raise InputError(f"{path} cannot be read: {exc}; give [{{sample_id, reference}}] as JSON, or {ORACLE}") from exc
+    found: dict[str, tuple[str, ...]] = {}
+    for number, row in enumerate(rows if isinstance(rows, list) else [], 1):
+        text = row.get("reference") if isinstance(row, dict) else None
+        texts = [text] if isinstance(text, str) else text
+        if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts) or "sample_id" not in row:
+            raise InputError(f"{path}, item {number} lacks sample_id or reference (a text, or a list of texts)")
+        found[str(row["sample_id"])] = tuple(one for one in texts if one.strip())
+    if not found:
+        raise InputError(f"{path} holds no list of references")
+    return found

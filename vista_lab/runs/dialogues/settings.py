@@ -1,0 +1,137 @@
+"""Settings of dialogues: where the history comes from, in what form it is shown, and what helps the assistant. Pure.
+
+KnowMT-Bench, §4.3 and §5. A setting has a name, such as `multi+rag=rounds+guard=strict`, that stands in the manifest, on each
+line and in the tables.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vista_guard.errors import ConfigError
+
+RAG = ("base", "last", "rounds", "all", "last@code")
+"""When documents are retrieved, and with which query (Table 3). `last@code`: as the authors' code does it, at every turn, with
+the prompts that were sent as history."""
+MITIGATIONS = ("simple", "summarize", "select", "self-refine")
+"""What is done about the history at the last turn (Table 4)."""
+GUARDED = ("history", "final")
+PAPER = (
+    "single", "multi", "multi+concat", "single+drift", "multi+drift", "single+rag=base",
+    *(f"multi+rag={one}" for one in RAG[:4]), *(f"multi+mitigate={one}" for one in MITIGATIONS),
+)  # fmt: skip
+"""Settings of the paper that a set of questions with documents is enough for. `swap` needs another run, `budget` a number."""
+
+
+@dataclass(frozen=True)
+class DialogueSetting:
+    """How dialogues are held.
+
+    Attributes:
+        history: `single`: the last question alone. `multi`: turn by turn, the assistant's own answers as history.
+        drift: a question of another domain is asked first (Table 20).
+        swap: folder of a run whose answers are the history; only the last question is asked (Fig. 8).
+        concat: at the last turn the history stands in one message with the question (Fig. 7).
+        budget: at the last turn so many words of the history are shown, the latest; None: all (Fig. 6).
+        rag: one of `RAG`; None: no documents.
+        mitigate: one of `MITIGATIONS`, at the last turn.
+        guard: policy of the guard before the assistant; what it delivers becomes history and is scored.
+        guard_at: `history`: at all turns but the last; `final`: at the last; empty: at all.
+    """
+
+    history: str
+    drift: bool = False
+    swap: str | None = None
+    concat: bool = False
+    budget: int | None = None
+    rag: str | None = None
+    mitigate: str | None = None
+    guard: str | None = None
+    guard_at: str = ""
+
+    @property
+    def name(self) -> str:
+        """As `read_setting` reads it."""
+        parts = {
+            "drift": self.drift,
+            f"swap={self.swap}": self.swap,
+            "concat": self.concat,
+            f"budget={self.budget}": self.budget,
+            f"rag={self.rag}": self.rag,
+            f"mitigate={self.mitigate}": self.mitigate,
+            f"guard={self.guard}{'@' if self.guard_at else ''}{self.guard_at}": self.guard,
+        }
+        return "+".join([self.history, *(part for part, there in parts.items() if there)])
+
+    def guards(self, *, last: bool) -> bool:
+        """True if the guard stands before the assistant at this turn."""
+        return self.guard is not None and self.guard_at in ("", "final" if last else "history")
+
+    def retrieves(self, *, last: bool) -> bool:
+        """True if documents are retrieved at this turn."""
+        return self.rag is not None and (last or self.rag in ("rounds", "all", "last@code"))
+
+
+def read_setting(name: str) -> DialogueSetting:
+    """A setting by its name.
+
+    Raises:
+        ConfigError: it has parts that there are not, or that do not go together; names them.
+
+    Examples:
+        >>> read_setting("multi+rag=rounds+guard=strict@final").guard_at
+        'final'
+    """
+    history, *parts = [part.strip() for part in name.split("+")]
+    if history not in ("single", "multi"):
+        raise ConfigError(f"setting {name!r} begins with {history!r}; begin with single or multi")
+    given: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if key not in ("drift", "swap", "concat", "budget", "rag", "mitigate", "guard"):
+            known = "drift, swap=RUN, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
+            raise ConfigError(f"setting {name!r} has {part!r}; known are {known}")
+        if key in given:
+            raise ConfigError(f"setting {name!r} names {key} twice")
+        if bool(value) == (key in ("drift", "concat")) or bool(equals) != bool(value):
+            raise ConfigError(f"setting {name!r} has {part!r}; {key} takes {'no value' if value else 'a value'}")
+        given[key] = value
+    guard, _, place = given.get("guard", "").partition("@")
+    _check_value(name, "rag", given.get("rag"), RAG)
+    _check_value(name, "mitigate", given.get("mitigate"), MITIGATIONS)
+    _check_value(name, "guard=POLICY@", place or None, GUARDED)
+    budget = given.get("budget")
+    if budget is not None and not (budget.isdigit() and int(budget) > 0):
+        raise ConfigError(f"setting {name!r} has budget={budget}; give a number of words above 0")
+    found = DialogueSetting(
+        history,
+        drift="drift" in given,
+        swap=given.get("swap"),
+        concat="concat" in given,
+        budget=None if budget is None else int(budget),
+        rag=given.get("rag"),
+        mitigate=given.get("mitigate"),
+        guard=guard or None,
+        guard_at=place,
+    )
+    if why := _impossible(found):
+        raise ConfigError(f"setting {name!r}: {why}")
+    return found
+
+
+def _check_value(name: str, part: str, value: str | None, known: tuple[str, ...]) -> None:
+    if value is not None and value not in known:
+        raise ConfigError(f"setting {name!r} has {part} {value!r}; known are {', '.join(known)}")
+
+
+def _impossible(one: DialogueSetting) -> str:
+    alone = one.history == "single" and not one.drift
+    if alone and (one.concat or one.budget or one.swap or one.mitigate):
+        return "one question has no history; begin with multi"
+    if one.history == "single" and (one.rag not in (None, "base") or one.guard_at == "history"):
+        return "one question has no turns before it: rag=base and guard=POLICY are what it can have"
+    if one.swap and (one.drift or one.rag not in (None, "base", "last") or one.guard_at == "history"):
+        return "with swap=RUN only the last question is asked; take rag=base or last, guard=POLICY@final, and no drift"
+    if one.mitigate and (one.concat or one.budget or one.rag):
+        return "mitigate changes the last prompt itself; leave concat, budget and rag out"
+    return ""
