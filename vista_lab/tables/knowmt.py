@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import inf, isfinite, nan
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -113,7 +114,7 @@ def sheets(
         if asked is None or 2 in asked:
             found += _parts(group, where, reading)
         if asked is None:
-            found += _guarded(group, where, reading)
+            found += [*_relations(group, where, reading), *_guarded(group, where, reading)]
     return found
 
 
@@ -382,6 +383,64 @@ def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, 
         _tokens(found.d_f.mean),
         _tokens(found.d_h.mean),
     )
+
+
+FEWEST = 3
+"""Rows that a line is drawn through at least."""
+
+
+def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
+    """How far S_f tells S_h and D_f tells D_h over the rows (Fig. 4), and what each row has beyond that (Fig. 14)."""
+    each = [(one, figures(one.answers, reading)) for one in cohorts]
+    lines, beyond = [], {}
+    for name, of in (("S_f, S_h", _shares), ("D_f, D_h", _costs)):
+        found = [(cohort, *of(one)) for cohort, one in each]
+        points = [(cohort, x, y) for cohort, x, y in found if x is not None and y is not None]
+        if len(points) < FEWEST or len({x for _, x, _ in points}) < 2:
+            continue
+        line = _line([x for _, x, _ in points], [y for *_, y in points])
+        lines.append(row(name, len(points), f"{line.slope:.3f}", f"{line.rvalue**2:.3f}", f"{line.pvalue:.4f}"))
+        beyond[name] = {id(cohort): y - (line.slope * x + line.intercept) for cohort, x, y in points}
+    if not lines:
+        return []
+    names = _names(cohorts)
+    rows = [
+        row(*_place(one, names), *(f"{own[id(one)]:+.2f}" if id(one) in own else None for own in beyond.values()))
+        for one in cohorts
+    ]
+    heads = (Heading("figures", figures=False), *map(Heading, ("rows", "slope", "R²", "p")))
+    note = "Least squares over the rows of this report; p: t-test of the slope. Few rows tell little."
+    above = "S_h or D_h of a row above what its S_f or D_f lets expect: S_h in points, D_h in tokens a fact."
+    return [
+        Sheet(
+            file_name("relations", *_judged_name(cohorts[0])),
+            f"Figure 4. Relations ({where})",
+            heads,
+            tuple(lines),
+            (note,),
+        ),
+        Sheet(
+            file_name("beyond", *_judged_name(cohorts[0])),
+            f"Figure 14. Beyond the line ({where})",
+            (*_heads(names), *map(Heading, beyond)),
+            tuple(rows),
+            (above,),
+        ),
+    ]
+
+
+def _shares(one: DeliveryFigures) -> tuple[float | None, float | None]:
+    return 100 * one.s_f, 100 * one.s_h
+
+
+def _costs(one: DeliveryFigures) -> tuple[float | None, float | None]:
+    return one.d_f.mean, one.d_h.mean
+
+
+def _line(given: Sequence[float], found: Sequence[float]) -> Any:
+    from scipy.stats import linregress
+
+    return linregress(given, found)
 
 
 def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:

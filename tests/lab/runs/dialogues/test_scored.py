@@ -148,3 +148,15 @@ def test_counters_are_named() -> None:
     assert token_counter("words").count("It’s 40 m.") == 6
     with pytest.raises(ConfigError, match="unknown"):
         token_counter("nothing")
+
+
+def test_relations_over_rows_are_those_of_least_squares(tmp_path: Path) -> None:
+    """Rows on a line are told exactly; two rows are too few."""
+    single, multi = cohorts(tmp_path)
+    assert not any("Figure 4" in one.title for one in sheets([single, multi]))
+    third = replace(multi, model="another", answers=multi.answers[:4])
+    found = {one.title.split(".")[0]: one for one in sheets([single, multi, third])}
+    (row,) = found["Figure 4"].rows  # D_h of the single questions is not there: two rows are left
+    assert [cell.text for cell in row][:2] == ["S_f, S_h", "3"]
+    assert [cell.text for cell in row][3] == "1.000"
+    assert [float(cells[-1].text) for cells in found["Figure 14"].rows] == [0, 0, 0]

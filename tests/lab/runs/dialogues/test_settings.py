@@ -212,3 +212,39 @@ def test_the_guard_stands_where_it_is_said(tmp_path: Path) -> None:
     assert actions == {"": [True, True], "@history": [True, False], "@final": [False, True]}
     with pytest.raises(ConfigError, match="nothing is retrieved"):
         hold(tmp_path / "rag", Scripted(wrong), "multi+rag=base+guard=strict", items=[item])
+
+
+FIRST, LAST = "What did the harbour cost?", "So what did it cost, and who paid?"
+ERRS = QuestionItem(
+    "errs", (FIRST, LAST), LAST, answer="It cost nine million.", facts=("It cost nine million.",),
+    documents=("The harbour cost nine million. The city paid half.",),
+)  # fmt: skip
+
+
+def errs_where_its_history_errs(messages: Sequence[Message]) -> str:
+    """Wrong at the first turn; at the last one wrong again if that wrong answer stands in the history."""
+    wrong_before = any("two million" in one.content for one in messages[:-1])
+    return "The harbour cost two million." if messages[-1].content == FIRST or wrong_before else "It cost nine million."
+
+
+def test_a_guard_mends_the_history_the_end_or_both(tmp_path: Path) -> None:
+    settings = ("multi", "multi+guard=balanced@history", "multi+guard=balanced@final", "multi+guard=balanced")
+    hold(tmp_path, Scripted(errs_where_its_history_errs), *settings, items=[ERRS])
+    asyncio.run(judge_dialogues(tmp_path, [ERRS], BySentence(), Literal()))
+    cohorts = read_cohorts(tmp_path, QuestionSet("own", "0" * 64, (ERRS,)), token_counter("words"))
+    last = {one.setting: one.lines["errs"] for one in cohorts}
+    assert last["multi"].answer == "The harbour cost two million."
+    assert last["multi+guard=balanced@history"].answer == "It cost nine million."
+    assert last["multi+guard=balanced@final"].withheld == "The harbour cost two million."
+    assert last["multi+guard=balanced"].answer == "It cost nine million."
+    table = next(one for one in sheets(cohorts) if one.title.startswith("Table 12"))
+    place = [column.whole for column in table.columns].index("factual: R_f")
+    assert [row[place].text for row in table.rows] == ["0.00", "100.00", "0.00", "100.00"]
+    guard = next(one for one in sheets(cohorts) if one.title.startswith("What the guard did"))
+    assert [[cell.text for cell in row[3:8]] for row in guard.rows] == [
+        ["1", "0", "0", "0", "0"],  # it stood before the history alone
+        ["1", "0", "0", "0", "1"],
+        ["1", "1", "0", "0", "0"],
+    ]
+    change = next(one for one in sheets(cohorts) if one.title.startswith("Without and with"))
+    assert {row[3].text for row in change.rows} == set(settings[1:])

@@ -1,0 +1,140 @@
+"""`vista-guard knowmt`: killed in each stage, and given what it cannot use."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("openai")
+pytest.importorskip("scipy")
+
+from typer.testing import CliRunner
+
+from vista_guard.cli import app
+from vista_guard.testing import ReceivedRequest, ScriptedChatServer
+
+ITEMS = [
+    {"id": f"i{n}", "questions": ["Hello?", "Name them."], "answer": "One. Two.", "facts": ["One.", "Two."]}
+    for n in range(4)
+]
+
+
+def script(request: ReceivedRequest) -> str:
+    asked = str(request.body["messages"])
+    if "<premise>" in asked:
+        return "The answer is False." if "contradict" in asked.casefold() else "The answer is True."
+    return "It opened in 1925. It is free."
+
+
+def questions(folder: Path) -> Path:
+    path = folder / "set.jsonl"
+    path.write_text("".join(json.dumps(item) + "\n" for item in ITEMS), "utf-8")
+    return path
+
+
+def started(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "vista_guard.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def killed_after(server: ScriptedChatServer, requests: int, *arguments: str) -> None:
+    """Runs a command and kills it, without a word, once the server has so many more requests."""
+    wanted = len(server.requests) + requests
+    with started(*arguments) as process:
+        for _ in range(600):
+            if len(server.requests) >= wanted or process.poll() is not None:
+                break
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGKILL)
+
+
+def run(*arguments: str) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == 0, result.stderr
+    return result.stdout
+
+
+def lines(path: Path) -> list[str]:
+    """The file's lines, without times and in an order of their own."""
+    return sorted(
+        json.dumps({**json.loads(line), "seconds": 0}) for line in path.read_text("utf-8").splitlines(keepends=False)
+    )
+
+
+def test_a_kill_in_each_stage_costs_one_call_at_most(tmp_path: Path) -> None:
+    path = questions(tmp_path)
+    with ScriptedChatServer(script, latency=0.05) as server:
+        models = ["--model", f"openai:one@{server.base_url}", "--model", f"openai:two@{server.base_url}"]
+        whole, broken = tmp_path / "whole", tmp_path / "broken"
+
+        def asking(out: Path) -> list[str]:
+            return ["knowmt", "run", str(path), *models, "--out", str(out), "--at-once", "1"]
+
+        def judging(out: Path) -> list[str]:
+            return ["knowmt", "judge", str(out), "--judge", f"openai:judge@{server.base_url}", "--at-once", "1"]
+
+        run(*asking(whole))
+        calls = len(server.requests)
+        assert calls == 2 * (4 + 8)
+        run(*judging(whole))
+        judged = len(server.requests) - calls
+        begun = len(server.requests)
+        killed_after(server, 5, *asking(broken))
+        run(*asking(broken))
+        assert len(server.requests) - begun <= calls + 1
+        begun = len(server.requests)
+        killed_after(server, 7, *judging(broken))
+        run(*judging(broken))
+        assert (
+            len(server.requests) - begun <= judged + 2 * 2
+        )  # the pairs of one direction of one answer are one piece of work
+    for name in ("answers.jsonl", "statements.jsonl", "judgements.jsonl"):
+        assert lines(whole / name) == lines(broken / name)
+
+
+def test_a_limit_of_costs_needs_a_price(tmp_path: Path) -> None:
+    result = CliRunner().invoke(
+        app,
+        ["knowmt", "run", str(questions(tmp_path)), "--model", "openai:unheard-of@http://127.0.0.1:9/v1", "--max-cost", "1",
+         "--out", str(tmp_path / "run")],
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert "price" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "set.jsonl", "--model", "agent:nowhere:at_all", "--out", "x"], "agent:MODULE:NAME"),
+        (["run", "set.jsonl", "--model", "gpt", "--out", "x"], "openai:MODEL"),
+        (["run", "set.jsonl", "--model", "openai:a", "--model", "openai:a", "--out", "x"], "given twice"),
+        (
+            ["run", "set.jsonl", "--model", "openai:a", "--setting", "multi+rag=base", "--out", "x"],
+            "no item has documents",
+        ),
+        (["run", "set.jsonl", "--model", "openai:a", "--setting", "multi+swap=nowhere", "--out", "x"], "nowhere"),
+        (["run", "set.jsonl", "--model", "openai:a", "--references", "nowhere.json", "--out", "x"], "nowhere.json"),
+        (["run", "set.jsonl", "--model", "openai:a", "--system", "b=set.jsonl", "--out", "x"], "names no --model"),
+        (["judge", "nowhere"], "knowmt run"),
+        (["report", "."], "no run's folder"),
+        (["validate", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_what_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    questions(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["knowmt", *arguments])
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    assert "Traceback" not in result.output
