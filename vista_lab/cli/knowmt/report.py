@@ -56,6 +56,16 @@ def report(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 4 where it holds, as 'S_f<0.2'; may be repeated."),
     ] = None,
+    setting: Annotated[
+        list[str] | None, typer.Option(metavar="SETTING", help="Only these settings; may be repeated.  [default: all]")
+    ] = None,
+    answers: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the answers of two models or settings side by side, as HTML (needs the extra evaluation).",
+        ),
+    ] = None,
     questions: QuestionsOption = None,
 ) -> None:
     """Make the tables of judged runs; nothing is asked or judged again.
@@ -75,6 +85,8 @@ def report(
         wanted = chosen_formats(formats, out, figures=False)
         counter, how = token_counter(tokens), PairReading(reading)
         cohorts = _cohorts(runs, questions, counter)
+        if setting:
+            cohorts = [one for one in cohorts if one.setting in setting]
         found = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
         for cohort in (one for one in cohorts if not one.by_id):
             typer.echo(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole", err=True)
@@ -86,6 +98,11 @@ def report(
             missed += lost
         if not found:
             raise InputError("nothing fills a table: no answer is judged whole")
+        if answers is not None:
+            from vista_lab.tables.answers import write_answers
+
+            count = write_answers(answers, cohorts, how)
+            typer.echo(f"wrote {count:,} items with both answers to {answers}", err=True)
         if out is None:
             typer.echo(text(found, wanted[0], _TITLE), nl=False)
         else:

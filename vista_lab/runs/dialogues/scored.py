@@ -137,6 +137,8 @@ class Cohort:
     missing: Mapping[str, int]
     bare: int
     items: Mapping[str, QuestionItem]
+    statements: Mapping[str, tuple[str, ...]]
+    """Of each answer that was taken apart, by item."""
     guarded_by: str = ""
     """The judge of the guard; empty where none stood before the assistant."""
     oracle: bool = False
@@ -275,6 +277,11 @@ class _Reader:
             missing=missing,
             bare=len(lines) - len(scored),
             items=self.items,
+            statements={
+                name: said
+                for name in lines
+                if (said := self.statements.get(((model, setting, name), decomposer))) is not None
+            },
             oracle="rag=" in setting and self.manifest.references == ORACLE,
             guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
         )

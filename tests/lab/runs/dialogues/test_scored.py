@@ -20,6 +20,7 @@ from vista_lab.metrics.delivery import PairReading
 from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.records import STATEMENTS
 from vista_lab.runs.dialogues.scored import Cohort, read_cohorts, token_counter
+from vista_lab.tables.answers import write_answers
 from vista_lab.tables.knowmt import MEASURES, change, failed, losses, numbers, sheets
 from vista_lab.tables.writers import markdown
 
@@ -160,3 +161,24 @@ def test_relations_over_rows_are_those_of_least_squares(tmp_path: Path) -> None:
     assert [cell.text for cell in row][:2] == ["S_f, S_h", "3"]
     assert [cell.text for cell in row][3] == "1.000"
     assert [float(cells[-1].text) for cells in found["Figure 14"].rows] == [0, 0, 0]
+
+
+def test_two_cohorts_stand_side_by_side_and_nothing_of_theirs_runs(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
+
+    def answers(messages: Sequence[Message]) -> str:
+        return "One. Two. Three. Four." if len(messages) == 1 else "One. not: Two. <script>alert(1)</script>\u202e."
+
+    both = cohorts(tmp_path, script=answers)
+    page = tmp_path / "page.html"
+    assert write_answers(page, both) == 8
+    text = page.read_text("utf-8")
+    assert "<script" not in text
+    assert "\u202e" not in text
+    assert "default-src" in text
+    assert text.count("(contradicted)") == 8 * 2  # the fact that is denied, and the statement that denies it
+    assert "S_f 1.00, S_h 0.00, 8 tokens" in text
+    with pytest.raises(ConfigError, match="two cohorts"):
+        write_answers(page, both[:1])
+    with pytest.raises(ConfigError, match="two cohorts"):
+        write_answers(page, [both[0], replace(both[1], judge="another")])

@@ -1,0 +1,140 @@
+"""The answers of two cohorts side by side as one HTML file, each fact and statement with its verdict.
+
+KnowMT-Bench, Fig. 1 and App. K. Texts of models are escaped, and the page's own content policy runs no script and loads nothing.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.visible import visible
+from vista_lab.datasets.questions import QuestionItem
+from vista_lab.metrics.delivery import Delivery, PairFinding, PairReading, delivery
+from vista_lab.runs.dialogues.scored import Cohort
+from vista_lab.runs.line_file import write_whole
+
+MOST = 300
+"""Items that are drawn, those whose S_f or S_h differ most."""
+_SIGNS = {"entailed": "✓", "contradicted": "✗", "both": "⚠", "neither": "–", "unjudged": "?"}
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:90rem;padding:0 1rem}"
+    "article{border-top:1px solid;padding:.5rem 0 1rem}.two{display:grid;gap:1.5rem}"
+    "@media(min-width:50rem){.two{grid-template-columns:1fr 1fr}}"
+    ".text{white-space:pre-wrap;overflow-wrap:anywhere}.answer{border-left:3px solid;padding-left:.7rem}"
+    "ul{list-style:none;padding:0}li{overflow-wrap:anywhere}.sign{display:inline-block;width:1.3em;font-weight:bold}"
+    ".word,.figures{font-size:.85em;opacity:.85}h2{font-size:1.1rem}h3,h4{margin:.6rem 0 .2rem;font-size:1rem}"
+    ".entailed .sign{color:#1a7f37}.contradicted .sign{color:#c62828}.both .sign{color:#b26a00}"
+)
+
+
+@dataclass(frozen=True)
+class AnswerSide:
+    """One cohort's answer to an item, judged whole."""
+
+    answer: str
+    withheld: str | None
+    action: str | None
+    figures: Delivery
+    facts: tuple[tuple[str, PairFinding], ...]
+    statements: tuple[tuple[str, PairFinding], ...]
+
+
+@dataclass(frozen=True)
+class ItemAnswers:
+    """Both answers to an item."""
+
+    item: QuestionItem
+    sides: tuple[AnswerSide, AnswerSide]
+
+    @property
+    def distance(self) -> float:
+        """How far the two are apart: the larger difference of S_f and S_h, in [0, 1]."""
+        one, other = (side.figures for side in self.sides)
+        return max(abs(one.s_f - other.s_f), abs(one.s_h - other.s_h))
+
+
+def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = PairReading.CODE) -> int:
+    """Writes the page whole, or not at all.
+
+    Args:
+        path: where to.
+        cohorts: two, on one set and by one decomposer and judge.
+        reading: of pairs found both entailed and contradicted.
+
+    Returns:
+        The number of items that are shown.
+
+    Raises:
+        ConfigError: there are not two such cohorts, jinja2 is missing, or the file cannot be written.
+        InputError: no item has an answer of both that is judged whole.
+    """
+    require("answers side by side", "jinja2", extra="evaluation")
+    from jinja2 import Environment, FileSystemLoader
+
+    if len(cohorts) != 2 or cohorts[0].judged_by != cohorts[1].judged_by:
+        said = ", ".join(f"{one.run}: {one.model}, {one.setting}, {one.judge}" for one in cohorts)
+        raise ConfigError(
+            f"two cohorts of one set, decomposer and judge stand side by side; there are {said}; choose with --setting"
+        )
+    both = sorted(_both(cohorts[0], cohorts[1], reading), key=lambda one: (-one.distance, one.item.id))
+    if not both:
+        raise InputError("no item has an answer of both that is judged whole")
+    digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.finalize = lambda value: visible(value) if type(value) is str else value  # and no markup
+    names = [f"{one.run}: {one.model}, {one.setting}" for one in cohorts]
+    text = environment.get_template("answers.html.j2").render(
+        style=_STYLE,
+        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        names=names,
+        shown=both[:MOST],
+        total=len(both),
+        judge=cohorts[0].judge,
+        decomposer=cohorts[0].decomposer,
+        kind=kind,
+        sign=lambda finding: _SIGNS[kind(finding)],
+    )
+    write_whole(path, text)
+    return len(both[:MOST])
+
+
+def kind(finding: PairFinding) -> str:
+    """What was found of a pair, in a word.
+
+    Examples:
+        >>> kind(PairFinding(True, False)), kind(PairFinding(None, False))
+        ('entailed', 'unjudged')
+    """
+    if not finding.judged:
+        return "unjudged"
+    if finding.in_conflict:
+        return "both"
+    return "entailed" if finding.entails else "contradicted" if finding.contradicts else "neither"
+
+
+def _both(first: Cohort, second: Cohort, reading: PairReading) -> list[ItemAnswers]:
+    return [
+        ItemAnswers(first.items[name], (_side(first, name, reading), _side(second, name, reading)))
+        for name in first.by_id
+        if name in second.by_id
+    ]
+
+
+def _side(cohort: Cohort, name: str, reading: PairReading) -> AnswerSide:
+    line, judged = cohort.lines[name], cohort.by_id[name]
+    return AnswerSide(
+        answer=line.answer or "",
+        withheld=line.withheld,
+        action=line.action,
+        figures=delivery(judged, reading),
+        facts=tuple(zip(cohort.items[name].facts, judged.facts, strict=True)),
+        statements=tuple(zip(cohort.statements.get(name, ()), judged.statements, strict=True)),
+    )
