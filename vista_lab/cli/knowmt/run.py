@@ -29,8 +29,8 @@ def run(
         list[str],
         typer.Option(
             metavar="MODEL",
-            help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL or agent:MODULE:NAME, a function that takes messages; "
-            "may be repeated.",
+            help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL agent:MODULE:NAME, a function that takes messages, or "
+            "answers:LOG, transcripts; may be repeated.",
         ),
     ],
     out: Annotated[
@@ -40,9 +40,9 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SETTING",
-            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +rag=base|last|rounds|all|last@code, "
-            "+mitigate=simple|summarize|select|self-refine, +guard=POLICY, @history or @final; may be repeated.  [default: "
-            "single and multi]",
+            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +rag=WHEN (base, last, rounds, all, "
+            "last@code), +mitigate=HOW (simple, summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
+            "repeated.  [default: single and multi]",
         ),
     ] = None,
     preset: Annotated[
@@ -77,7 +77,8 @@ def run(
     """
     with exit_codes():
         from vista_lab.datasets.questions import read_questions
-        from vista_lab.runs.dialogues.asking import Dialogues, read_history
+        from vista_lab.runs.dialogues.asking import Dialogues
+        from vista_lab.runs.dialogues.histories import history_of, read_history, read_transcripts
         from vista_lab.runs.dialogues.retrieving import with_references
         from vista_lab.runs.dialogues.settings import PAPER, read_setting
 
@@ -97,7 +98,14 @@ def run(
             settings,
             _systems(system or [], assistants),
             _fingerprint(references),
-            {one.swap: read_history(*_run_and_model(one.swap)) for one in settings if one.swap},
+            {
+                **{one.swap: read_history(*_run_and_model(one.swap)) for one in settings if one.swap},
+                **{
+                    one.static: history_of(read_transcripts(Path(one.static)), kept.items)
+                    for one in settings
+                    if one.static
+                },
+            },
         )
         for name, ids in dialogues.manifest().left_out.items():
             typer.echo(f"{name}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
@@ -139,6 +147,10 @@ def _assistant(name: str, max_cost: float | None, at_once: int) -> Assistant:
 
     if name.startswith("agent:"):
         return FunctionAssistant(name)
+    if name.startswith("answers:"):
+        from vista_lab.runs.dialogues.histories import TranscriptAssistant
+
+        return TranscriptAssistant(name)
     return ChatAssistant(chat_model_of(name, max_cost, at_once))
 
 

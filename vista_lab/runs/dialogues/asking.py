@@ -243,7 +243,7 @@ class Dialogues:
         path: of the set, for the manifest.
         system: a system prompt by the assistant's name.
         references: what the items' documents are, for the manifest.
-        histories: answers of other runs, by their folder as settings name it and by item (see `read_history`).
+        histories: answers of other runs or of transcripts, by their place as settings name it and by item (see `histories`).
     """
 
     questions: QuestionSet
@@ -288,7 +288,8 @@ class Dialogues:
     def _holds(self, setting: DialogueSetting, item: QuestionItem) -> bool:
         if setting.rag and not documents_of(item):
             return False
-        return not setting.swap or len(self.histories.get(setting.swap, {}).get(item.id, ())) >= len(item.questions) - 1
+        other = setting.others
+        return not other or len(self.histories.get(other, {}).get(item.id, ())) >= len(item.questions) - 1
 
     @property
     def calls(self) -> int:
@@ -298,7 +299,7 @@ class Dialogues:
 
 def _calls(item: QuestionItem, setting: DialogueSetting) -> int:
     """Answers that a dialogue asks for; `summarize` and `select` ask once more, `self-refine` twice."""
-    turns = 1 if setting.history == "single" or setting.swap else len(item.questions)
+    turns = 1 if setting.history == "single" or setting.others else len(item.questions)
     more = {"summarize": 1, "select": 1, "self-refine": 2}.get(setting.mitigate or "", 0)
     return turns + setting.drift + more
 
@@ -394,37 +395,6 @@ def check(dialogues: Dialogues) -> None:
             )
 
 
-def read_history(folder: Path, model: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The answers of a run in the setting `multi`, by item and in the order of turns, as the history of other dialogues.
-
-    Args:
-        folder: of the run, with `:MODEL` behind it where it asked several models.
-        model: the same.
-
-    Raises:
-        InputError: it has no such answers.
-    """
-    manifest = read_dialogue_manifest(folder)
-    models = [model] if model else list(manifest.models)
-    if "multi" not in manifest.settings or len(models) != 1 or models[0] not in manifest.models:
-        raise InputError(
-            f"{folder} asked {', '.join(manifest.models)} in {', '.join(manifest.settings)}; a history needs the setting "
-            "multi and one model: swap=RUN, or swap=RUN:MODEL"
-        )
-    found: dict[str, dict[int, str]] = {}
-    for line in read_answers(folder):
-        if (line.model, line.setting) == (models[0], "multi") and line.answer is not None:
-            found.setdefault(line.sample, {})[line.turn] = line.answer
-    whole = {
-        name: tuple(own[turn] for turn in sorted(own))
-        for name, own in found.items()
-        if sorted(own) == list(range(len(own)))
-    }
-    if not whole:
-        raise InputError(f"{folder} has no answers in the setting multi")
-    return whole
-
-
 def latest(lines: Sequence[AnswerLine]) -> dict[int, AnswerLine]:
     """The last try of each turn."""
     found: dict[int, AnswerLine] = {}
@@ -475,11 +445,11 @@ class _Room:
         system = self.dialogues.system.get(job.assistant.name, "")
         history = [Message("system", system)] if system else []
         evidence: list[Document] = [] if setting.rag else documents_of(job.item)
-        swapped = self.dialogues.histories[setting.swap][job.item.id] if setting.swap else ()
+        given = self.dialogues.histories[setting.others][job.item.id] if setting.others else ()
         for turn, question in enumerate(questions):
             last = turn == len(questions) - 1
-            if setting.swap and not last:
-                history += [Message("user", question), Message("assistant", swapped[turn])]
+            if setting.others and not last:
+                history += [Message("user", question), Message("assistant", given[turn])]
                 continue
             shown = await self._shown(job, [*history, Message("user", question)], last=last)
             evidence += [Document(id=_passage_name(one), text=one.text) for one in shown.passages]

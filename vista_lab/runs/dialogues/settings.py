@@ -31,6 +31,7 @@ class DialogueSetting:
         history: `single`: the last question alone. `multi`: turn by turn, the assistant's own answers as history.
         drift: a question of another domain is asked first (Table 20).
         swap: folder of a run whose answers are the history; only the last question is asked (Fig. 8).
+        static: a log whose answers are the history, in the same way.
         concat: at the last turn the history stands in one message with the question (Fig. 7).
         budget: at the last turn so many words of the history are shown, the latest; None: all (Fig. 6).
         rag: one of `RAG`; None: no documents.
@@ -42,6 +43,7 @@ class DialogueSetting:
     history: str
     drift: bool = False
     swap: str | None = None
+    static: str | None = None
     concat: bool = False
     budget: int | None = None
     rag: str | None = None
@@ -55,6 +57,7 @@ class DialogueSetting:
         parts = {
             "drift": self.drift,
             f"swap={self.swap}": self.swap,
+            f"static={self.static}": self.static,
             "concat": self.concat,
             f"budget={self.budget}": self.budget,
             f"rag={self.rag}": self.rag,
@@ -62,6 +65,11 @@ class DialogueSetting:
             f"guard={self.guard}{'@' if self.guard_at else ''}{self.guard_at}": self.guard,
         }
         return "+".join([self.history, *(part for part, there in parts.items() if there)])
+
+    @property
+    def others(self) -> str | None:
+        """Where the answers of others are that are the history; None where the assistant's own are."""
+        return self.swap or self.static
 
     def guards(self, *, last: bool) -> bool:
         """True if the guard stands before the assistant at this turn."""
@@ -88,8 +96,8 @@ def read_setting(name: str) -> DialogueSetting:
     given: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
-        if key not in ("drift", "swap", "concat", "budget", "rag", "mitigate", "guard"):
-            known = "drift, swap=RUN, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
+        if key not in ("drift", "swap", "static", "concat", "budget", "rag", "mitigate", "guard"):
+            known = "drift, swap=RUN, static=LOG, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
             raise ConfigError(f"setting {name!r} has {part!r}; known are {known}")
         if key in given:
             raise ConfigError(f"setting {name!r} names {key} twice")
@@ -107,6 +115,7 @@ def read_setting(name: str) -> DialogueSetting:
         history,
         drift="drift" in given,
         swap=given.get("swap"),
+        static=given.get("static"),
         concat="concat" in given,
         budget=None if budget is None else int(budget),
         rag=given.get("rag"),
@@ -126,12 +135,14 @@ def _check_value(name: str, part: str, value: str | None, known: tuple[str, ...]
 
 def _impossible(one: DialogueSetting) -> str:
     alone = one.history == "single" and not one.drift
-    if alone and (one.concat or one.budget or one.swap or one.mitigate):
+    if alone and (one.concat or one.budget or one.others or one.mitigate):
         return "one question has no history; begin with multi"
     if one.history == "single" and (one.rag not in (None, "base") or one.guard_at == "history"):
         return "one question has no turns before it: rag=base and guard=POLICY are what it can have"
-    if one.swap and (one.drift or one.rag not in (None, "base", "last") or one.guard_at == "history"):
-        return "with swap=RUN only the last question is asked; take rag=base or last, guard=POLICY@final, and no drift"
+    if one.swap and one.static:
+        return "there is one history: take swap=RUN or static=LOG"
+    if one.others and (one.drift or one.rag not in (None, "base", "last") or one.guard_at == "history"):
+        return "where others answered only the last question is asked; take rag=base or last, guard=POLICY@final, and no drift"
     if one.mitigate and (one.concat or one.budget or one.rag):
         return "mitigate changes the last prompt itself; leave concat, budget and rag out"
     return ""

@@ -71,6 +71,7 @@ def test_a_setting_that_means_nothing_is_refused(name: str, part: str) -> None:
 def test_setting_names_are_read_back() -> None:
     others = (
         "multi+swap=runs/a:openai:m",
+        "multi+static=log.jsonl",
         "multi+budget=60+rag=all",
         "multi+guard=strict@final",
         "multi+rag=last@code",

@@ -17,7 +17,8 @@ from vista_guard.judges.model import Message
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Passage
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, ask, read_dialogue_manifest, read_history
+from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, ask, read_dialogue_manifest
+from vista_lab.runs.dialogues.histories import TranscriptAssistant, history_of, read_history, read_transcripts
 from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.records import read_answers
 from vista_lab.runs.dialogues.retrieving import PassageFinder, with_references
@@ -145,6 +146,35 @@ def test_the_history_of_another_run(tmp_path: Path) -> None:
     assert read_dialogue_manifest(tmp_path / "weak").left_out == {setting: ("tower",)}
     with pytest.raises(InputError, match="swap=RUN:MODEL"):
         read_history(tmp_path / "strong", "another")
+
+
+def test_transcripts_are_a_history_and_an_assistant(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    turns = [(ONE, "In 1866."), (TWO, "The city."), (THREE, "Nine million.")]
+    messages = [
+        {"role": role, "content": text} for two in turns for role, text in zip(("user", "assistant"), two, strict=True)
+    ]
+    log.write_text(json.dumps({"id": "a", "messages": messages}) + "\n", "utf-8")
+    said = read_transcripts(log)
+    assert history_of(said, [HARBOUR, TOWER]) == {"harbour": ("In 1866.", "The city.")}
+    assistant = Scripted(echo)
+    setting = f"multi+static={log}"
+    dialogues = Dialogues(
+        QuestionSet("own", "0" * 64, (HARBOUR,)), Path("own.jsonl"), [assistant], [read_setting(setting)],
+        histories={str(log): history_of(said, [HARBOUR])},
+    )  # fmt: skip
+    asyncio.run(ask(dialogues, tmp_path / "static"))
+    assert asked(assistant) == [[ONE, "In 1866.", TWO, "The city.", THREE]]
+    logged = Dialogues(
+        QuestionSet("own", "0" * 64, (HARBOUR, TOWER)), Path("own.jsonl"), [TranscriptAssistant(f"answers:{log}")],
+        [read_setting("multi")],
+    )  # fmt: skip
+    held = asyncio.run(ask(logged, tmp_path / "logged"))
+    assert (held.whole, dict(held.reasons)) == (1, {"not in the transcripts": 1})
+    assert [line.answer for line in read_answers(tmp_path / "logged") if line.is_last] == ["Nine million."]
+    log.write_text(json.dumps({"id": "a", "messages": [{"role": "user", "content": "Hello?"}]}) + "\n", "utf-8")
+    with pytest.raises(InputError):
+        read_transcripts(log)
 
 
 def test_items_without_documents_are_left_out_of_retrieval_and_told(tmp_path: Path) -> None:
