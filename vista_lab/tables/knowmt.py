@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.types import Action
 from vista_lab.metrics.delivery import (
@@ -32,7 +33,7 @@ from vista_lab.metrics.intervals import bootstrap_interval, stars
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
 
-NUMBERS = (2, 12, 14)
+NUMBERS = (2, 12, 13, 14)
 """Of the paper's tables that runs fill; 14 stands for 14 to 18, which are its tests one by one."""
 SIGNIFICANT = 0.05
 
@@ -109,6 +110,8 @@ def sheets(
         where = f"{judged_by[1]} and {judged_by[2]} on data {judged_by[0]}, tokens: {judged_by[3]}"
         if asked is None or 12 in asked:
             found.append(_delivery(group, where, reading))
+        if asked is not None and 13 in asked:
+            found.append(_overlap(group, where, reading))
         if asked is None or 14 in asked:
             found += _changes(group, where, reading)
         if asked is None or 2 in asked:
@@ -127,7 +130,9 @@ def numbers(asked: str) -> frozenset[int]:
     found = set()
     for part in asked.split(","):
         if part.strip() not in map(str, NUMBERS):
-            raise ConfigError(f"--tables has {part.strip()!r}; of KnowMT-Bench runs fill 2, 12 and 14 (with 15 to 18)")
+            raise ConfigError(
+                f"--tables has {part.strip()!r}; of KnowMT-Bench runs fill 2, 12, 13 and 14 (with 15 to 18)"
+            )
         found.add(int(part))
     return frozenset(found)
 
@@ -383,6 +388,49 @@ def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, 
         _tokens(found.d_f.mean),
         _tokens(found.d_h.mean),
     )
+
+
+def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> Sheet:
+    """Table 13: overlap of n-grams with the reference answer, and how far it goes with S_f (Fig. 15)."""
+    from scipy.stats import pearsonr
+
+    names, rows = _names(cohorts), []
+    for cohort in cohorts:
+        found = {name: overlaps(cohort.lines[name].answer or "", cohort.items[name].answer) for name in cohort.by_id}
+        s_f = [delivery(one, reading).s_f for one in cohort.by_id.values()]
+        cells: list[str | None] = []
+        for place in range(len(OVERLAPS)):
+            values = [found[name][place] for name in cohort.by_id]
+            varied = len(values) > 2 and len(set(values)) > 1 and len(set(s_f)) > 1
+            cells += [percent(fmean(values)), f"{pearsonr(values, s_f).statistic:.2f}" if varied else None]
+        rows.append(row(*_place(cohort, names), len(s_f), *cells))
+    heads = (Heading(head, name) for name in OVERLAPS for head in ("mean", "r with S_f"))
+    note = "Means over answers, in percent: BLEU-4 of sentences (sacrebleu, smoothed), F of ROUGE with stems (rouge-score)."
+    return Sheet(
+        file_name("overlap", *_judged_name(cohorts[0])),
+        f"Table 13. Overlap of n-grams with the reference ({where})",
+        (*_heads(names), Heading("answers"), *heads),
+        tuple(rows),
+        (note,),
+    )
+
+
+OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
+
+
+def overlaps(answer: str, reference: str) -> tuple[float, ...]:
+    """Overlap of n-grams of an answer with its reference, each in [0, 1]: `OVERLAPS` in order.
+
+    Raises:
+        ConfigError: the extra `ngrams` is not installed.
+    """
+    require("Table 13", "sacrebleu", "rouge_score", extra="ngrams")
+    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
+    from sacrebleu import sentence_bleu
+
+    kinds = ["rouge1", "rouge2", "rougeL"]
+    rouge = RougeScorer(kinds, use_stemmer=True).score(reference, answer)
+    return (sentence_bleu(answer, [reference]).score / 100, *(float(rouge[kind].fmeasure) for kind in kinds))
 
 
 FEWEST = 3

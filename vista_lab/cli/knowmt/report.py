@@ -25,7 +25,11 @@ def report(
         typer.Argument(metavar="RUN...", help="Judged folders of vista-guard knowmt run, or folders of such."),
     ],
     tables: Annotated[
-        str | None, typer.Option(metavar="LIST", help="Tables of the paper by number: 2, 12, 14.  [default: all]")
+        str | None,
+        typer.Option(
+            metavar="LIST",
+            help="Tables of the paper by number: 2, 12, 13 (needs the extra ngrams), 14.  [default: all but 13]",
+        ),
     ] = None,
     formats: Annotated[
         str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")

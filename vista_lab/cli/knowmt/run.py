@@ -40,8 +40,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SETTING",
-            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +rag=WHEN (base, last, rounds, all, "
-            "last@code), +mitigate=HOW (simple, summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
+            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +rag=WHEN (base, last, rounds, "
+            "all, last@code), +mitigate=HOW (simple, summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
             "repeated.  [default: single and multi]",
         ),
     ] = None,

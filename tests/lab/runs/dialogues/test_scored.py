@@ -21,7 +21,7 @@ from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.records import STATEMENTS
 from vista_lab.runs.dialogues.scored import Cohort, read_cohorts, token_counter
 from vista_lab.tables.answers import write_answers
-from vista_lab.tables.knowmt import MEASURES, change, failed, losses, numbers, sheets
+from vista_lab.tables.knowmt import MEASURES, change, failed, losses, numbers, overlaps, sheets
 from vista_lab.tables.writers import markdown
 
 ITEMS = [
@@ -135,8 +135,20 @@ def test_both_readings_of_a_pair_that_is_entailed_and_contradicted(tmp_path: Pat
 def test_tables_are_asked_for_by_number(tmp_path: Path) -> None:
     both = cohorts(tmp_path)
     assert [one.title.split(".")[0] for one in sheets(both, numbers("14, 12"))] == ["Table 12", "Tables 14 to 18"]
-    with pytest.raises(ConfigError, match="2, 12 and 14"):
+    with pytest.raises(ConfigError, match="2, 12, 13 and 14"):
         numbers("3")
+
+
+def test_overlap_with_the_reference_needs_no_judge(tmp_path: Path) -> None:
+    pytest.importorskip("sacrebleu")
+    pytest.importorskip("rouge_score")
+    assert overlaps("It closes at six in the evening.", "It closes at six in the evening.") == pytest.approx(
+        (1, 1, 1, 1)
+    )
+    assert overlaps("Blue", "It closes at six.")[1:] == (0, 0, 0)
+    single, multi = sheets(cohorts(tmp_path), numbers("13"))[0].rows
+    assert [cell.text for cell in single[3:5]] == ["100.00", "–"]
+    assert float(multi[3].text) < 100
 
 
 def test_an_unjudged_run_says_what_to_do(tmp_path: Path) -> None:
