@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import InputError
+from vista_lab.datasets.opening import DataFolder
 
 DOMAIN_TAG = "domain"
 """Stands beside the domains of 265 items of the benchmark's file, and is none."""
@@ -60,6 +61,26 @@ class QuestionSet:
     items: tuple[QuestionItem, ...]
     skipped: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
+
+
+PUBLISHED = {"knowmt": "KnowMT_QA.json"}
+"""Sets that are known by a name, and the publishers' names of their files."""
+
+
+def find_questions(name: str, data: Path | None = None) -> Path:
+    """The file of a question set: a path as it is, or a published set by its name in a folder of publishers' files.
+
+    Raises:
+        InputError: the set has a name, and the folder is not given or lacks its file.
+    """
+    if name not in PUBLISHED or Path(name).exists():
+        return Path(name)
+    if data is None:
+        raise InputError(f"{name} is a published set; say with --data where its file {PUBLISHED[name]} is")
+    found = DataFolder(data).find(PUBLISHED[name])
+    if found is None:
+        raise InputError(f"{data} has no file {PUBLISHED[name]}; get it from the publishers of {name}")
+    return found
 
 
 def read_questions(path: Path) -> QuestionSet:

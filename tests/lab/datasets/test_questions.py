@@ -12,7 +12,7 @@ from statistics import fmean
 import pytest
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.questions import read_questions
+from vista_lab.datasets.questions import find_questions, read_questions
 
 ROW = {
     "id": "a",
@@ -85,12 +85,22 @@ def test_a_file_that_is_none_says_why(tmp_path: Path, content: bytes, why: str) 
         read_questions(tmp_path / "nothing.json")
 
 
+def test_a_published_set_is_found_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--data"):
+        find_questions("knowmt")
+    with pytest.raises(InputError, match=r"KnowMT_QA\.json"):
+        find_questions("knowmt", tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "KnowMT_QA.json").write_text("[]", "utf-8")
+    assert find_questions("knowmt", tmp_path) == tmp_path / "deep" / "KnowMT_QA.json"
+    assert find_questions("own.csv", tmp_path) == Path("own.csv")
+
+
 def test_the_benchmarks_file() -> None:
-    folder = Path(os.environ.get("VISTA_GUARD_DATA", "")) / "knowmt"
-    files = [path for path in folder.glob("*.json") if path.name != "reference-metrics.json"] if folder.is_dir() else []
-    if not os.environ.get("VISTA_GUARD_DATA") or not files:
+    folder = os.environ.get("VISTA_GUARD_DATA", "")
+    if not folder or not (Path(folder) / "knowmt").is_dir():
         pytest.skip("VISTA_GUARD_DATA names no data folder with knowmt")
-    found = read_questions(files[0])
+    found = read_questions(find_questions("knowmt", Path(folder)))
     assert len(found.items) == 801
     assert not found.skipped
     assert sorted(Counter(len(item.questions) for item in found.items).items()) == [

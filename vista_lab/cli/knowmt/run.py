@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_lab.cli.datasets import DataOption
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def run(
-    questions: Annotated[
-        Path,
+    name: Annotated[
+        str,
         typer.Argument(
             metavar="SET",
-            help="Question set: JSON, JSONL or CSV with id, questions, answer, facts, domain, documents; or KnowMT-Bench's file.",
+            help="Question set: JSON, JSONL or CSV with id, questions, answer, facts, domain, documents; or knowmt, with --data.",
         ),
     ],
     model: Annotated[
@@ -64,6 +65,7 @@ def run(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Hold the first N items' dialogues.  [default: all]")
     ] = None,
+    data: DataOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues held at the same time.")] = 16,
 ) -> None:
@@ -76,21 +78,22 @@ def run(
     input, 130 after Ctrl-C.
     """
     with exit_codes():
-        from vista_lab.datasets.questions import read_questions
+        from vista_lab.datasets.questions import find_questions, read_questions
         from vista_lab.runs.dialogues.asking import Dialogues
         from vista_lab.runs.dialogues.histories import history_of, read_history, read_transcripts
         from vista_lab.runs.dialogues.retrieving import with_references
         from vista_lab.runs.dialogues.settings import PAPER, read_setting
 
+        questions = find_questions(name, data)
         read = read_questions(questions)
         for note in (*read.skipped, *read.told):
             typer.echo(note, err=True)
         kept = replace(read, items=read.items[:limit])
         if references is not None:
             kept = replace(kept, items=tuple(with_references(kept.items, references)))
-        names = [*(PAPER if preset else ()), *(setting or ([] if preset else ["single", "multi"]))]
-        settings = [read_setting(name) for name in names]
-        assistants = [_assistant(name, max_cost, at_once) for name in model]
+        chosen = [*(PAPER if preset else ()), *(setting or ([] if preset else ["single", "multi"]))]
+        settings = [read_setting(one) for one in chosen]
+        assistants = [_assistant(one, max_cost, at_once) for one in model]
         dialogues = Dialogues(
             kept,
             questions,
@@ -107,8 +110,8 @@ def run(
                 },
             },
         )
-        for name, ids in dialogues.manifest().left_out.items():
-            typer.echo(f"{name}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
+        for left, ids in dialogues.manifest().left_out.items():
+            typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in dialogues.settings])
         typer.echo(f"{len(kept.items):,} items, {dialogues.calls:,} answers to ask for in all", err=True)
