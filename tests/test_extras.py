@@ -120,6 +120,11 @@ NEEDS = {
         "download(find('faithdial-test'), Path('data'))",
         "downloading a data set from the Hugging Face hub needs huggingface_hub",
     ),
+    "overlap of n-grams": (
+        "ngrams",
+        "from vista_lab.tables.knowmt import overlaps; overlaps('an answer', 'a reference')",
+        "Table 13 needs sacrebleu, rouge_score",
+    ),
     "verifier of the hub": (
         "verifiers",
         "from vista_guard import Guard; Guard.from_settings(store='memory', verifier='hf:someone/nli')",
