@@ -28,8 +28,8 @@ from vista_guard import (
     StoreError,
     Turn,
     TurnReport,
+    _aio,
 )
-from vista_guard._aio import loop
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
 
@@ -277,7 +277,7 @@ def test_the_sync_door_refuses_to_wait_for_itself(knowledge: MemoryKnowledge) ->
         guard.check(conversation(assistant(OPENED)))
 
     with pytest.raises(RuntimeError, match="await the async version"):
-        loop.run(inside())
+        _aio.run(inside())
 
 
 async def test_the_sync_door_works_inside_a_running_loop(knowledge: MemoryKnowledge) -> None:

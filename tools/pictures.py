@@ -65,7 +65,7 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
 
     Returns the URL of the reports, and ids of the turns and of the claim to be shown.
     """
-    from vista_guard._aio import loop
+    from vista_guard import _aio
     from vista_guard.demo.visitors import guarded, talk
     from vista_guard.stores.reports import ReportReader, SqlReports
 
@@ -77,10 +77,10 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
     store = SqlReports(url, record="full")
     for kept in reversed(held):
         earlier = {"id": uuid4().hex, "created_at": kept.report.created_at - timedelta(days=7), "conversation_id": None}
-        loop.run(store.write(kept.report.model_copy(update=earlier)))
+        _aio.run(store.write(kept.report.model_copy(update=earlier)))
     for kept in reversed(held):
-        loop.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
-    loop.run(store.aclose())
+        _aio.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
+    _aio.run(store.aclose())
     annotating(url, max(held, key=lambda kept: len(kept.report.outcomes)).report)
     shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
     blocked, claim = leaning([kept.report for kept in reversed(held)])

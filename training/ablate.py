@@ -208,7 +208,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "mentions: titles": {"mentions.passage.title_kind": _always(None)},
     "mentions: questions and answers": {"mentions.passage._join_answer": _always(None)},
     "mentions: scope of a story": {"mentions.passage._by_scope": lambda lines, found: found},
-    "what strangers tell": {"mentions.words.SentenceReading.is_told": False},
+    "what strangers tell": {"mentions.cues.SentenceReading.is_told": False},
     "denials: of a neighbour": {"mentions.passage._denied_by": _always(())},
     "denials: of a turn": {
         "judge.as_meant": lambda claims, text: tuple(claims),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import InputError
 from vista_guard.protocols import (
     Decomposer,
@@ -29,9 +29,8 @@ from vista_guard.types import Conversation, Outcome, Persona, Role, Turn, TurnRe
 if TYPE_CHECKING:
     from langgraph.types import Checkpointer
 
-    from vista_guard.graph.agent import AnyRunnable
+    from vista_guard.graph.agent import AnyGraph, AnyRunnable
     from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
-    from vista_guard.graph.machine import AnyGraph
     from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
     from vista_guard.stream.draft import Again
@@ -163,7 +162,7 @@ class Guard:
             BLOCK CONTRADICTED The whale hall opened in 1925.
             >>> guard.close()
         """
-        return loop.run(self.acheck_answer(answer, documents=documents, question=question))
+        return _aio.run(self.acheck_answer(answer, documents=documents, question=question))
 
     async def acheck_answer(
         self, answer: str, *, documents: GivenDocuments = (), question: str | None = None
@@ -190,7 +189,7 @@ class Guard:
             ALLOW 1.0
             >>> guard.close()
         """
-        return loop.run(self.acheck(conversation))
+        return _aio.run(self.acheck(conversation))
 
     async def acheck(self, conversation: Conversation) -> TurnReport:
         """Async version of `check`."""
@@ -276,7 +275,7 @@ class Guard:
         async def reports() -> list[TurnReport]:
             return [report async for report in self.areplay(conversation)]
 
-        yield from loop.run(reports())
+        yield from _aio.run(reports())
 
     @overload
     def wrap(self, agent: AnyGraph, **options: Unpack[WrapOptions]) -> AnyGraph: ...
@@ -362,7 +361,7 @@ class Guard:
 
     def forget(self, conversation_id: str) -> int:
         """Sync version of `aforget`."""
-        return loop.run(self.aforget(conversation_id))
+        return _aio.run(self.aforget(conversation_id))
 
     async def aclose(self) -> None:
         """Closes the judge, the stores and the sinks that can be closed."""
@@ -373,7 +372,7 @@ class Guard:
 
     def close(self) -> None:
         """Sync version of `aclose`."""
-        loop.run(self.aclose())
+        _aio.run(self.aclose())
 
     def __enter__(self) -> Self:
         return self
@@ -383,7 +382,7 @@ class Guard:
 
     @cached_property
     def _checking(self) -> AnyGraph:
-        from vista_guard.graph.machine import build_graph
+        from vista_guard.graph.agent import build_graph
 
         return build_graph(self.parts)
 
@@ -465,7 +464,7 @@ class Session:
         Raises:
             InputError: the text is empty or over a limit, another answer is being judged, or the session is closed.
         """
-        return loop.run(self.aassistant(text, documents))
+        return _aio.run(self.aassistant(text, documents))
 
     async def aassistant(self, text: str, documents: GivenDocuments = ()) -> TurnReport:
         """Async version of `assistant`."""

@@ -128,7 +128,7 @@ class TestCode:
 HOSTILE = """
 import sys
 from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.judges.embedded.forms.code import looks_encoded
+from vista_guard.judges.embedded.forms import looks_encoded
 from vista_guard.reading.canonical import canonical
 from vista_guard.types import Role, Turn
 for unit in sys.argv[1:]:

@@ -17,8 +17,7 @@ import pytest
 import sentencex
 
 from tests.proxy.serving import ASKED, LIE, TRUTH, proxy
-from vista_guard import Action, Guard, TurnReport
-from vista_guard._aio import loop as lane
+from vista_guard import Action, Guard, TurnReport, _aio
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import gated
@@ -321,7 +320,7 @@ async def test_long_work_runs_one_at_a_time_in_the_order_of_asking() -> None:
         order.append(number)
         running -= 1
 
-    asked = [asyncio.create_task(lane.run_long(work, number)) for number in range(8)]
+    asked = [asyncio.create_task(_aio.run_long(work, number)) for number in range(8)]
     await asyncio.sleep(0)
     asked[4].cancel()  # who leaves is not waited for
     await asyncio.gather(*asked, return_exceptions=True)

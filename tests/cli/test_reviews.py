@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.stores.test_reports_contract import report
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviews.queue import Reviews
@@ -44,7 +44,7 @@ def url(tmp_path: Path) -> str:
             await store.write(one)
         await store.aclose()
 
-    loop.run(write())
+    _aio.run(write())
     return url
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.stores.reports import SqlReports
 from vista_guard.types import (
     Action,
@@ -201,5 +201,5 @@ def write(file: Path, *turns: tuple[TurnReport, TurnTexts | None]) -> str:
             await (store.write(told) if texts is None else store.write_turn(told, texts))
         await store.aclose()
 
-    loop.run(writing())  # in a thread of its own: Playwright has a loop running in this one
+    _aio.run(writing())  # in a thread of its own: Playwright has a loop running in this one
     return f"sqlite:///{file}"

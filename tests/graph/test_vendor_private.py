@@ -11,7 +11,7 @@ from langchain_core.runnables.config import ensure_config
 from langgraph.graph import START, StateGraph
 
 from vista_guard.graph import vendor_private
-from vista_guard.graph.machine import GuardState
+from vista_guard.graph.agent import GuardState
 
 VERSIONS = f"langchain-core {version('langchain-core')}, langgraph {version('langgraph')}"
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.openai_api.dialect import DONE, FIELD, EventStream, Problem, UpstreamFailed
-from vista_guard.openai_api.evidence import read_chat, text_of
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
-from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, as_list, summed
+from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, as_list, read_chat, summed, text_of
 from vista_guard.stream.source import Delta, Passed
 from vista_guard.types import Document
 

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
-from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import Sifting
-from vista_guard.openai_api.requests import Api, Json
+from vista_guard.openai_api.requests import Api, Json, ReadRequest
 from vista_guard.reading.chat_json import read_json
 from vista_guard.stream.source import Delta
 from vista_guard.types import Document

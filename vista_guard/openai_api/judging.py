@@ -13,11 +13,11 @@ from vista_guard.errors import InputError
 from vista_guard.graph.surface import without_message
 from vista_guard.openai_api.chat import Chat
 from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
-from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
 from vista_guard.openai_api.requests import (
     Api,
     Json,
+    ReadRequest,
     as_list,
     repeatable,
     request_again,
@@ -25,10 +25,9 @@ from vista_guard.openai_api.requests import (
     with_answer,
 )
 from vista_guard.openai_api.responses import Responses
-from vista_guard.stream.delivery import Opening
 from vista_guard.stream.draft import regenerates
 from vista_guard.stream.gates import Documents, Gate, ending_report
-from vista_guard.stream.source import Delta, Found, Passed, join_documents
+from vista_guard.stream.source import Delta, Found, Opening, Passed, join_documents
 from vista_guard.turn.work import check_limits
 from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport, label_of
 

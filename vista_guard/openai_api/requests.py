@@ -1,13 +1,21 @@
-"""A request to OpenAI's API and the answer to it as a turn: asking again, usage, tokens that wait for their text. Pure."""
+"""A request to OpenAI's API and the answer to it as a turn: its conversation, its documents, usage, asking again. Pure.
+
+Documents come from `documents` in the body, from tool messages, from file searches, and from blocks in system messages; in
+user messages only where the setting `user_context` says so. Those of the body and of system messages ground the answer that is
+asked for; those of a user message and of tools every assistant turn up to the next user message, so that a resent history is
+recognised.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, cast, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, TypeGuard, cast, overload
 from urllib.parse import unquote
 
-from vista_guard.reading.chat_json import to_conversation
+from vista_guard.errors import InputError
+from vista_guard.reading.chat_json import take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document, Role, Turn
 
 Api = Literal["chat", "responses"]
@@ -132,3 +140,162 @@ class PendingLogprobs:
         while self.faithful and self._pieces and self._pieces[0][0] <= self._shown:
             given += self._pieces.popleft()[1]
         return given
+
+
+_STRUCTURED = frozenset({"json_schema", "json_object"})
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """A request, read. `sent` is what upstream gets; `messages` is chat JSON without the tagged blocks."""
+
+    sent: Json
+    messages: tuple[Json, ...]
+    documents: tuple[Document, ...] = ()
+    structured: bool = False
+    """True if the answer is data for a program and not a turn: such answers are not judged."""
+
+    @property
+    def streamed(self) -> bool:
+        """True if a stream is asked for."""
+        return self.sent.get("stream") is True
+
+    def conversation(self, name: str | None = None) -> Conversation:
+        """The conversation so far."""
+        return to_conversation(self.messages, conversation_id=name, patterns=None)
+
+    def followed_by(self, text: str) -> Conversation:
+        """The conversation, anonymous, as a caller will send it when the answer has become part of it."""
+        return to_conversation([*self.messages, {"role": "assistant", "content": text}], patterns=None)
+
+    def grounds(self) -> tuple[Document, ...]:
+        """The documents that the request brings for the turn that is asked for."""
+        return ground(self.messages, None, self.documents)[1]
+
+
+def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
+    """A request for chat completions.
+
+    Raises:
+        InputError: messages or documents that cannot be read; more than one choice in a stream.
+    """
+    messages = body.get("messages")
+    if not isinstance(messages, list):
+        raise InputError("messages is missing or not a list; give the conversation as a list of messages")
+    if body.get("stream") is True and body.get("n") not in (None, 1):
+        raise InputError(
+            f"n is {str(body['n'])[:20]} in a stream; the guard judges one choice of a stream: leave n out"
+        )
+    wanted = body.get("response_format")
+    sent = {**_without_documents(body), "messages": [_strip_documents(message) for message in messages]}
+    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
+
+
+def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
+    """A request to the Responses API.
+
+    Raises:
+        InputError: input or documents that cannot be read; an answer that would be made in the background.
+    """
+    if body.get("background"):
+        raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
+    given, text = body.get("input"), body.get("text")
+    items = as_list(given)
+    messages: list[Json] = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(items))
+    if isinstance(body.get("instructions"), str):
+        messages.insert(0, {"role": "system", "content": body["instructions"]})
+    sent = _without_documents(body)
+    if items:
+        sent["input"] = [_strip_documents(item) for item in items]
+    wanted = text.get("format") if isinstance(text, Mapping) else None
+    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
+
+
+def found_documents(items: object) -> tuple[Document, ...]:
+    """Documents in output items of the Responses API: results of file searches, outputs of MCP tools."""
+    return tuple(document for item in as_list(items) if isinstance(item, Mapping) for document in _documents_of(item))
+
+
+def text_of(content: object) -> str:
+    """The text of a message's content, as the guard reads it."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
+
+
+def is_text(part: object) -> TypeGuard[Json]:
+    """True if a content part is text that is shown to the user."""
+    return (
+        isinstance(part, Mapping)
+        and part.get("type", "text") in ("text", "output_text")
+        and isinstance(part.get("text"), str)
+    )
+
+
+def _read_request(
+    sent: Json,
+    messages: Sequence[object],
+    body: Mapping[str, object],
+    patterns: Sequence[str],
+    wanted: object,
+    *,
+    user_context: bool,
+) -> ReadRequest:
+    cleaned, tagged = [], []
+    for message in messages:
+        if not isinstance(message, Mapping):
+            raise InputError(f"a message is {str(message)[:80]!r}; expected a mapping with role and content")
+        clean, blocks = take_blocks(message, patterns, user_context=user_context)
+        if message.get("role") == "user":
+            brought = message.get("documents") or []
+            clean["documents"] = [*(brought if isinstance(brought, list) else [brought]), *blocks]
+        else:
+            tagged += blocks
+        cleaned.append(clean)
+    given = body.get("documents")
+    if given is not None and not isinstance(given, list):
+        raise InputError("documents is not a list; give a list of texts or of mappings with text, id, title, url")
+    documents = tuple(to_document(document) for document in given or ())
+    structured = isinstance(wanted, Mapping) and str(wanted.get("type")) in _STRUCTURED
+    asked = ReadRequest(sent, tuple(cleaned), (*documents, *tagged), structured)
+    asked.conversation()  # what cannot be read must not reach upstream
+    return asked
+
+
+def _strip_documents(item: object) -> object:
+    return _without_documents(item) if isinstance(item, Mapping) else item
+
+
+def _without_documents(value: Mapping[str, object]) -> Json:
+    return {key: item for key, item in value.items() if key != "documents"}
+
+
+def _messages(items: Iterable[object]) -> Iterator[Json]:
+    """Input items of the Responses API as chat messages; what says nothing is left out."""
+    for item in items:
+        if not isinstance(item, Mapping):
+            raise InputError(f"an input item is {str(item)[:80]!r}; expected a mapping")
+        kind = str(item.get("type", "message"))
+        if kind == "message":
+            yield {key: item[key] for key in ("role", "content", "documents") if key in item}
+        elif kind in ("function_call", "custom_tool_call"):
+            call = {"id": item.get("call_id"), "function": {"name": item.get("name")}}
+            yield {"role": "assistant", "content": None, "tool_calls": [call]}
+        elif kind.endswith("_output"):
+            output = item.get("output")
+            content = output if isinstance(output, str | list) else ""
+            yield {"role": "tool", "tool_call_id": item.get("call_id") or item.get("id"), "content": content}
+        elif brought := list(_documents_of(item)):
+            yield {"role": "tool", "content": "", "documents": brought}
+
+
+def _documents_of(item: Mapping[str, object]) -> Iterator[Document]:
+    if item.get("type") == "file_search_call":
+        for result in as_list(item.get("results")):
+            if isinstance(result, Mapping) and isinstance(result.get("text"), str) and result["text"].strip():
+                file, name = result.get("file_id"), result.get("filename")
+                identity = {"id": file} if isinstance(file, str) else {}
+                title = {"title": name} if isinstance(name, str) else {}
+                yield to_document({"text": result["text"], **identity, **title})
+    elif item.get("type") == "mcp_call" and isinstance(output := item.get("output"), str) and output.strip():
+        yield to_document({"text": output, "id": f"tool:{item.get('id')}", "title": str(item.get("name"))})

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from vista_guard.openai_api.dialect import FIELD, EventStream, Problem, UnreadableError, UpstreamFailed
-from vista_guard.openai_api.evidence import found_documents, is_text, read_responses, text_of
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
-from vista_guard.openai_api.requests import BINDING, Api, Json, PendingLogprobs, as_list, summed
+from vista_guard.openai_api.requests import (
+    BINDING,
+    Api,
+    Json,
+    PendingLogprobs,
+    as_list,
+    found_documents,
+    is_text,
+    read_responses,
+    summed,
+    text_of,
+)
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document
 

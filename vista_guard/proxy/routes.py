@@ -13,10 +13,9 @@ from starlette.responses import Response
 from vista_guard.errors import InputError
 from vista_guard.openai_api import judging
 from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer, read_object
-from vista_guard.openai_api.evidence import ReadRequest
 from vista_guard.openai_api.fields import request_error
 from vista_guard.openai_api.judging import DIALECTS, Exchange, Judged, judge_answer, worst
-from vista_guard.openai_api.requests import Api, Json, judged_api
+from vista_guard.openai_api.requests import Api, Json, ReadRequest, judged_api
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
 from vista_guard.proxy.settings import passed_by_default, passes, read_path

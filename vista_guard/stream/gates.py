@@ -10,10 +10,9 @@ from typing import Literal
 
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Policy
-from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off, regenerates, withholds
 from vista_guard.stream.sentence_gate import SentenceGate
-from vista_guard.stream.source import Delta, Found, Passed, Source, close
+from vista_guard.stream.source import Delivery, Delta, Found, Passed, Source, close
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn.repair import refuse
 from vista_guard.turn.work import Parts, Work, check_limits

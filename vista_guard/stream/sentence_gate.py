@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
-from vista_guard._aio.loop import run_long
+from vista_guard._aio import run_long
 from vista_guard.stream.boundaries import Sentences
-from vista_guard.stream.delivery import Delivery
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off
-from vista_guard.stream.source import Source
+from vista_guard.stream.source import Delivery, Source
 from vista_guard.telemetry.spans import SentenceOutcome
 from vista_guard.turn.repair import decide, refuse, why
 from vista_guard.turn.work import Work, silent

@@ -7,20 +7,136 @@ one function is ever current.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import time_ns
 from typing import Literal, TypeVar
 
+from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_context, use_span
 
 from vista_guard.telemetry import attributes
-from vista_guard.telemetry import attributes as names
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.telemetry.events import Told, content_attributes, tell_evaluations, turn_attributes
 from vista_guard.telemetry.instruments import error_type, figures_of
-from vista_guard.types import Conversation, JudgeInfo, Outcome, TurnReport, Unchecked
+from vista_guard.types import UNCHECKED, Action, Conversation, Finding, JudgeInfo, Outcome, Role, TurnReport, Unchecked
+
+_LABELS = tuple(
+    name.name.removeprefix(f"{attributes.CLAIMS}.")
+    for name in attributes.ATTRIBUTES
+    if f"{attributes.CLAIMS}." in name.name
+)
+
+Told = dict[str, str | bool | int | float]
+
+
+def turn_attributes(report: TurnReport, repair: str | None) -> Told:
+    """Returns the attributes without text: numbers, names and closed sets of words."""
+    counts = Counter(one.label.value.lower() if isinstance(one, Finding) else "unchecked" for one in report.outcomes)
+    values: dict[str, str | bool | int | float | None] = {
+        attributes.ACTION: report.decision.action.value,
+        attributes.SCORE: report.score,
+        attributes.RISK: report.risk,
+        attributes.POLICY: report.policy,
+        attributes.POLICY_RULES: report.rules,
+        attributes.JUDGE_NAME: report.judge.name,
+        attributes.JUDGE_VERSION: report.judge.version,
+        attributes.EVIDENCE_MISSING: report.evidence_missing,
+        attributes.ATTEMPTS: len(report.attempts),
+        attributes.REPAIR: repair,
+        attributes.REPORT_ID: report.id,
+        attributes.USAGE_INPUT: report.usage.input_tokens,
+        attributes.USAGE_OUTPUT: report.usage.output_tokens,
+        attributes.USAGE_COST: report.usage.cost,
+        **{f"{attributes.CLAIMS}.{label}": counts[label] for label in _LABELS},
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: Conversation) -> tuple[Told, Told]:
+    """Returns the redacted messages before the turn and the delivered text, and on a root span the plain input and output too.
+
+    The draft is in neither: where it was not delivered, nobody is to read it.
+    """
+    texts = [(turn.role, telemetry.redacted(turn.text)) for turn in conversation.turns[:-1]]
+    answer = telemetry.redacted(report.response)
+    asked = next((text for role, text in reversed(texts) if role is Role.USER), None)
+    messages = {
+        attributes.INPUT_MESSAGES: _messages((role.value, text) for role, text in texts),
+        attributes.OUTPUT_MESSAGES: _messages([("assistant", answer)]),
+    }
+    root = {attributes.INPUT: asked, attributes.OUTPUT: answer}
+    return dict(messages), {name: text for name, text in root.items() if text is not None}
+
+
+def _messages(texts: Iterable[tuple[str, str | None]]) -> str:
+    """Formats messages by OpenTelemetry's conventions."""
+    parts = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in texts if text is not None]
+    return json.dumps(parts, ensure_ascii=False)
+
+
+def tell_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, common: Mapping[str, str]) -> None:
+    """Sends the turn's evaluations as log records, as events of its span, or both."""
+    if telemetry.events in ("logs", "both"):
+        context = set_span_in_context(span)
+        for values in evaluations(telemetry, report, common, content=telemetry.content_in_events):
+            telemetry.event_logger.emit(
+                LogRecord(
+                    event_name=attributes.EVALUATION,
+                    attributes=values,
+                    context=context,
+                    severity_number=SeverityNumber.INFO,
+                )
+            )
+    if telemetry.events in ("span", "both"):
+        for values in evaluations(telemetry, report, common, content=telemetry.content_in_spans):
+            span.add_event(attributes.EVALUATION, values)
+
+
+def evaluations(
+    telemetry: Telemetry, report: TurnReport, common: Mapping[str, str], *, content: bool
+) -> Iterator[Told]:
+    """Yields the attributes of each evaluation.
+
+    Args:
+        telemetry: redacts what is told.
+        report: of the turn.
+        common: the conversation's id.
+        content: whether reasons may be told. Those of a turn that was not delivered as it was say what it said, and never are.
+    """
+    shared: Told = {**common, attributes.REPORT_ID: report.id}
+    explained = content and report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
+    reason = telemetry.redacted(report.decision.reason) if explained else None
+    yield {
+        attributes.EVALUATION_NAME: attributes.TURN_SCORE,
+        attributes.EVALUATION_LABEL: report.decision.action.value,
+        **shared,
+        **({} if report.score is None else {attributes.EVALUATION_SCORE: report.score}),
+        **_explanation(reason),
+    }
+    for outcome in report.outcomes:
+        reason = telemetry.redacted(outcome.reason) if explained and isinstance(outcome, Finding) else None
+        yield {**_claim(outcome), **shared, **_explanation(reason)}
+
+
+def _claim(outcome: Outcome) -> Told:
+    values: Told = {attributes.EVALUATION_NAME: attributes.CLAIM_SCORE, attributes.CLAIM_ID: outcome.claim.id}
+    if outcome.claim.span is not None:
+        values |= {attributes.CLAIM_START: outcome.claim.span.start, attributes.CLAIM_END: outcome.claim.span.end}
+    if isinstance(outcome, Finding):
+        return {
+            **values,
+            attributes.EVALUATION_LABEL: outcome.label.value,
+            attributes.EVALUATION_SCORE: outcome.confidence,
+        }
+    return {**values, attributes.EVALUATION_LABEL: UNCHECKED}
+
+
+def _explanation(reason: str | None) -> Told:
+    return {} if reason is None else {attributes.EXPLANATION: reason}
+
 
 Begun = TypeVar("Begun")
 
@@ -64,11 +180,11 @@ class TurnTrace:
         self._common: dict[str, str] = {} if conversation_id is None else conversation_attributes(conversation_id)
         told = {
             **self._common,
-            names.KIND: "AGENT" if agent else "GUARDRAIL",
-            names.TURN_INDEX: index,
-            names.GATE: gate,
+            attributes.KIND: "AGENT" if agent else "GUARDRAIL",
+            attributes.TURN_INDEX: index,
+            attributes.GATE: gate,
         }
-        self._span = telemetry.tracer.start_span(names.TURN, attributes=told)
+        self._span = telemetry.tracer.start_span(attributes.TURN, attributes=told)
         self.recording = self._span.is_recording()
         self._context = set_span_in_context(self._span) if self.recording else None
         self._sentences = 0
@@ -93,7 +209,7 @@ class TurnTrace:
         if not self.recording:
             yield None
             return
-        values = {**self._common, names.KIND: _KINDS[name], names.STAGE: name}
+        values = {**self._common, attributes.KIND: _KINDS[name], attributes.STAGE: name}
         span = self.telemetry.tracer.start_span(f"vista_guard.{name}", self._context, attributes=values)
         with self._current(span):
             yield span
@@ -112,21 +228,23 @@ class TurnTrace:
         """Starts the span of a streaming agent. It is not current; `ended` ends it."""
         if not self.recording:
             return None
-        values = {**self._common, names.KIND: "AGENT", names.OPERATION: "invoke_agent"}
+        values = {**self._common, attributes.KIND: "AGENT", attributes.OPERATION: "invoke_agent"}
         if name:
-            values[names.AGENT_NAME] = name
-        return self.telemetry.tracer.start_span(f"{names.AGENT} {name or 'agent'}", self._context, attributes=values)
+            values[attributes.AGENT_NAME] = name
+        return self.telemetry.tracer.start_span(
+            f"{attributes.AGENT} {name or 'agent'}", self._context, attributes=values
+        )
 
     @contextmanager
     def child(self, name: str, kind: str, more: Mapping[str, str]) -> Iterator[None]:
         """Opens a span below the current one."""
-        values = {**self._common, names.KIND: kind, **more}
+        values = {**self._common, attributes.KIND: kind, **more}
         with self._current(self.telemetry.tracer.start_span(name, attributes=values)):
             yield
 
     def client(self, name: str, more: Mapping[str, str]) -> Span:
         """Starts the span of a call to a model, below the current one; `ended` ends it."""
-        values = {**self._common, names.KIND: "LLM", **more}
+        values = {**self._common, attributes.KIND: "LLM", **more}
         return self.telemetry.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=values)
 
     def sentence(self, outcome: SentenceOutcome, hold_s: float) -> None:
@@ -138,13 +256,15 @@ class TurnTrace:
         now = time_ns()
         values: Told = {
             **self._common,
-            names.KIND: "GUARDRAIL",
-            names.SENTENCE_INDEX: self._sentences,
-            names.SENTENCE_OUTCOME: outcome,
-            names.SENTENCE_HOLD: hold_s * 1000,
+            attributes.KIND: "GUARDRAIL",
+            attributes.SENTENCE_INDEX: self._sentences,
+            attributes.SENTENCE_OUTCOME: outcome,
+            attributes.SENTENCE_HOLD: hold_s * 1000,
         }
         began = now - int(hold_s * 1e9)
-        self.telemetry.tracer.start_span(names.SENTENCE, self._context, attributes=values, start_time=began).end(now)
+        self.telemetry.tracer.start_span(attributes.SENTENCE, self._context, attributes=values, start_time=began).end(
+            now
+        )
 
     def finish(self, report: TurnReport, conversation: Conversation, *, repair: str | None) -> None:
         """Ends the turn's span with its report's attributes, sends the evaluations and counts the turn.
@@ -170,7 +290,7 @@ class TurnTrace:
             return
         self._ended = True
         if self.recording:
-            self._span.set_attribute(names.ABANDONED, True)
+            self._span.set_attribute(attributes.ABANDONED, True)
             mark(self._span, exc)
             self._span.end()
 
@@ -209,7 +329,7 @@ def running() -> TurnTrace | None:
 
 def conversation_attributes(conversation_id: str) -> dict[str, str]:
     """Returns the two names by which backends group turns into conversations."""
-    return {names.CONVERSATION: conversation_id, names.SESSION: conversation_id}
+    return {attributes.CONVERSATION: conversation_id, attributes.SESSION: conversation_id}
 
 
 def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
@@ -231,7 +351,7 @@ def mark(span: Span, exc: BaseException | None) -> None:
     """Marks a failed span with the error's class. Never its message, which may quote the conversation."""
     if exc is None:
         return
-    span.set_attribute(names.ERROR_TYPE, type(exc).__name__)
+    span.set_attribute(attributes.ERROR_TYPE, type(exc).__name__)
     # Cancelled, closed by the reader, interrupted for a human: nothing went wrong there.
     if isinstance(exc, Exception) and not _is_interrupt(exc):
         span.set_status(Status(StatusCode.ERROR))
@@ -244,7 +364,7 @@ def mark_unchecked(span: Span | None, before: Sequence[Outcome], after: Sequence
     known = {id(outcome) for outcome in before}
     left = [one for one in after if isinstance(one, Unchecked) and id(one) not in known]
     if left:
-        span.set_attribute(names.ERROR_TYPE, error_type(left[0]))
+        span.set_attribute(attributes.ERROR_TYPE, error_type(left[0]))
 
 
 def _is_interrupt(exc: Exception) -> bool:

@@ -4,8 +4,21 @@
 that speaks both of OpenAI's APIs over real HTTP, and `script` its answers and faults. docs/testing-your-agent.md shows them.
 """
 
-from vista_guard.testing.doubles import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
-from vista_guard.testing.script import Answer, Fault, ReceivedRequest, Rejected, count_tokens, gold_script, judge_script
+from vista_guard.testing.script import (
+    Answer,
+    Fault,
+    ReceivedRequest,
+    Rejected,
+    ScriptedJudge,
+    Verdict,
+    WordEmbedder,
+    assistant,
+    conversation,
+    count_tokens,
+    gold_script,
+    judge_script,
+    user,
+)
 from vista_guard.testing.server import ScriptedChatServer
 
 __all__ = [

@@ -1,21 +1,189 @@
-"""The stages of a turn, and the one place that runs them: for the graph and for streams alike."""
+"""The stages of a turn, and the one place that runs them: for the graph and for streams alike.
+
+Decompose, verify and categorize (VISTA §3, steps 1 to 3) go piece by piece until the turn's time is over.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from time import perf_counter
-from typing import Literal
+from time import monotonic, perf_counter
+from typing import Literal, TypeVar
 
+from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
+from vista_guard.judges.contract import judge_turn, supported_as
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.propagation import untraced
 from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
 from vista_guard.turn.evidence import gather
-from vista_guard.turn.judging import categorize, decompose, verify
 from vista_guard.turn.repair import decide, repair
 from vista_guard.turn.report import remember, report
 from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.types import Check, Claim, Evidence, Finding, Label, Unchecked
+
+Item = TypeVar("Item", Claim, Check)
+Answer = TypeVar("Answer")
+
+AT_ONCE = 128
+"""Claims that are asked about together. A turn has fewer; of a longer one the first are known before the last are asked about."""
+
+_JUDGING = ("decompose", "verify", "categorize")
+
+
+async def judge_in_time(
+    work: Work,
+    parts: Parts,
+    items: Sequence[Item],
+    ask: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
+    on_answers: Callable[[Sequence[Answer | Unchecked]], None],
+) -> list[Answer | Unchecked]:
+    """One answer an item, in order; those that the time does not suffice for are unchecked.
+
+    Args:
+        work: the turn so far, which says how long it was judged.
+        parts: the guard's collaborators.
+        items: what to judge.
+        ask: asks the judge about some of them.
+        on_answers: is given each piece's answers as they come.
+    """
+    deadline = monotonic() + seconds_left(work, parts)
+    answers: list[Answer | Unchecked] = []
+    for start in range(0, len(items), AT_ONCE):
+        piece = items[start : start + AT_ONCE]
+        try:
+            async with asyncio.timeout(max(deadline - monotonic(), 0)):
+                new: Sequence[Answer | Unchecked] = await ask(piece)
+        except TimeoutError:
+            late: list[Answer | Unchecked] = [
+                Unchecked(claim=_claim(item), error=too_late(parts)) for item in items[start:]
+            ]
+            on_answers(late)
+            return [*answers, *late]
+        on_answers(new)
+        answers += new
+    return answers
+
+
+def seconds_left(work: Work, parts: Parts) -> float:
+    """Of the time in which the turn may be judged."""
+    spent = sum(work.timings.get(stage, 0.0) for stage in _JUDGING) / 1000
+    return max(parts.limits.judge_seconds - spent, 0.0)
+
+
+def too_late(parts: Parts) -> str:
+    """Why a claim was not judged."""
+    return f"not judged within {parts.limits.judge_seconds:g} s (limits.judge_seconds)"
+
+
+def _claim(item: Claim | Check) -> Claim:
+    return item if isinstance(item, Claim) else item.claim
+
+
+async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Labels the unsupported claims and puts all outcomes into the order of the claims."""
+    evidence = work.evidence
+    if evidence is None:
+        return work
+
+    def tell(answers: Sequence[Finding | Unchecked]) -> None:
+        for answer in answers:
+            emit({"event": answer.kind, answer.kind: answer.model_dump(mode="json")})
+
+    answers = await judge_in_time(
+        work, parts, work.checks, lambda checks: contract.categorize(parts.judging, checks, evidence), tell
+    )
+    place = {claim.id: position for position, claim in enumerate(work.claims)}
+    outcomes = sorted((*work.outcomes, *answers), key=lambda outcome: place.get(outcome.claim.id, len(place)))
+    return work.with_(outcomes=tuple(outcomes))
+
+
+async def decompose(work: Work, parts: Parts, emit: Emit) -> Work:
+    """The turn's own claims when it carries some, else the judge's; with the verdicts, from a judge that gives both at once."""
+    if work.outcomes:
+        return work
+    try:
+        async with asyncio.timeout(seconds_left(work, parts)):
+            return await _decompose_work(work, parts)
+    except TimeoutError:
+        return work.as_unchecked(too_late(parts))
+    except JudgeError as exc:
+        return work.as_unchecked(str(exc), exc.raw if isinstance(exc, UnreadableError) else None)
+
+
+async def _decompose_work(work: Work, parts: Parts) -> Work:
+    if work.turn.claims is not None:
+        return _within_limit(work, work.turn.claims, parts.limits.claims)
+    answers = None
+    if work.evidence is not None and not parts.trusts(work.turn):
+        answers = await judge_turn(parts.judging, work.turn, work.history, work.evidence)
+    if answers is None:
+        return _within_limit(
+            work, await contract.decompose(parts.judging, work.turn, work.history), parts.limits.claims
+        )
+    most = parts.limits.claims
+    work = _within_limit(work, tuple(answer.claim for answer in answers), most)
+    return work.with_(answers=tuple(answers[:most]))
+
+
+def _within_limit(work: Work, claims: tuple[Claim, ...], most: int) -> Work:
+    error = f"the turn makes {len(claims)} claims, more than limits.claims = {most}; raise the limit to have all judged"
+    rest = tuple(Unchecked(claim=claim, error=error) for claim in claims[most:])
+    return work.with_(claims=claims[:most], outcomes=(*work.outcomes, *rest))
+
+
+async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
+    """Supported claims become VERIFIED findings at once; the others go on to be categorised."""
+    evidence = work.evidence
+    if evidence is None or parts.trusts(work.turn):
+        return work
+
+    def tell(answers: Sequence[Check | Unchecked]) -> None:
+        for outcome in _done(answers):
+            emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
+
+    if work.answers is not None:
+        answers: Sequence[Check | Unchecked] = work.answers
+        tell(answers)
+    else:
+        answers = await judge_in_time(
+            work, parts, work.claims, lambda claims: contract.verify(parts.judging, claims, evidence), tell
+        )
+    open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
+    return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_done(answers)))
+
+
+def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
+    """Outcomes that need no category."""
+    return tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
+
+
+def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
+    if isinstance(answer, Unchecked):
+        return answer
+    if answer.finding is not None and answer.finding.label is Label.VERIFIED:
+        return supported_as(answer, answer.finding)  # The judge said why by itself.
+    reason = f"supported by {source_name(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
+    return Finding(
+        claim=answer.claim,
+        label=Label.VERIFIED,
+        confidence=answer.confidence,
+        evidence=answer.evidence,
+        reason=reason,
+        judged_by=answer.judged_by,
+        support=answer.support,
+    )
+
+
+def source_name(evidence: Evidence) -> str:
+    """A source as a reader would call it."""
+    return (
+        f"{evidence.source} “{evidence.title or evidence.source_id}”"
+        if evidence.source == "document"
+        else f"the agent's {evidence.source}"
+    )
+
 
 Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
 

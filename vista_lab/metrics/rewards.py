@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from vista_guard.errors import InputError, UnreadableError
-from vista_guard.judges.model.answers.outputs import literal, stop_phrase
+from vista_guard.judges.model.answers.parsing import literal, stop_phrase
 
 _BLOCK = r"<{0}>(.*?)</{0}>"
 _THINK, _OUTPUT = (re.compile(_BLOCK.format(tag), re.DOTALL) for tag in ("think", "output"))

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
-from vista_guard.judges.embedded.forms.markup import clean
+from vista_guard.judges.embedded.forms import clean
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Label, Role, Turn
 from vista_lab.datasets.files import whole

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.quantities.amounts import amounts
+from vista_guard.judges.embedded.quantities import amounts
 from vista_lab.synthesis.passages import sentences_of
 from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage, State
 

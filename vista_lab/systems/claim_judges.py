@@ -23,9 +23,8 @@ from vista_guard.errors import JudgeError
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.judges.model.answers.tolerant import read as readable
 from vista_guard.judges.model.judge import ask_model
-from vista_guard.judges.model.prompt_files import fill
+from vista_guard.judges.model.prompt_files import NOTHING, Roles, Style, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_guard.judges.model.rendering import NOTHING, Roles, Style
 from vista_guard.stores.line_file import LineFile, LineKind
 from vista_lab.metrics.decomposition import OF_CLAIMS, OF_SENTENCES, Decomposition, Marks, read_desiderata
 from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE, MAY_BE_NA, CheckAnswer, Checks, read_checklist

@@ -22,7 +22,7 @@ from typing import Literal as OneOf
 import numpy as np
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import ConfigError, InputError, JudgeError
 from vista_guard.judges.composed.pipeline import Find, RetrievingJudge
 from vista_guard.judges.contract import meter
@@ -304,7 +304,7 @@ class StoredDocuments:
             raise ConfigError("--evidence corpus finds no documents; add some with vista-guard documents add")
         self._documents = documents
         stored = getattr(documents, "stored", None)
-        listed = [] if stored is None else loop.run(stored())
+        listed = [] if stored is None else _aio.run(stored())
         text = "\n".join(f"{one.id}\0{one.passages}\0{one.version}" for one in listed)
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         self.info = EvidenceInfo(kind="corpus", source=f"{len(listed)} documents", k=k, fingerprint=digest)

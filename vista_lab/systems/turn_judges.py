@@ -27,10 +27,9 @@ from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge
 from vista_guard.judges.model.answers.labels import Untrusted
 from vista_guard.judges.model.answers.tolerant import read, strings, unreadable
 from vista_guard.judges.model.judge import RAW_CHARS, ask_model
-from vista_guard.judges.model.prompt_files import PromptFile, Stage, fill
+from vista_guard.judges.model.prompt_files import PromptFile, Stage, Style, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
-from vista_guard.judges.model.rendering import Style
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
 from vista_lab.datasets.files import Task

@@ -15,7 +15,7 @@ from tests.judges.decomposers.test_streams import SAID, streamed, words
 from vista_guard import Action, Claim, ConfigError, Guard, Role, Turn, TurnReport, Unchecked
 from vista_guard.judges.contract import measure
 from vista_guard.judges.decomposers.named import build_decomposer
-from vista_guard.judges.decomposers.rivals import RivalDecomposer, RivalName
+from vista_guard.judges.decomposers.steps import RivalDecomposer, RivalName
 from vista_guard.judges.model import OpenAIChat
 from vista_guard.judges.model.prompts import FOLDER
 from vista_guard.settings.model import ModelOptions

@@ -7,7 +7,7 @@ import pytest
 from vista_guard import Guard, JudgeError, Role, Turn
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of, finer
 from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.judges.model.answers.outputs import read_output
+from vista_guard.judges.model.answers.parsing import read_output
 from vista_guard.testing import assistant, conversation, user
 
 SPLIT = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.judges.embedded.opposites import opposite_word
-from vista_guard.judges.embedded.quantities.veto import other_terms
+from vista_guard.judges.embedded.veto import other_terms
 
 
 def test_a_bound_the_other_way_round_is_named() -> None:

@@ -19,8 +19,8 @@ from tests.judges.model.asking import (
     user_text,
 )
 from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.prompt_files import Roles, Style, defuse, headings_of
 from vista_guard.judges.model.prompts import Prompts
-from vista_guard.judges.model.rendering import Roles, Style, defuse, headings_of
 from vista_guard.types import Claim, EvidenceSet, Role, SourceKind, Turn
 
 ATTACKS = (

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vista_guard import ConfigError, Guard, JudgeError, Label, TurnReport
-from vista_guard._aio import loop
+from vista_guard import ConfigError, Guard, JudgeError, Label, TurnReport, _aio
 from vista_guard.judges.model.chat.calling import Reply
 from vista_guard.judges.verifiers.calibrated import SYSTEM, EndpointVerifier, support
 from vista_guard.testing import Answer, Fault, ReceivedRequest, ScriptedChatServer, assistant, conversation
@@ -61,7 +60,7 @@ def test_an_endpoint_that_refuses_to_give_them_is_asked_without() -> None:
     with ScriptedChatServer("Yes", faults=refuse) as server:
         verifier = EndpointVerifier.from_name(f"proud@{server.base_url}")
         assert verifier.probabilities([(HALL, RIGHT)]).tolist() == [[1.0, 0.0, 0.0]]
-        loop.run(verifier.aclose())
+        _aio.run(verifier.aclose())
         assert "logprobs" not in server.requests[-1].body
 
 
@@ -71,7 +70,7 @@ def test_equal_pairs_are_asked_once_and_answered_in_order() -> None:
         found = verifier.probabilities([(HALL, WRONG), (HALL, RIGHT), (HALL, WRONG)])
         assert server.calls == 2
         assert verifier.probabilities([]).shape == (0, 3)
-        loop.run(verifier.aclose())
+        _aio.run(verifier.aclose())
     assert np.allclose(found[:, 0], [0.1, 0.85, 0.1])
     assert np.allclose(found.sum(axis=1), 1.0)
 

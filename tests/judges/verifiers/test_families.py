@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from vista_guard import ConfigError
-from vista_guard.judges.verifiers.families import family_of, label_probabilities, labels_of, meaning
-from vista_guard.judges.verifiers.local import fill_template, window_spans
+from vista_guard.judges.verifiers.local import (
+    family_of,
+    fill_template,
+    label_probabilities,
+    labels_of,
+    meaning,
+    window_spans,
+)
 from vista_guard.settings.model import VerifierOptions
 
 

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from uuid import uuid4
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.policy.turn_risk import SAFE, micro_score
 from vista_guard.reading.visible import visible
@@ -368,7 +368,7 @@ class Grader:
             ConfigError: an unknown policy.
         """
         # Tools make loops as they please, some of them patched; the guard and its clients live in one.
-        return await loop.through(self._grade_case(case, policy))
+        return await _aio.through(self._grade_case(case, policy))
 
     async def _grade_case(self, case: Case, policy: Policy | str | None) -> Verdict:
         guard = self.guard if policy is None else self._under(policy)
@@ -380,7 +380,7 @@ class Grader:
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
         """Sync version of `agrade`."""
-        return loop.run(self._grade_case(case, policy))
+        return _aio.run(self._grade_case(case, policy))
 
     def assert_grounded(
         self,
@@ -436,7 +436,7 @@ class Grader:
 
     def close(self) -> None:
         """Sync version of `aclose`."""
-        loop.run(self.aclose())
+        _aio.run(self.aclose())
 
     def _under(self, policy: Policy | str) -> Guard:
         """A guard with another policy over the same judge and stores."""

@@ -9,30 +9,311 @@ the checkpoint first.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast
 
-from langchain_core.messages import AIMessage
+from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain.agents.middleware.types import ExtendedModelResponse
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.channels import UntrackedValue
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
-from vista_guard._aio import loop
+from vista_guard import _aio
+from vista_guard._aio import Bridged
 from vista_guard._extras import how_to_install
-from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.agent import call_machine, speaker_node
-from vista_guard.graph.host_objects import GivenDocuments, GivenFinder, HostState
-from vista_guard.graph.machine import build_graph
-from vista_guard.graph.surface import OnBlock, OnReport, build_surface
-from vista_guard.stream.gates import Gate, check_gate, ending_report, gated
-from vista_guard.turn.work import Work
-from vista_guard.types import Action, TurnReport
+from vista_guard.errors import Blocked, ConfigError, InputError
+from vista_guard.graph.agent import AgentCall, build_graph, call_function, call_machine, speaker_node
+from vista_guard.graph.host_objects import (
+    FindDocuments,
+    GivenDocuments,
+    GivenFinder,
+    HostState,
+    answer_start,
+    in_words,
+    is_assistant,
+    read_reply,
+    read_request,
+    replace_text,
+    thread_id_of,
+)
+from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
+from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
+from vista_guard.integrations.langgraph.node import MARK
+from vista_guard.integrations.langgraph.words import (
+    HeardWords,
+    Released,
+    listening_context,
+    marked_model,
+    released_chunks,
+    run_in_thread,
+)
+from vista_guard.stream.gates import Documents, Gate, check_gate, ending_report, gated
+from vista_guard.turn.repair import EARLIER
+from vista_guard.turn.work import Parts, Work
+from vista_guard.types import Action, Conversation, TurnReport
+
+Handler = Callable[[ModelRequest[Any]], ModelResponse]
+AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse]]
+
+Response = ModelResponse | ExtendedModelResponse
+"""What middleware may answer the agent with."""
+
+ModelCall = AgentCall[HostState, HostState]
+"""The model behind other middleware: asked with the agent's state, it answers with `messages`, none where it is no turn."""
+
+
+class ModelTurn:
+    """One model call of an agent: what was said before it, how the model is asked, what it answered last."""
+
+    def __init__(self, request: ModelRequest[Any], config: RunnableConfig) -> None:
+        self.request, self.config = request, config
+        self.response: ModelResponse | None = None
+        # Other middleware may have shortened request.messages for the model; the evidence is in the state.
+        messages = request.state["messages"]
+        start = answer_start(messages)
+        self._before, self._so_far = list(messages[:start]), list(messages[start:])
+
+    @property
+    def conversation(self) -> Conversation:
+        return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
+
+    def document_finder(self, find: FindDocuments | None) -> FindDocuments:
+        """The turn's evidence, before a word of it is known."""
+        brought = read_reply(self.request.state, {"messages": [*self._so_far, AIMessage("-")]}).documents
+        return lambda conversation: (*brought, *(find(conversation) if find else ()))
+
+    def work(self, call: ModelCall) -> Work:
+        rejected = cast(int, self.request.state.get("vista_guard_attempts", 0))
+        return Work(
+            conversation=self.conversation,
+            request={**self.request.state, "messages": self.request.messages},
+            call=call,
+            attempts=(EARLIER,) * rejected,
+        )
+
+    def call(self, handler: Handler) -> ModelCall:
+        """The model behind the other middleware, as an agent."""
+
+        def ask(asked: HostState) -> HostState:
+            if self.response is None or asked["messages"] is not self.request.messages:
+                self.response = handler(self._request_with(asked))
+            return self._reply(self.response)
+
+        quiet = call_function(ask)
+        return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
+
+    def acall(self, handler: AsyncHandler) -> ModelCall:
+        """Async version of `call`."""
+
+        async def ask(asked: HostState) -> HostState:
+            if self.response is None or asked["messages"] is not self.request.messages:
+                self.response = await handler(self._request_with(asked))
+            return self._reply(self.response)
+
+        quiet = call_function(ask)
+        return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
+
+    def with_attempts(self, response: ModelResponse, attempts: int) -> Response:
+        """The response; drafts that were rejected on the way to it count against the turn's attempts."""
+        if not attempts:
+            return response
+        command: Command[Any] = Command(update={"vista_guard_attempts": attempts})
+        return ExtendedModelResponse(response, command)
+
+    def response_with(self, reply: HostState, work: Work) -> ModelResponse:
+        response = self.answered
+        known = set(map(id, self._so_far))
+        result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
+        if work.response != work.turn.text:
+            marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
+            result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
+        return replace(response, result=result)
+
+    @property
+    def answered(self) -> ModelResponse:
+        if self.response is None:
+            raise AssertionError("the response is read before the model was asked")
+        return self.response
+
+    def _request_with(self, asked: HostState) -> ModelRequest[Any]:
+        return self.request.override(messages=cast("list[AnyMessage]", asked["messages"]))
+
+    def _reply(self, response: ModelResponse) -> HostState:
+        check_answerers(response)
+        if response.structured_response is not None or tool_calls_of(response):
+            return {"messages": []}
+        answers = [message for message in response.result if _is_answer(message)]
+        if len(answers) > 1:
+            raise InputError(
+                f"the model call gave {len(answers)} answers; vista-guard judges one. Put the middleware that made them "
+                "before VistaGuardMiddleware"
+            )
+        return {"messages": [*self._so_far, *answers]} if answers else {"messages": []}
+
+
+def words_beside_call(response: ModelResponse) -> str:
+    """The model's text to the user beside its tool calls."""
+    if response.structured_response is not None or not tool_calls_of(response):
+        return ""
+    return "\n\n".join(
+        said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip())
+    )
+
+
+def with_words_beside_call(response: ModelResponse, report: TurnReport) -> ModelResponse:
+    """The response with the calls as they are, and beside them what the report lets through: nothing, where that was withheld."""
+    delivered = "" if report.blocked else report.response
+    if delivered == words_beside_call(response):
+        return response
+    # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
+    first, *_ = (message for message in response.result if is_assistant(message))
+    update = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
+    said = replace_text(first, delivered).model_copy(update=update)
+    return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
+
+
+def check_answerers(response: ModelResponse) -> None:
+    """Passes when a model speaks as an assistant does, and tools only where one was called.
+
+    Raises:
+        InputError: a message of another kind, which nobody would judge.
+    """
+    called = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
+    for message in response.result:
+        if not is_assistant(message) and not (called and isinstance(message, ToolMessage)):
+            raise InputError(
+                f"the model call gave a {type(message).__name__}; vista-guard judges what an assistant says. Let the model "
+                "answer in AIMessage, or put the middleware that made this message before VistaGuardMiddleware"
+            )
+
+
+def tool_calls_of(response: ModelResponse) -> list[ToolCall]:
+    return [call for message in response.result if isinstance(message, AIMessage) for call in message.tool_calls]
+
+
+def _is_answer(message: BaseMessage) -> bool:
+    return is_assistant(message) and not getattr(message, "tool_calls", ())
+
+
+def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
+    """True if the host shows tokens as they are made, and this call's tokens can be told from others.
+
+    A structured response may be the text itself, and that is known only when all of it is there.
+    """
+    return (
+        has_stream_handler(config.get("callbacks"))
+        and request.response_format is None
+        and isinstance(request.model, BaseChatModel)
+    )
+
+
+class GatedCall:
+    """One model call under the sentence gate.
+
+    Attributes:
+        report: of what was said; None when the model said nothing to the user.
+        response: what the call answers the agent with.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        surface: HostSurface,
+        conversation: Conversation,
+        documents: Documents,
+        request: ModelRequest[Any],
+        config: RunnableConfig,
+    ) -> None:
+        self._parts, self._surface, self._config = parts, surface, config
+        self._conversation, self._documents = conversation, documents
+        self._request = request.override(model=marked_model(request.model))
+        self._words = HeardWords()
+        self._answered: ModelResponse | None = None
+
+    def run(self, handler: Handler) -> None:
+        """Streams into the host what passes. The model runs in a thread, the gate on the background loop."""
+
+        async def ask() -> AIMessage | None:
+            context = listening_context(self._config, self._words)
+            return self._take_answer(await run_in_thread(context, lambda: handler(self._request)))
+
+        pieces, silent = Bridged(self._chunks(ask)), context_of(silent_config(self._config))
+
+        def chunks() -> Iterator[AIMessageChunk]:
+            try:
+                while (chunk := silent.run(next, pieces, None)) is not None:
+                    yield chunk
+            finally:
+                pieces.close()
+
+        Released(chunks=chunks()).invoke([])
+
+    async def arun(self, handler: AsyncHandler) -> None:
+        """Async version of `run`, in the caller's own event loop."""
+
+        async def answer() -> ModelResponse:
+            return await handler(self._request)
+
+        async def ask() -> AIMessage | None:
+            context = listening_context(self._config, self._words)
+            return self._take_answer(await asyncio.create_task(answer(), context=context))
+
+        async def chunks() -> AsyncGenerator[AIMessageChunk, None]:
+            silent = context_of(silent_config(self._config))
+            async with aclosing(self._chunks(ask)) as pieces:
+                while (chunk := await asyncio.create_task(_next(pieces), context=silent)) is not None:
+                    yield chunk
+
+        await Released(chunks=chunks()).ainvoke([])
+
+    @property
+    def report(self) -> TurnReport | None:
+        return self._words.report if self._words.said else None
+
+    @property
+    def response(self) -> ModelResponse:
+        report, answered = self.report, self._answered
+        if answered is not None and (report is None or report.response == self._words.said):
+            return answered
+        if report is None:
+            raise AssertionError("a model call that ended without an answer said something that was withheld")
+        mark = {MARK: report.decision.action.value}
+        if answered is None or report.blocked:
+            name = (self._config.get("metadata") or {}).get("lc_agent_name")
+            said = AIMessage(report.response, id=self._words.message_id, name=name, response_metadata=mark)
+            return ModelResponse(result=[said])
+        (draft,) = (message for message in answered.result if is_assistant(message))
+        mended = replace_text(draft, report.response)
+        kept = {"tool_calls": tool_calls_of(answered), "response_metadata": mark}
+        return replace(answered, result=[mended.model_copy(update=kept)])
+
+    def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
+        words = self._words
+        stream = gated(self._parts, self._conversation, words.deltas(ask), gate="sentence", documents=self._documents)
+        return released_chunks(self._surface.shown_stream(stream, self._parts.policy.message), words)
+
+    def _take_answer(self, response: ModelResponse) -> AIMessage | None:
+        check_answerers(response)
+        self._answered = response
+        return next((in_words(message) for message in reversed(response.result) if is_assistant(message)), None)
+
+
+async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk | None:
+    return await anext(pieces, None)  # a task wants a coroutine
+
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
     from langchain.agents.middleware.types import PrivateStateAttr
 
-    from vista_guard.integrations.langchain.turn import (
+    from vista_guard.integrations.langchain.middleware import (
         AsyncHandler,
         GatedCall,
         Handler,
@@ -42,7 +323,7 @@ try:
         with_words_beside_call,
         words_beside_call,
     )
-    from vista_guard.integrations.langgraph.turn import MARK
+    from vista_guard.integrations.langgraph.node import MARK
 except ImportError as exc:
     raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
 
@@ -131,7 +412,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         judge = call_machine(self._machine, request.runtime.stream_writer)
         work = judge.sync(turn.work(turn.call(handler)), turn.config)
         if not work.spoke and words_beside_call(turn.answered):
-            turn.response = loop.run(self._judge_beside_call(turn))
+            turn.response = _aio.run(self._judge_beside_call(turn))
         return self._deliver(turn, work)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Response:

@@ -24,8 +24,8 @@ from typing import Any, Final, Literal, cast, get_args
 
 from openai import APIConnectionError, APIError, APITimeoutError
 
-from vista_guard._aio import loop
-from vista_guard._aio.streams import Bridged, in_thread
+from vista_guard import _aio
+from vista_guard._aio import Bridged, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
 from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
@@ -362,7 +362,7 @@ class _SyncSender(_Sender):
             return _judged_response(response, call.told, stream=body)
         response.read()
         try:
-            body, headers = loop.run(call.judge_whole(response.content, _sync_asking(call, stream=False)))
+            body, headers = _aio.run(call.judge_whole(response.content, _sync_asking(call, stream=False)))
         except Exception as exc:
             return _error_response(request, exc)
         return _judged_response(response, call.told, headers, content=body)

@@ -12,7 +12,7 @@ from vista_guard.protocols import Decomposer, Embedder, Judge
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 
 if TYPE_CHECKING:
-    from vista_guard.judges.decomposers.rivals import RivalName
+    from vista_guard.judges.decomposers.steps import RivalName
     from vista_guard.judges.model import ChatModel
 
 Around = Callable[["ChatModel"], "ChatModel"]
@@ -41,7 +41,7 @@ def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> 
 
 def _rival(name: RivalName) -> Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]:
     def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
-        from vista_guard.judges.decomposers.rivals import RivalDecomposer
+        from vista_guard.judges.decomposers.steps import RivalDecomposer
 
         return RivalDecomposer(name, chat, model)
 

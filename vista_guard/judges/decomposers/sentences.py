@@ -15,9 +15,7 @@ from vista_guard.judges.embedded.english.segment import foreign, sentences
 from vista_guard.judges.embedded.english.speakers import name_speakers, names, written_names
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms.blocks import BlockKind
-from vista_guard.judges.embedded.forms.code import SYMBOLS, fence
-from vista_guard.judges.embedded.forms.markup import clean, render
+from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, render
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn, UncheckedClaim

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms.blocks import is_row, is_rule, under_header
-from vista_guard.judges.embedded.forms.markup import clean
+from vista_guard.judges.embedded.forms import clean, is_row, is_rule, under_header
 from vista_guard.judges.embedded.mentions.clauses import read
+from vista_guard.judges.embedded.mentions.cues import MentionKind, SentenceReading
 from vista_guard.judges.embedded.mentions.passage import read_passage
-from vista_guard.judges.embedded.mentions.words import MentionKind, SentenceReading
 from vista_guard.protocols import Embedder
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vista_guard._aio.loop import run_long
+from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.english import cues
@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompo
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool, words
-from vista_guard.judges.embedded.forms.code import is_code, unreadable_parts
+from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled

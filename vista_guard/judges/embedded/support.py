@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
-from vista_guard.judges.embedded.forms.markup import clean
+from vista_guard.judges.embedded.forms import clean
 from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
-from vista_guard.judges.embedded.quantities.veto import lacking, other_figure, other_terms
-from vista_guard.judges.embedded.quantities.weekdays import missing_day
+from vista_guard.judges.embedded.quantities import missing_day
+from vista_guard.judges.embedded.veto import lacking, other_figure, other_terms
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 

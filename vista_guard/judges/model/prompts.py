@@ -17,8 +17,7 @@ from typing import Any, Literal, Self, TypeVar
 from vista_guard.errors import ConfigError, ContextTooLongError
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.chat.calling import ChatRequest, Message
-from vista_guard.judges.model.prompt_files import SLOTS, PromptFile, Stage, fill, read
-from vista_guard.judges.model.rendering import Roles, Style
+from vista_guard.judges.model.prompt_files import SLOTS, PromptFile, Roles, Stage, Style, fill, read
 from vista_guard.reading.passages import nearest_passages
 from vista_guard.types import Claim, EvidenceSet, Label, Turn
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import ConfigError, JudgeError, UnreadableError
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
@@ -191,7 +191,7 @@ class EndpointVerifier:
         """
         import numpy as np
 
-        known = loop.run(self._ask_all(tuple(dict.fromkeys(pairs))))
+        known = _aio.run(self._ask_all(tuple(dict.fromkeys(pairs))))
         shares = np.array([known[pair] for pair in pairs], np.float32)
         return np.stack([shares, np.zeros_like(shares), 1.0 - shares], axis=1)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
-from vista_guard.judges.verifiers.families import COLUMNS
+from vista_guard.judges.verifiers.local import COLUMNS
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 

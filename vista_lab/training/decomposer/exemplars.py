@@ -29,7 +29,7 @@ from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
 from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, question_of, statements, window
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.model import ChatModel, ModelOptions, Roles
-from vista_guard.judges.model.answers.outputs import NO_CLAIM
+from vista_guard.judges.model.answers.parsing import NO_CLAIM
 from vista_guard.judges.model.chat.calling import ChatRequest
 from vista_guard.judges.model.judge import RAW_CHARS
 from vista_guard.judges.model.prompts import Prompt

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.quantities.amounts import numbers
+from vista_guard.judges.embedded.quantities import numbers
 
 
 @pytest.mark.parametrize(

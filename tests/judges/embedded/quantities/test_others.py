@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.quantities.veto import other_figure
+from vista_guard.judges.embedded.veto import other_figure
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vista_guard.judges.embedded.quantities.veto import lacking
+from vista_guard.judges.embedded.veto import lacking
 
 
 @pytest.mark.parametrize(

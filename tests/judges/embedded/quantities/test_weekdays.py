@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vista_guard.judges.embedded.quantities.weekdays import WEEK, missing_day
+from vista_guard.judges.embedded.quantities import WEEK, missing_day
 
 
 @pytest.mark.parametrize(

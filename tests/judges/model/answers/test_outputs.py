@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vista_guard.errors import UnreadableError
-from vista_guard.judges.model.answers.outputs import NO_CLAIM, NO_CONTEXT, Output, read_output, thoughts
+from vista_guard.judges.model.answers.parsing import NO_CLAIM, NO_CONTEXT, Output, read_output, thoughts
 
 TWO = ("The hall seats 90.", "It opened in 1925.")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import BudgetError
-from vista_guard.judges.model.chat.limits import Budget, PriceTable
+from vista_guard.judges.model.chat.calling import Budget, PriceTable
 from vista_guard.settings.model import BudgetOptions, ModelOptions, Price
 from vista_guard.types import Usage
 

@@ -18,7 +18,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import Field
 
 from tests.judges.model.endpoint import KEY, REQUEST, Answered, Endpoint, Received, completion, refused
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
 from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import Reply
@@ -141,7 +141,7 @@ async def test_a_budget_and_a_breaker_bound_any_model() -> None:
 async def openai_model(endpoint: Endpoint) -> AsyncIterator[ChatOpenAI]:
     model = ChatOpenAI(model="m", base_url=endpoint.url, temperature=0, max_retries=0, timeout=30)
     yield model
-    await loop.through(model.root_async_client.close())
+    await _aio.through(model.root_async_client.close())
     model.root_client.close()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import JudgeError
-from vista_guard.judges.model.chat.limits import EndpointError, Gate, OnLoop
+from vista_guard.judges.model.chat.calling import EndpointError, Gate, OnLoop
 from vista_guard.settings.model import ModelOptions
 
 

@@ -28,7 +28,7 @@ from tests.judges.model.endpoint import (
     refused,
     with_message,
 )
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, JudgeError
 from vista_guard.judges.contract import measure
 from vista_guard.judges.model.chat.calling import ChatRequest, Message, Reply
@@ -79,7 +79,7 @@ async def test_a_call_without_token_numbers_is_counted_and_nothing_is_estimated(
 async def test_the_sync_and_the_async_door_share_one_connection(endpoint: Endpoint, make: Make) -> None:
     chat = make()
     await chat.complete(REQUEST)
-    await asyncio.to_thread(lambda: loop.run(chat.complete(REQUEST)))
+    await asyncio.to_thread(lambda: _aio.run(chat.complete(REQUEST)))
     await asyncio.to_thread(lambda: asyncio.run(chat.complete(REQUEST)))
     assert len({received.port for received in endpoint.received}) == 1
 
@@ -317,7 +317,7 @@ async def test_a_given_client_keeps_its_key_and_stays_open(endpoint: Endpoint, m
     await chat.aclose()
     assert (chat.name, client.is_closed()) == (f"openai:m@{endpoint.url}", False)
     assert endpoint.received[0].headers["authorization"] == "Bearer sk-of-the-client"
-    await loop.through(client.close())
+    await _aio.through(client.close())
 
 
 async def test_an_azure_client_asks_its_deployment(endpoint: Endpoint, make: Make) -> None:
@@ -327,7 +327,7 @@ async def test_an_azure_client_asks_its_deployment(endpoint: Endpoint, make: Mak
     assert await chat.complete(REQUEST) == Reply("fine")
     assert endpoint.received[0].path == "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
     assert chat.name == f"openai:my-deployment@{root}/openai"
-    await loop.through(client.close())
+    await _aio.through(client.close())
 
 
 async def test_calls_after_closing_connect_anew(endpoint: Endpoint, make: Make) -> None:

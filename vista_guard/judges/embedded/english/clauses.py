@@ -11,23 +11,21 @@ from collections.abc import Iterator, Sequence
 
 from vista_guard.judges.embedded.english.asides import Clause, asides
 from vista_guard.judges.embedded.english.cues import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
-from vista_guard.judges.embedded.english.predicates import (
-    embeds,
-    goes_on,
-    hangs_on,
-    is_conditional,
-    opening,
-    says_again,
-    subject_of,
-)
 from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
+    embeds,
     ends_elliptic,
     ends_with_verb,
     finite_verb,
+    goes_on,
+    hangs_on,
     has_verb,
+    is_conditional,
     is_participle,
+    opening,
     past_adverbs,
+    says_again,
+    subject_of,
     verb_index,
     words_of,
 )

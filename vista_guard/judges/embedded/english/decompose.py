@@ -18,10 +18,10 @@ from vista_guard.judges.embedded.english.asides import (
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.cues import takes_stance
-from vista_guard.judges.embedded.english.predicates import is_opening
-from vista_guard.judges.embedded.english.pronouns import NOTHING, PronounTopic, resolve_pronoun, topic_of, topic_of_turn
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
+    NOTHING,
+    PronounTopic,
     claim_of_answer,
     claim_of_name,
     claim_of_tag,
@@ -29,12 +29,22 @@ from vista_guard.judges.embedded.english.speakers import (
     name_speakers,
     names,
     open_question,
+    resolve_pronoun,
+    topic_of,
+    topic_of_turn,
     value_question,
     which,
     without_opener,
     written_names,
 )
-from vista_guard.judges.embedded.english.verbs import ends_with_verb, finish_sentence, has_verb, verb_index, words_of
+from vista_guard.judges.embedded.english.verbs import (
+    ends_with_verb,
+    finish_sentence,
+    has_verb,
+    is_opening,
+    verb_index,
+    words_of,
+)
 from vista_guard.judges.embedded.english.words import (
     ANSWER,
     CATAPHORIC,
@@ -53,9 +63,7 @@ from vista_guard.judges.embedded.english.words import (
     is_verb,
     word_set,
 )
-from vista_guard.judges.embedded.forms.blocks import BlockKind
-from vista_guard.judges.embedded.forms.code import SYMBOLS, fence, says
-from vista_guard.judges.embedded.forms.markup import clean, inline_code, render
+from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, render, says
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms.blocks import Block, BlockKind, blocks, continues, kind_of
+from vista_guard.judges.embedded.forms import Block, BlockKind, blocks, continues, kind_of
 from vista_guard.reading.passages import sentence_spans
 
 if TYPE_CHECKING:

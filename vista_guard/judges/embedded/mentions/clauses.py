@@ -12,9 +12,7 @@ from functools import lru_cache
 
 from vista_guard.judges.embedded.english.verbs import words_of
 from vista_guard.judges.embedded.english.words import ASKED_IF_KNOWN, any_of, is_past, is_verb, word_set
-from vista_guard.judges.embedded.mentions.cues import cues
-from vista_guard.judges.embedded.mentions.denials import denies, speaks_of_neighbour
-from vista_guard.judges.embedded.mentions.words import (
+from vista_guard.judges.embedded.mentions.cues import (
     AUTHORITIES,
     DENYING,
     FACTS,
@@ -31,8 +29,11 @@ from vista_guard.judges.embedded.mentions.words import (
     MentionKind,
     Region,
     SentenceReading,
+    cues,
+    denies,
     holder,
     is_clause,
+    speaks_of_neighbour,
 )
 
 _I = re.IGNORECASE

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from vista_guard.judges.embedded.english.segment import unwrap
 from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms.markup import clean
+from vista_guard.judges.embedded.forms import clean
 from vista_guard.judges.embedded.mentions.clauses import (
     agrees,
     answer,
@@ -21,8 +21,7 @@ from vista_guard.judges.embedded.mentions.clauses import (
     read,
     statement_of_question,
 )
-from vista_guard.judges.embedded.mentions.denials import is_closed, speaks_of_neighbour
-from vista_guard.judges.embedded.mentions.words import (
+from vista_guard.judges.embedded.mentions.cues import (
     AUTHORITIES,
     DENYING,
     LABELS,
@@ -34,6 +33,8 @@ from vista_guard.judges.embedded.mentions.words import (
     MentionKind,
     Region,
     SentenceReading,
+    is_closed,
+    speaks_of_neighbour,
 )
 from vista_guard.reading.canonical import canonical, folded
 from vista_guard.reading.passages import sentence_spans

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from vista_guard.errors import ConfigError, ContextTooLongError, JudgeError
-from vista_guard.judges.model.chat.limits import EndpointError
+from vista_guard.judges.model.chat.calling import EndpointError
 
 LONGEST_MESSAGE = 300
 

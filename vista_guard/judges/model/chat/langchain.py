@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from vista_guard._aio.loop import through
+from vista_guard._aio import through
 from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
@@ -21,6 +21,7 @@ from vista_guard.judges.model.chat.calling import (
     EndpointClient,
     Finish,
     ModelReply,
+    PriceTable,
     Reply,
     first_finds_out,
     learn,
@@ -28,7 +29,6 @@ from vista_guard.judges.model.chat.calling import (
     token_count,
 )
 from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable, to_error
-from vista_guard.judges.model.chat.limits import PriceTable
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
 

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from vista_guard._aio.loop import through
+from vista_guard._aio import through
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
@@ -19,6 +19,8 @@ from vista_guard.judges.model.chat.calling import (
     EndpointClient,
     Finish,
     ModelReply,
+    OnLoop,
+    PriceTable,
     Reply,
     first_finds_out,
     learn,
@@ -34,7 +36,6 @@ from vista_guard.judges.model.chat.faults import (
     sendable,
     to_error,
 )
-from vista_guard.judges.model.chat.limits import OnLoop, PriceTable
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from vista_guard.judges.embedded.evidence import words
-from vista_guard.judges.embedded.quantities.amounts import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
+from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
 
 COUNTABLE = 12
 """Whole numbers up to this one, without a unit, can be counted off a text that never names them."""

@@ -1,19 +1,98 @@
-"""Streams between threads, tasks and event loops: who reads a stream is seldom who makes it."""
+"""Sync and async under one roof: a background loop, a thread for long work, streams that cross threads and loops.
+
+The process has one background event loop for sync callers; it outlives a call, so pooled async clients do too. Long pure-Python
+work has one thread only: more would not run side by side, but take the interpreter from each other and from the event loop.
+Nothing here knows of turns or judges.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from concurrent.futures import Future
-from contextvars import Context
+import os
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import Context, copy_context
+from functools import lru_cache, partial
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
-from vista_guard._aio import loop
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue.
+
+    Raises:
+        Exception: what the call raised.
+    """
+    work = partial(copy_context().run, call, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
+
+
+@lru_cache(maxsize=1)
+def _thread(process: int) -> ThreadPoolExecutor:
+    # A forked child has none of its parent's threads: it gets a thread of its own.
+    return ThreadPoolExecutor(1, thread_name_prefix=f"vista-guard-long-{process}")
+
 
 T = TypeVar("T")
+
+
+class _BackgroundLoop:
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="vista-guard", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if threading.current_thread() is self._thread:
+            coroutine.close()
+            raise RuntimeError(
+                "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
+            )
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
+            future.cancel()
+            raise
+
+    async def through(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if asyncio.get_running_loop() is self._loop:
+            return await coroutine
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+
+
+@lru_cache(maxsize=1)
+def _background() -> _BackgroundLoop:
+    return _BackgroundLoop()
+
+
+if hasattr(os, "register_at_fork"):
+    # A web server may load the guard before it forks: the loop's thread stays behind, and the child starts its own.
+    os.register_at_fork(after_in_child=_background.cache_clear)
+
+
+async def through(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Awaits a coroutine that runs on the background loop, from any loop: for clients that belong to one loop.
+
+    Context variables are those of the caller; cancelling the caller cancels the coroutine.
+    """
+    return await _background().through(coroutine)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Runs a coroutine to its end on the background loop, from any other thread.
+
+    Raises:
+        RuntimeError: called from the background loop itself.
+    """
+    return _background().run(coroutine)
+
 
 _END: Any = object()
 _AHEAD = 32
@@ -36,8 +115,8 @@ class Bridged(Generic[T]):
         if self._ended:
             raise StopIteration
         if self._task is None:
-            loop.run(self._start())
-        item, error = loop.run(self._ready.get())
+            run(self._start())
+        item, error = run(self._ready.get())
         if error is not None:
             self._ended = True
             raise error
@@ -56,7 +135,7 @@ class Bridged(Generic[T]):
         """Ends the judging, and with it the reading."""
         self._ended = True
         if self._task is not None:
-            loop.run(self._stop())
+            run(self._stop())
 
     def __del__(self) -> None:
         # May run in any thread, the loop's own included: the task is told, not waited for.

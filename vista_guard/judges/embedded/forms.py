@@ -1,0 +1,634 @@
+"""The forms of a text: Markdown blocks, HTML and inline Markdown, code, encodings that no reader can read.
+
+Every line with a word belongs to a block. Table rows read as sentences: each cell under its header, with the row's first cell
+as the subject. Code is told from prose in favour of prose, as no document is consulted about code: a line is code if it has
+a mark of code and no run of plain words, as only prose has them; its strings and comments are prose again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from itertools import groupby
+
+from vista_guard.inference.onnx import known_words
+from vista_guard.judges.embedded.english.verbs import has_verb, words_of
+from vista_guard.judges.embedded.english.words import DETERMINERS, is_auxiliary, is_verb, word_set
+from vista_guard.reading.canonical import SHORT, Reading, joined, replaced
+
+_TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
+_EDGE = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+)?\|")
+_BAR = re.compile(r"(?<!\\)\|")
+_MOST_COLUMNS = 30
+"""A row of more cells stays whole: no table of that width is read by people."""
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A line of a table, and where it begins."""
+
+    start: int
+    line: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """The text of a row: `text`, its cells under their header, and separately the places of cells that are sentences."""
+
+    start: int
+    end: int
+    text: str
+    spoken: tuple[tuple[int, int], ...]
+    heads: bool = False
+    """True for a header, which states nothing but may answer a question."""
+
+
+@dataclass(frozen=True)
+class _Cell:
+    start: int
+    end: int
+    text: str
+
+
+def is_row(line: str) -> bool:
+    """True if a line can belong to a table: bars around it, or dashes between bars."""
+    if "|" not in line:
+        return False
+    return (_EDGE.match(line) is not None and line.count("|") > 1) or _TABLE_RULE.fullmatch(line) is not None
+
+
+def is_rule(line: str) -> bool:
+    """True if a line separates a table's header from its rows."""
+    return _TABLE_RULE.fullmatch(line) is not None
+
+
+def under_header(header: str, line: str) -> str:
+    """A whole row, each cell under its header: "Ward: North; Beds: 12"."""
+    names = _cells(TableRow(0, header))
+    named = (_named_cell(names, index, cell) for index, cell in enumerate(_cells(TableRow(0, line))) if cell.text)
+    return "; ".join(named)
+
+
+def rows(table: Sequence[TableRow]) -> Iterator[Said]:
+    """The rows of a table. The first is a header when a rule follows it, or rows of as many cells do; it may state, too."""
+    lines = [row for row in table if not _TABLE_RULE.fullmatch(row.line)]
+    ruled = len(table) > 1 and _TABLE_RULE.fullmatch(table[1].line) is not None
+    header: Sequence[_Cell] = ()
+    for number, row in enumerate(lines):
+        cells = _cells(row)
+        if number == 0 and (ruled or (len(lines) > 1 and len(cells) > 1)):
+            header = cells
+            yield from _header(row, cells, alone=len(lines) == 1)
+            continue
+        yield from _row(row, header, cells)
+
+
+def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
+    joined = "; ".join(cell.text for cell in cells if cell.text)
+    # A header over nothing is no header.
+    if alone or (says(joined.replace(";", " ")) and any(character.isdigit() for character in joined)):
+        yield from _row(row, (), cells)
+    else:
+        spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text))
+        yield Said(row.start, row.start + len(row.line), joined, spoken, heads=True)
+
+
+def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[Said]:
+    spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text) and cell.text[-1] in ".!?")
+    places = {place for place, _ in spoken}
+    rest = [(index, cell) for index, cell in enumerate(cells) if cell.text and cell.start not in places]
+    named = [_named_cell(header, index, cell) for index, cell in rest]
+    start, end = row.start, row.start + len(row.line)
+    if len(named) > 2 and header and len(cells) <= _MOST_COLUMNS:
+        # Two facts in one claim would be judged as one.
+        for number, text in enumerate(named[1:]):
+            yield Said(start, end, f"{named[0]}; {text}", spoken if number == 0 else ())
+        return
+    yield Said(start, end, "; ".join(named), spoken)
+
+
+def _named_cell(header: Sequence[_Cell], index: int, cell: _Cell) -> str:
+    name = header[index].text if index < len(header) else ""
+    return f"{name}: {cell.text}" if name else cell.text
+
+
+def _cells(row: TableRow) -> tuple[_Cell, ...]:
+    """Cells with their places, those at the edges without the row's own bars."""
+    edge = _EDGE.match(row.line)
+    begin = edge.end() if edge else 0
+    bars = [match.start() for match in _BAR.finditer(row.line, begin)]
+    ends = [*bars, len(row.line)] if not bars or row.line[bars[-1] + 1 :].strip() else bars
+    starts = [begin, *(place + 1 for place in ends[:-1])]
+    return tuple(_cell(row, start, end) for start, end in zip(starts, ends, strict=True))
+
+
+def _cell(row: TableRow, start: int, end: int) -> _Cell:
+    raw = row.line[start:end]
+    left = start + len(raw) - len(raw.lstrip())
+    return _Cell(row.start + left, row.start + start + len(raw.rstrip()), raw.strip())
+
+
+class BlockKind(StrEnum):
+    """Kinds of block."""
+
+    PROSE = "prose"
+    ITEM = "item"
+    HEADING = "heading"
+    ROW = "row"
+    HEADER = "header"
+    CODE = "code"
+    BLANK = "blank"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Text `start:end`. `text` stands for it where it was rendered: a row under its header."""
+
+    start: int
+    end: int
+    kind: BlockKind
+    text: str | None = None
+
+
+_HEADING = re.compile(r"^[\s>]{0,40}#{1,7}\s+\S")
+_RULE = re.compile(r"^\s*([-*_=~^+])(?:\s*\1){2,}\s*$")
+_MARKER = re.compile(
+    r"^\s{0,200}(?:>[!\s]{0,4}){0,60}(?:(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[ivx]{1,5}\))\s+(?:\[[ xX]\]\s+)?){0,3}"
+    r"(?:#{1,7}\s+)?(?::\s+)?"
+)
+_MARK_ONLY = re.compile(r"[\s>]{0,40}\(?\d{1,3}[.)]\s*")
+"""An item's number with nothing behind it."""
+_ENDS = re.compile(r"""[.!?:;…。！？]["'”’)\]*_]*\s*$""")
+_TAIL = 200
+"""Characters of a paragraph's end that tell whether the next line goes on with it."""
+_LONG_LINE = 60
+"""A line that long, without an end, goes on in the next: prose that was wrapped."""
+
+
+def blocks(text: str) -> Iterator[Block]:
+    """The blocks of a folded text, in order. Only rules and what has no letter or figure are left out."""
+    start = 0
+    for fence in fences(text):
+        yield from _open_blocks(text, start, fence.start)
+        yield from _fenced_blocks(text, fence)
+        start = fence.end
+    yield from _open_blocks(text, start, len(text))
+
+
+def kind_of(line: str) -> BlockKind:
+    """The kind of a line outside of fences."""
+    if is_row(line):
+        return BlockKind.ROW
+    if SYMBOLS.search(line):
+        return BlockKind.PROSE
+    if _RULE.match(line) or _MARK_ONLY.fullmatch(line) or not any(map(str.isalnum, line)):
+        return BlockKind.BLANK
+    if _HEADING.match(line) and not _ENDS.search(line.rstrip("# ")):
+        return BlockKind.HEADING
+    marker = _MARKER.match(line)
+    return BlockKind.ITEM if marker and marker.group().strip() else BlockKind.PROSE
+
+
+def continues(block: str, line: str) -> bool:
+    """True if `line` continues the block's sentence: hard-wrapped prose, not one statement a line."""
+    if _ENDS.search(block):
+        return False
+    return line.lstrip()[:1].islower() or len(block.rsplit("\n", 1)[-1]) >= _LONG_LINE
+
+
+def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
+    """The blocks of a stretch without fences."""
+    current: Block | None = None
+    table: list[TableRow] = []
+    for begin, last in line_ranges(text, start, end):
+        line = text[begin:last]
+        kind = kind_of(line)
+        if current and _goes_on(text, current, kind, line):
+            current = Block(current.start, last, current.kind)
+            continue
+        if current:
+            yield current
+            current = None
+        if kind is BlockKind.ROW:
+            table.append(TableRow(begin, line))
+            continue
+        yield from _table(table)
+        table = []
+        if kind is not BlockKind.BLANK:
+            marker = _MARKER.match(line)
+            current = Block(begin + (marker.end() if marker else 0), last, kind)
+    if current:
+        yield current
+    yield from _table(table)
+
+
+def _goes_on(text: str, block: Block, kind: BlockKind, line: str) -> bool:
+    if kind is not BlockKind.PROSE or block.kind is BlockKind.HEADING:
+        return False
+    return continues(text[max(block.start, block.end - _TAIL) : block.end], line)
+
+
+def _table(table: list[TableRow]) -> Iterator[Block]:
+    """The rows under their header. A cell that says something by itself is taken out of its row."""
+    for row in rows(table):
+        for start, end in row.spoken:
+            yield Block(start, end, BlockKind.PROSE)
+        if row.text:
+            yield Block(row.start, row.end, BlockKind.HEADER if row.heads else BlockKind.ROW, row.text)
+
+
+def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
+    """Prose of a fence as any prose; then the block itself, when there is code in it."""
+    code, prose = False, list[tuple[int, int]]()
+    for start, end in line_ranges(text, fence.body, fence.body_end):
+        begin = without_quote_marks(text, start, end)
+        if is_prose(text[begin:end], written=fence.written):
+            prose.append((begin, end))
+            continue
+        yield from _prose(text, prose)
+        prose = []
+        code = code or bool(text[begin:end].strip())
+        yield from (Block(one, last, BlockKind.PROSE) for one, last in prose_spans(text[begin:end], begin))
+    yield from _prose(text, prose)
+    if code:
+        yield Block(fence.start, fence.end, BlockKind.CODE)
+
+
+def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
+    if lines:
+        yield from _open_blocks(text, lines[0][0], lines[-1][1])
+
+
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
+_NOTE = re.compile(r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
+_TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
+_EMPHASIS = re.compile(
+    r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"
+)
+_CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,2000})\1(?!`)")
+_SHOUTED = re.compile(r"([!?])(?:[!?]+|<\s*$)")
+"""The verifier reads "!!!!!" as anything; it means no more than one."""
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_COMMANDS = re.compile(
+    r"\\(?:text|textbf|textit|texttt|emph|mbox|mathrm|section|subsection|title|caption|footnote)\*?\{([^{}]{0,400})\}"
+)
+_PRE_TOKENISED = (
+    (re.compile(r"\b(\w+) n't\b"), r"\1n't"),
+    (re.compile(r" ('(?:s|ve|re|m|ll|d)\b)"), r"\1"),
+    (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
+)
+"""Spaces that corpora and speech recognisers leave: "I do n't know ." """
+
+
+def emphasised_words(text: str) -> Iterator[tuple[int, str]]:
+    """The emphasised words and link texts, with their offsets."""
+    for pattern, group in ((_EMPHASIS, 2), (_LINK, 1)):
+        yield from ((match.start(), match[group]) for match in pattern.finditer(text))
+
+
+def inline_code(text: str) -> Iterator[str]:
+    """The inline code of a text."""
+    yield from (match[2] for match in _CODE_SPAN.finditer(text))
+
+
+def clean(text: str) -> str:
+    """`text` without Markdown, HTML tags and footnote marks, on one line, with spaces where prose has them.
+
+    What is set as code keeps its letters: `lk_test_` has no emphasis in it.
+    """
+    return _clean(text) if len(text) <= SHORT else _clean.__wrapped__(text)
+
+
+@lru_cache(maxsize=4096)
+def _clean(text: str) -> str:
+    pieces, last = list[str](), 0
+    for match in _CODE_SPAN.finditer(text):
+        pieces += (_without_marks(text[last : match.start()]), match[2])
+        last = match.end()
+    text = re.sub(r"\s+", " ", "".join((*pieces, _without_marks(text[last:])))).strip()
+    for pattern, replacement in _PRE_TOKENISED:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _without_marks(text: str) -> str:
+    text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
+    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
+    text = _SHOUTED.sub(r"\1", text)
+    return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
+
+
+_TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
+_ATTRIBUTE = re.compile(
+    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$))"""
+)
+_SILENT = word_set(
+    """class style href src srcset id d rel type action method target lang dir role width height sizes media integrity
+    viewbox points transform fill stroke xmlns onclick onload"""
+)
+"""Attributes that no reader is ever shown."""
+_INLINE = word_set(
+    """a abbr acronym b bdi bdo big cite code data dfn em font i kbd label mark nobr q rp rt ruby s samp small
+    span strike strong sub sup time tt u var wbr"""
+)
+_LINES = word_set(
+    """address article aside audio blockquote body br button caption center dd details dialog div dl dt fieldset
+    figcaption figure footer form head header hr html iframe img input legend link main meta nav ol option p picture
+    section select summary table tbody textarea tfoot thead title ul video"""
+)
+_FENCED = frozenset(("pre", "script", "style", "listing", "xmp"))
+_CELLS = frozenset(("td", "th"))
+_TITLE = re.compile(r"""\]\(\s{0,9}[^\s()<>]{0,2000}\s{1,9}["'(](?P<title>[^"\n()]{2,1000})["')]\s{0,9}\)""")
+_DATA = re.compile(r"data:(?!image/|font/|audio/|video/)[\w/;+.=-]{0,100},(?P<payload>[^\s)\"'>]{16,})")
+_WORDED = re.compile(r"\w\s+\w|\w{12}")
+_FAR = 1 << 60
+
+
+def render(reading: Reading) -> Reading:
+    """The reading without its HTML. Fences are left as they are: a tag in them is code, or is read with it."""
+    text = reading.text
+    if "<" not in text and "](" not in text:
+        return reading
+    opaque = [(fence.start, fence.end) for fence in fences(text)]
+    comments = [place for place in _comments(text) if not _within(place[0], opaque)]
+    closed = sorted([*opaque, *comments])
+    tags = [tag for tag in _TAG.finditer(text) if not _within(tag.start(), closed)]
+    changes = sorted(
+        [(start, end, " ") for start, end in comments] + [(*tag.span(), _in_place_of(tag)) for tag in tags]
+    )
+    behind = [(start + 4, end - 3) for start, end in comments]
+    behind += [place for tag in tags for place in _attribute_spans(tag)]
+    behind += [place for place in _targets(text) if not _within(place[0], opaque)]
+    parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
+    return joined([replaced(reading, changes), *parts])
+
+
+_BREAK = Reading("\n\n", (0, 0), (0, 0))
+
+
+def _comments(text: str) -> Iterator[tuple[int, int]]:
+    """Where HTML comments stand; one that nobody closed is text."""
+    start = text.find("<!--")
+    while start >= 0:
+        end = text.find("-->", start + 4)
+        if end < 0:
+            return
+        yield start, end + 3
+        start = text.find("<!--", end + 3)
+
+
+def _within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """True if a place lies in one of the ranges, which are sorted and disjoint."""
+    index = bisect_right(ranges, (place, _FAR)) - 1
+    return index >= 0 and place < ranges[index][1]
+
+
+def _in_place_of(tag: re.Match[str]) -> str:
+    """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
+    name = tag["name"].lower()
+    if name in _INLINE:
+        return ""
+    if name in _CELLS:
+        return " " if tag["close"] else "| "
+    if name == "tr":
+        return " |\n" if tag["close"] else "\n"
+    if name in _FENCED:
+        return "\n```\n"
+    if name == "li":
+        return "\n" if tag["close"] else "\n- "
+    if len(name) == 2 and name[0] == "h" and name[1].isdigit():
+        return "\n\n" if tag["close"] else "\n\n# "
+    return "\n\n" if name in _LINES else " "
+
+
+def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
+    """Where the attributes of a tag hold words for a reader: a tooltip, a label, what stands for a picture."""
+    for match in _ATTRIBUTE.finditer(tag["rest"]):
+        value = "double" if match["double"] is not None else "single"
+        if match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
+            yield tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+
+
+def _targets(text: str) -> Iterator[tuple[int, int]]:
+    """Where the targets of links hold words: titles, and data that is no picture."""
+    yield from (match.span("title") for match in _TITLE.finditer(text))
+    yield from (match.span("payload") for match in _DATA.finditer(text))
+
+
+_OPENING = re.compile(r"[ \t]*(?:(?:>|[-*+•‣◦–]|\(?\d{1,3}[.)])[ \t]*)*(?P<marks>```+|~~~+)(?P<rest>[^\n]*)")
+_QUOTE_MARKS = re.compile(r"[ \t>]*")
+_TEXTUAL = word_set("text txt plain plaintext md markdown output console log none quote note answer email letter")
+"""Languages of a fence that say nothing of code."""
+_CODE_MARK = re.compile(r"[={}\[\]();<>|&$@\\_`~^#*]|::|->|//|--|\w/\w|[a-z][A-Z]|[a-z]\.[a-z]|^\s*\W*$")
+_KEYWORDS = word_set(
+    """abstract alter and as assert async await auto bool boolean break by byte case catch char class const continue create def
+    default del delete desc distinct do done double drop elif else end enum esac except exec export extends extern fi final
+    finally float fn for foreach from func function global go goto group having if impl implements import in include inner
+    insert int integer interface into is join lambda left let limit local long match mod module mut namespace new nil none
+    nonlocal not null object on or order outer override package pass print private protected pub public raise readonly rescue
+    return right select self set short signed sizeof static string struct super switch table template then this throw throws trait
+    true false try type typedef typeof undefined union unless unsigned until update use using val values var varchar void
+    volatile when where while with yield"""
+)
+_PROGRAMS = word_set(
+    """apt apt-get bash brew bundle cargo cat cd chmod chown conda copy cp curl cmd docker echo env entrypoint expose export
+    from gem git go grep helm java kill kubectl ls make mkdir mv node npm npx pip pip3 pnpm poetry python python3 rm ruby run sed
+    sh source ssh sudo systemctl tar touch uv vista-guard wget workdir yarn"""
+)
+_SHELL = re.compile(r"\s*(?:\$|>|%|#|PS>|C:\\>)?\s*(?P<command>[\w-]+)(?=\s|$)")
+_PIECE = re.compile(
+    r'"(?P<double>(?:[^"\\\n]|\\.)*)"|(?<!\w)\'(?P<single>(?:[^\'\\\n]|\\.)*)\'(?!\w)|`(?P<back>[^`\n]*)`'
+    r"|(?:(?<!\S)(?:#+|--+|;+|%+)|//+|/\*+|<!--|\"\"\"|''')(?P<comment>[^\n]*)"
+)
+_WORD = re.compile(r"(?<![\w.$@/-])[A-Za-z]{2,}(?:'[a-z]{1,2})?(?![\w$@/(\[=-]|\.\w)|[^\s\w'\"]")
+_FIGURE = re.compile(r"\d{3,}")
+_GLUED = re.compile(r"[A-Za-z]{8}\w{0,80}\d{3}")
+"""Words and a figure without a space between them."""
+_RUN = 3
+"""Words side by side that are no code any more."""
+MARK = "```"
+"""What the text of a claim that stands for a block of code begins with."""
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block: the whole of it, and the text within. `written` when its marks say that it holds a programming language."""
+
+    start: int
+    end: int
+    body: int
+    body_end: int
+    written: bool
+
+
+def fences(text: str) -> Iterator[Fence]:
+    """The fenced blocks of a text, in order; one that nobody closed goes on to the end."""
+    opened: re.Match[str] | None = None
+    for start, end in line_ranges(text):
+        match = _OPENING.match(text, start, end)
+        if opened is None:
+            # "```word```" is code within a line.
+            opened = match if match and "`" not in match["rest"] else None
+        elif match and match["marks"].startswith(opened["marks"]) and not match["rest"].strip():
+            yield _fence(opened, start, end)
+            opened = None
+    if opened is not None:
+        yield _fence(opened, len(text), len(text))
+
+
+def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Where the lines of a range begin and end, without their breaks."""
+    end = len(text) if end is None else end
+    while start <= end:
+        newline = text.find("\n", start, end)
+        last = newline if newline >= 0 else end
+        if last > start or newline >= 0:
+            yield start, last
+        start = last + 1
+
+
+def is_prose(line: str, *, written: bool) -> bool:
+    """True if a whole line within a fence is prose."""
+    if not line.strip():
+        return False
+    rest = _PIECE.sub(lambda match: " " * len(match.group()), line)
+    shell = _SHELL.match(rest)
+    if shell and shell["command"].lower() in _PROGRAMS:
+        words = words_of(rest)
+        told = any(word in DETERMINERS or is_auxiliary(word) or word.endswith("ed") for word in words[1:])
+        return told and _longest_run(rest) >= _RUN
+    if _longest_run(rest) >= _RUN:
+        return True
+    opens = words_of(rest)[:1]
+    coded = written or _CODE_MARK.search(line) is not None or (opens != [] and opens[0].lower() in _KEYWORDS)
+    return not coded
+
+
+def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
+    """Where the strings and comments of a line of code, which begins at `start`, say something."""
+    for match in _PIECE.finditer(line):
+        name = match.lastgroup or "double"
+        begin, end = match.span(name)
+        inner = line[begin:end]
+        if name == "comment" and '"' in inner and not says(_PIECE.sub(" ", inner)):
+            yield from prose_spans(inner, start + begin)
+        elif says(inner):
+            yield start + begin, start + begin + len(inner.rstrip("*/->\"' "))
+
+
+def says(text: str) -> bool:
+    """True if a string, a comment or a heading states something checkable rather than only naming it."""
+    words = [word for word in words_of(text) if word[0].isalnum()]
+    if len(words) == 1:
+        return _GLUED.search(text) is not None
+    return (len(words) > 2 and has_verb(text)) or (len(words) > 1 and _FIGURE.search(text) is not None)
+
+
+def fence(block: str) -> str:
+    """A block of code as the text of its claim: in a fence, whatever marks it had."""
+    return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
+
+
+def is_code(claim: str) -> bool:
+    """True if a claim stands for a block of code, and not for a fence of prose."""
+    if not claim.startswith(MARK):
+        return False
+    written = _is_language(claim[3 : claim.find("\n")] if "\n" in claim else "")
+    lines = claim.split("\n")[1:]
+    return any(line.strip() and not line.startswith(MARK) and not is_prose(line, written=written) for line in lines)
+
+
+def _fence(opened: re.Match[str], last: int, end: int) -> Fence:
+    info = opened["rest"].strip()
+    # Several words behind the marks are no language: they are read with the text.
+    worded = len(info.split()) > 1
+    body = opened.start("rest") if worded else min(opened.end() + 1, last)
+    return Fence(opened.start("marks"), end, body, max(body, last), written=_is_language(info))
+
+
+def _is_language(info: str) -> bool:
+    name = info.strip().strip("{}.").lower()
+    return bool(name) and len(name.split()) == 1 and name not in _TEXTUAL
+
+
+def _longest_run(line: str) -> int:
+    """Most plain words side by side in a stretch that has a verb or an article. Keywords are nobody's neighbours."""
+    best = 0
+    for plain, group in groupby(_WORD.findall(line), key=lambda word: word[0].isalpha()):
+        words = list(group)
+        if plain and any(is_verb(word) or word.lower() in DETERMINERS for word in words):
+            runs = groupby(words, key=lambda word: word.lower() in _KEYWORDS)
+            best = max([best, *(len(list(run)) for keyword, run in runs if not keyword)])
+    return best
+
+
+def without_quote_marks(text: str, start: int, end: int) -> int:
+    """Where a line of a fence begins that may stand in a quotation."""
+    match = _QUOTE_MARKS.match(text, start, end)
+    return match.end() if match else start
+
+
+_LONG = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,3}")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>]+")
+_HEX = re.compile(r"(?:[0-9a-f]{20,}|[0-9A-F]{20,})")
+_BASE32 = re.compile(r"(?=[A-Z]*[2-7])[A-Z2-7]{24,}")
+_BYTES = re.compile(r"(?<!\w)(?:(?:0x)?[0-9a-fA-F]{2}[\s,]{1,2}){11}|(?<!\w)(?:[01]{7,8}\s){5}")
+_CODES = re.compile(r"(?<!\S)(?:\d{2,3}[ ,]{1,2}){11}\d{2,3}")
+SYMBOLS = re.compile("(?:[.\\-·–]{1,5}[ /]{1,3}){8}|[\u2801-\u28ff]{2}")
+"""Morse and Braille: words without a letter."""
+_LONG_WORD = re.compile(r"[^\W_]{3,}")
+_COUNTED = re.compile(r"\d+[a-zA-Z]{1,3}|[a-zA-Z]{1,4}\d+[a-zA-Z]?")
+_CAMEL = re.compile(r"[A-Z]?[a-z]+")
+_FEWEST, _KNOWN_SHARE = 4, 0.34
+"""With fewer words nothing is told; with a smaller share of known ones a text is not read. Names are unknown, too."""
+_PRINTABLE = range(32, 127)
+
+
+def looks_encoded(text: str) -> bool:
+    """True if `text`, or a part of it, is unreadable as English."""
+    return next(unreadable_parts(text), None) is not None
+
+
+def unreadable_parts(text: str) -> Iterator[str]:
+    """The unreadable parts of `text`; all of it if its words are no words."""
+    said = _ADDRESS.sub(" ", text)
+    yield from (match.group() for match in _LONG.finditer(said) if _is_code_like(match.group()))
+    yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(said))
+    yield from (match.group() for match in _CODES.finditer(said) if _spells(match.group()))
+    words = [word for word in _LONG_WORD.findall(said) if not word.isdigit()]
+    if len(words) >= _FEWEST and sum(map(_is_known, words)) < _KNOWN_SHARE * len(words):
+        yield said
+
+
+def _is_code_like(token: str) -> bool:
+    if _HEX.fullmatch(token) and re.search(r"\d", token):
+        return True
+    if _BASE32.fullmatch(token):
+        return True
+    parts = [part for part in re.split(r"[-_/+]", token) if part]
+    mixed = (
+        re.search(r"[a-z]", token) and re.search(r"[A-Z]", token) and (re.search(r"\d", token) or token.endswith("="))
+    )
+    # "the-2024-Annual-Report", "WhaleHall2024Opening": words, joined.
+    pieces = [piece.lower() for part in parts for piece in _CAMEL.findall(part) if len(piece) > 2]
+    known = sum(len(piece) for piece in pieces if piece in known_words())
+    return bool(mixed) and known * 2 < len(token)
+
+
+def _spells(numbers: str) -> bool:
+    """True if each number is a letter's code, which figures are not by chance."""
+    return all(int(number) in _PRINTABLE for number in re.findall(r"\d+", numbers))
+
+
+def _is_known(word: str) -> bool:
+    lower = word.lower()
+    known = known_words()
+    if lower in known or any(
+        lower.endswith(end) and lower[: -len(end)] in known for end in ("s", "ed", "d", "ing", "ly", "er")
+    ):
+        return True
+    return bool(_COUNTED.fullmatch(word))
