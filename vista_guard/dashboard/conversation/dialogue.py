@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, pieces, sign
+from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, clause, el, pieces, sign
 from vista_guard.dashboard.scoped import GuardedTurn
+from vista_guard.policy.explanations import explain
 from vista_guard.types import Action, Outcome, Span, label_of
 
 
@@ -175,6 +176,7 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
     return el(
         "div",
         chip(report.decision.action),
+        None if report.decision.action is Action.ALLOW else el("strong", clause(explain(report))),
         None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
         el("span", times.span_of(report.timings.total), cls="nowrap"),
         el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),

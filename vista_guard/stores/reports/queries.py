@@ -92,19 +92,19 @@ def _contains(column: sql.Column[str], word: str) -> sql.ColumnElement[bool]:
     return sql.or_(*(column.icontains(form, autoescape=True) for form in sorted(forms)))
 
 
-def highlights(keys: Sequence[str]) -> tuple[sql.Select[Any], sql.Select[Any]]:
+def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any], sql.Select[Any]]:
     """Selects the first question and the worst claim of each of these conversations."""
     places = (TURNS.c.created_at, TURNS.c.id)
     first = sql.func.row_number().over(partition_by=TURNS.c.conversation_key, order_by=places).label("place")
-    asked = sql.select(TURNS.c.conversation_key, TURNS.c.question, first).where(TURNS.c.conversation_key.in_(keys))
+    own = sql.and_(TURNS.c.conversation_key.in_(keys), *conditions(ReportFilter(tenant=tenant)))
+    asked = sql.select(TURNS.c.conversation_key, TURNS.c.question, first).where(own)
     gravity = sql.case({label: place for place, label in enumerate(WORST)}, value=FINDINGS.c.label, else_=len(WORST))
     worst = sql.func.row_number().over(
         partition_by=TURNS.c.conversation_key,
         order_by=(gravity, FINDINGS.c.confidence.desc(), FINDINGS.c.report, FINDINGS.c.n),
     )
     columns = (TURNS.c.conversation_key, TURNS.c.action, FINDINGS.c.claim, FINDINGS.c.label, worst.label("place"))
-    claims = sql.select(*columns).join(FINDINGS, FINDINGS.c.report == TURNS.c.id)
-    claims = claims.where(TURNS.c.conversation_key.in_(keys))
+    claims = sql.select(*columns).join(FINDINGS, FINDINGS.c.report == TURNS.c.id).where(own)
     return _first_of(asked), _first_of(claims)
 
 

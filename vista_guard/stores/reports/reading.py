@@ -132,7 +132,7 @@ class ReportReader:
 
     def highlights(self, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by `ConversationRow.key`."""
-        questions, claims = queries.highlights([row.key for row in rows])
+        questions, claims = queries.highlights([row.key for row in rows], self._tenant)
         found = {
             row.conversation_key: Highlight(row.question) for row in self._rows(questions, MOST_ROWS, lambda row: row)
         }
