@@ -130,7 +130,7 @@ def _told(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
     if turn.report.decision.action not in ATTENTION:
         return el("p", turn.report.response[:300], cls="answer") if asked else None
     claim = el("q", outcome.claim.text[:300]) if asked and outcome is not None else None
-    return el("p", claim, " " if claim else None, clause(explain(turn.report)), cls="answer")
+    return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="answer")
 
 
 def _about(row: TurnRow, now: datetime) -> Node:

@@ -63,9 +63,9 @@ def follow(act: Act) -> bool:
     return True
 
 
-def dialogue(turns: Sequence[GuardedTurn], chosen: Selected) -> Node:
-    """Draws all given turns, oldest first."""
-    return el("ol", *(_exchange(turn, chosen) for turn in turns), cls="dialogue", aria_label="Dialogue")
+def dialogue(turns: Sequence[GuardedTurn], chosen: Selected, *, reveal: bool = True) -> Node:
+    """Draws all given turns, oldest first; `reveal` scrolls to the open one."""
+    return el("ol", *(_exchange(turn, chosen, reveal) for turn in turns), cls="dialogue", aria_label="Dialogue")
 
 
 def marked(
@@ -77,7 +77,7 @@ def marked(
     return el("p", *(_piece(piece, turn, chosen, begun) for piece in cut), cls=f"text {cls}".strip())
 
 
-def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
+def _exchange(turn: GuardedTurn, chosen: Selected, reveal: bool) -> Node:
     asked = turn.texts.user_text if turn.texts else None
     here = chosen.turn == turn.report.id
     return el(
@@ -89,7 +89,7 @@ def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
             "div",
             *_answer(turn, chosen),
             cls=f"assistant {'here' if here else ''}".strip(),
-            reveal=turn.report.id if here else None,
+            reveal=turn.report.id if here and reveal else None,
         ),
         cls="exchange",
         key=turn.report.id,

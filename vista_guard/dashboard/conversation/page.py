@@ -27,8 +27,9 @@ AFTER = "after"
 def listing(desk: Desk) -> None:
     """Draws the list, with its search and filters."""
     with st.container(horizontal=True, vertical_alignment="center"):
+        choices = desk.reports.choices(from_address())
         search_box()
-        filters = filter_bar(desk.reports.choices(from_address()))
+        filters = filter_bar(choices)
         page = desk.reports.conversations(filters, after=address.read(AFTER))
         told = desk.reports.highlights(filters, page.rows)
         download("conversations", HEADER, lambda: [_cells(row, told.get(row.key, Highlight())) for row in page.rows])
@@ -105,8 +106,9 @@ def _cells(row: ConversationRow, told: Highlight) -> Sequence[object]:
 
 def conversation(desk: Desk) -> None:
     """Draws the page."""
-    st.title("Conversation", anchor=False)
     chosen = selected()
+    single = chosen.turn or address.read(address.CONVERSATION)
+    st.title("Conversation" if single else "Conversations", anchor=False)
     turn = desk.reports.turn(chosen.turn) if chosen.turn else None
     if chosen.turn and turn is None:
         _lost(
