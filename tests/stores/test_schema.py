@@ -136,7 +136,7 @@ async def test_a_database_of_0_2_0_is_read(tmp_path: Path) -> None:
     assert kept is not None
     assert kept.report.outcomes == report("acme/a", 1).outcomes
     assert kept.texts is not None
-    assert kept.texts.user_text == "How long?"
+    assert kept.texts.user_text == rows[-1].question == "How long?"
     assert [(row.conversation_id, row.turns) for row in reader.conversations().rows] == [("b", 1), ("acme/a", 2)]
     assert len(reader.findings(ReportFilter(labels=("VERIFIED",))).rows) == 4
     counts = reader.rollup(datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC), "day")

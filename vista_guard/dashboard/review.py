@@ -73,8 +73,6 @@ def listing(desk: Desk, who: str) -> None:
     page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
     groups = [[one] for one in page.rows] if decided else grouped(page.rows, desk.reviews.draft_keys(page.rows))
     turns = desk.reports.turns([group[0].report_id for group in groups])
-    if groups:
-        download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
     rows = [_row(group, turns.get(group[0].report_id), who) for group in groups]
     title = "Decided, newest first" if decided else "Open, longest waiting first"
     listed = el("ul", *rows, cls="talks", aria_label=title) if rows else _nothing(decided)
@@ -82,6 +80,8 @@ def listing(desk: Desk, who: str) -> None:
     if isinstance(event, Act):
         _follow(desk, event, who, reason)
     desk.follow(event)
+    if groups:
+        download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
 
 
 def grouped(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
@@ -159,8 +159,12 @@ def _heading(turn: GuardedTurn | str | None) -> str:
     return turn.draft or (turn.report.response if outcome is None else outcome.claim.text)
 
 
+def _drafts(count: int) -> str:
+    return "1 equal draft" if count == 1 else f"{count} equal drafts"
+
+
 def _equal(count: int) -> Node | None:
-    return el("span", f"{count} equal drafts", cls="chip tone-scope") if count > 1 else None
+    return el("span", _drafts(count), cls="chip tone-scope") if count > 1 else None
 
 
 HEADER = (
@@ -186,7 +190,9 @@ def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
 
 def _chips(review: Review) -> Node:
     verdict = None if review.verdict is None else el("span", review.verdict.value, cls="chip tone-unchecked")
-    reason = el("span", REASONS[review.reason], cls="chip tone-abstention")
+    reason = (
+        el("span", REASONS[review.reason], cls="chip tone-abstention") if review.reason is not Reason.BLOCKED else None
+    )
     return el("span", chip(review.action), reason, verdict, cls="row")
 
 
@@ -310,13 +316,17 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
 
 def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     action, name = turn.report.decision.action, turn.report.id
-    draw(el("h3", clause(explain(turn.report), whole=True)), key="verdict-head")
+    outcome = worst(turn.report)
+    head = (
+        el("h3", clause(explain(turn.report), whole=True)),
+        el("p", turn.question, cls="faint text") if turn.question else None,
+        el("p", el("q", outcome.claim.text), cls="statement") if outcome else None,
+    )
+    draw(el("div", *head), key="verdict-head")
     others = [one.report_id for one in desk.reviews.equal(name)]
     with st.form("verdict", border=True):
         reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
-        whole = bool(others) and st.checkbox(
-            f"Also for the other {len(others)} equal drafts", True, key="verdict-equal"
-        )
+        whole = bool(others) and st.checkbox(f"Also for {_drafts(len(others))}", True, key="verdict-equal")
         with st.container(horizontal=True):
             upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U", type="primary")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
