@@ -41,6 +41,7 @@ from vista_guard.types import (
     Span,
     Timings,
     TurnReport,
+    TurnTexts,
 )
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -93,7 +94,8 @@ def _batch(connection: sql.Connection, many: list[TurnReport]) -> None:
     rows = [report_row(report) for report in many]
     statement = sql.insert(REPORTS).returning(REPORTS.c.id, sort_by_parameter_order=True)
     numbers = connection.execute(statement, rows).scalars().all()
-    spread(connection, list(zip(numbers, many, strict=True)))
+    asked = (TurnTexts(user_text=f"When does ferry {number} leave for Port Selma?") for number in numbers)
+    spread(connection, list(zip(numbers, many, asked, strict=True)))
 
 
 def writing(database: Database, count: int = 300) -> dict[str, float]:
@@ -116,6 +118,9 @@ def questions(reader: ReportReader) -> dict[str, Callable[[], Any]]:
         "newest 50": lambda: reader.page(),
         "50 behind the middle": lambda: reader.page(after=deep),
         "not ALLOW": lambda: reader.page(ReportFilter(actions=ATTENTION)),
+        "conversations with three words": lambda: reader.conversations(ReportFilter(words="ferry port selma")),
+        "conversations with words that none has": lambda: reader.conversations(ReportFilter(words="submarine ferry")),
+        "one conversation by a word": lambda: reader.conversations(ReportFilter(words="17")),
         "one tenant": lambda: reader.page(ReportFilter(tenant="zoo")),
         "CONTRADICTED, BLOCK": lambda: reader.page(ReportFilter(labels=("CONTRADICTED",), actions=(Action.BLOCK,))),
         "no evidence, strict": lambda: reader.page(ReportFilter(evidence_missing=True, policy="strict")),

@@ -9,6 +9,7 @@ VistaGuardError
 │   └── UnreadableError     the model's answer says nothing that can be used; carries what it said
 ├── RecordingError a recorded judge was asked what the recording does not hold; never becomes `Unchecked`
 ├── StoreError     knowledge, documents or reports could not be read or written
+│   └── NoReportsError      no guard has written reports to this place yet
 └── Blocked        a turn was withheld and the caller asked for an exception; carries the report
 """
 
@@ -62,6 +63,10 @@ class RecordingError(VistaGuardError):
 
 class StoreError(VistaGuardError):
     """Knowledge, documents or reports could not be read or written."""
+
+
+class NoReportsError(StoreError):
+    """The database of reports is not there, or has no tables: no guard has written to it yet."""
 
 
 class Blocked(VistaGuardError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard import seeded
-from vista_guard.dashboard.access import THIS_MACHINE
+from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import TURNS, Seen, condition, feed, now_and_then, rule, tiles
 from vista_guard.dashboard.scoped import ScopedReports
@@ -33,9 +33,26 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     seen.look(reports, NOW)
     assert (len(seen.rows), seen.fresh) == (6, frozenset())
     seen.pin(reports, [f"{1:032x}", "nothing"])
-    drawn = feed(seen.rows, seen.pinned, seen.said, seen.fresh, NOW)
+    drawn = feed(seen.rows, seen.pinned, seen.turns, seen.fresh, NOW)
     assert [child.key for child in drawn.children if not isinstance(child, str)][:2] == [f"{1:032x}", "later"]
     assert "It came later." in drawn.text()
+    rows = {child.key: child.text() for child in drawn.children if not isinstance(child, str)}
+    blocked, plain, repaired = (rows[f"{number:032x}"] for number in (3, 9, 5))
+    assert "So it is small?“The lighthouse is nine metres tall.” · contradicts an earlier turn, 90 %" in blocked
+    assert "I can't say." not in blocked
+    assert "It sank.contradicts the evidence, 90 %" in plain  # its question was not kept
+    assert "Which colour?“It is painted blue.” · contradicts The harbour 🛟, 90 %" in repaired
+    assert "Do you like it?I like it. I don't know who paints it." in rows[f"{7:032x}"]
+    reader.close()
+
+
+def test_who_may_not_read_drafts_is_told_why_and_not_what(tmp_path: Path) -> None:
+    reader = ReportReader(seeded.write(tmp_path / "reports.sqlite", *seeded.talk()))
+    seen = Seen((Filters(), False))
+    seen.look(ScopedReports(reader, Viewer("reader@example.com", None, frozenset())), NOW)
+    drawn = feed(seen.rows, (), seen.turns, seen.fresh, NOW).text()
+    assert "contradicts an earlier turn, 90 %" in drawn
+    assert "nine metres" not in drawn
     reader.close()
 
 

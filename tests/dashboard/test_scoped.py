@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,27 @@ def test_a_tenant_sees_its_own_by_every_way(reader: ReportReader) -> None:
     assert mine.conversation("south/c").turns == ()
     assert mine.conversation("harbour-talk").turns == ()
     assert mine.established_by("harbour-talk", f"{1:016x}") is None
+
+
+def test_a_search_finds_withheld_claims_only_for_who_may_read_them(reader: ReportReader) -> None:
+    asked = Filters(words="nine metres")
+    assert [row.turn_index for row in ScopedReports(reader, THIS_MACHINE).page(asked).rows] == [3]
+    restricted = ScopedReports(reader, READER)
+    assert restricted.page(asked).rows == ()
+    assert restricted.conversations(asked).rows == ()
+    found = restricted.conversations(Filters(words="So it is small"))
+    [row] = found.rows
+    [told] = restricted.highlights(Filters(), found.rows).values()
+    assert (row.conversation_id, told.question, told.claim) == ("harbour-talk", "Tell me about the harbour.", HIDDEN)
+    assert ScopedReports(reader, THIS_MACHINE).highlights(Filters(), found.rows)[row.key].claim != HIDDEN
+
+
+def test_a_period_is_of_whole_days_and_of_the_last_hours() -> None:
+    now = datetime(2026, 5, 20, 12, tzinfo=UTC)
+    days = Filters(since=date(2026, 5, 18), until=date(2026, 5, 19))
+    assert days.period(now) == (datetime(2026, 5, 18, tzinfo=UTC), datetime(2026, 5, 20, tzinfo=UTC))
+    assert replace(days, hours=24).period(now)[0] == datetime(2026, 5, 19, 12, tzinfo=UTC)
+    assert Filters().period(now) == (None, None)
 
 
 def test_who_sees_two_tenants_looks_at_one_at_a_time(reader: ReportReader) -> None:

@@ -103,12 +103,13 @@ def proxy(
     policy: Any = "balanced",
     judge: ScriptedJudge | None = None,
     guarding: Mapping[str, Any] | None = None,
+    sinks: Sequence[Any] = (),
     **settings: Any,
 ) -> Iterator[Served]:
     """The proxy in front of `upstream`, until the end of the block."""
     judge = judge or Sentencewise(script if script is not None else known())
     knowledge, sink = MemoryKnowledge(WordEmbedder()), Kept()
-    guard = Guard(judge, policy, knowledge=knowledge, sinks=[sink], **(guarding or {}))
+    guard = Guard(judge, policy, knowledge=knowledge, sinks=[sink, *sinks], **(guarding or {}))
     url = upstream if isinstance(upstream, str) else upstream.base_url
     app = build_app(guard, ProxySettings(upstream=url, **settings))
     with serving(app) as served:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -12,7 +13,8 @@ from tests.proxy.test_admin import postgres
 from tests.stores.test_reports_contract import START, report
 from tests.stores.test_schema import file, server
 from vista_guard import Action, Decision, InputError
-from vista_guard.stores.reports import ATTENTION, ReportFilter, SqlReports, percentile
+from vista_guard.stores.reports import ATTENTION, Highlight, ReportFilter, SqlReports, percentile
+from vista_guard.types import TurnTexts
 
 __all__ = ["file", "postgres", "server"]  # fixtures
 
@@ -99,6 +101,59 @@ async def test_conversations_and_their_turns(store: SqlReports) -> None:
     turns = reader.conversation("talk 1", limit=3)
     later = reader.conversation("talk 1", after=turns.next)
     assert [kept.report.id for kept in (*turns.rows, *later.rows)] == ["r1", "r4", "r7", "r10"]
+
+
+async def test_turns_and_conversations_are_found_by_words(store: SqlReports) -> None:
+    keeping = SqlReports(store._database.engine, record="delivered")
+    withheld = {"decision": Decision(action=Action.BLOCK, reason="no")}
+    for name, question, more in (
+        ("hours", "When do you öffnen, and is 100% of it open?", {}),
+        ("price", "What does\nit cost?", withheld),
+    ):
+        await keeping.write_turn(report(name, 1, 60, id=name, **more), TurnTexts(user_text=question))
+
+    def found(words: str, **more: Any) -> list[str | None]:
+        asked = ReportFilter(words=words, **more)
+        turns = {row.conversation_id for row in store.reader.page(asked).rows}
+        assert turns == {row.conversation_id for row in store.reader.conversations(asked).rows}
+        return sorted(turns, key=str)
+
+    assert found("WHEN öffnen") == found("Öffnen") == found("100%") == found("hour") == ["hours"]
+    assert found("does it cost") == ["price"]
+    assert found("1911 pier") == ["hours", "price", "talk 0", "talk 1", "talk 2"]
+    assert found("1911", withheld=False) == ["hours", "talk 0", "talk 1", "talk 2"]
+    assert found("%") == ["hours"]
+    assert found("1911 nothing") == found("cost öffnen") == []
+    assert store.reader.of_tenant("acme").page(ReportFilter(words="öffnen")).rows == ()
+    told = store.reader.highlights(store.reader.conversations().rows)
+    shown = {row.conversation_id: told[row.key] for row in store.reader.conversations().rows}
+    # Verified and unchecked: what could not be judged is the worst.
+    assert shown["price"] == Highlight("What does it cost?", "It is long.", "UNCHECKED", Action.BLOCK)
+    assert shown["talk 1"] == Highlight(None, "It is long.", "UNCHECKED", Action.ALLOW)
+
+
+async def test_a_conversation_of_the_same_name_is_another_tenants_secret(store: SqlReports) -> None:
+    keeping = SqlReports(store._database.engine, record="delivered")
+    for tenant in ("north", "acme"):
+        await keeping.write_turn(report("same", 1, tenant=tenant, id=tenant), TurnTexts(user_text=f"I am in {tenant}"))
+    (row,) = [one for one in store.reader.conversations().rows if one.conversation_id == "same"]
+    told = {tenant: store.reader.of_tenant(tenant).highlights([row])[row.key].question for tenant in ("north", "acme")}
+    assert told == {"north": "I am in north", "acme": "I am in acme"}
+
+
+async def test_counts_by_the_minute(store: SqlReports) -> None:
+    counts = store.reader.rollup(START, START + timedelta(minutes=3), "minute")
+    assert [(row.at, row.action, row.turns, row.scored) for row in counts.turns] == [
+        (START.replace(second=0, microsecond=0) + timedelta(minutes=n), "ALLOW" if n % 2 else "FLAG", 1, 1)
+        for n in range(3)
+    ]
+    assert counts.turns[0].score_sum == 1.0
+    assert percentile(counts.turns[0].latency, 0.5) == 7.5
+    assert [(row.label, row.claims) for row in counts.claims] == [("VERIFIED", 1), ("UNCHECKED", 1)] * 3
+    one = store.reader.rollup(
+        START, START + timedelta(hours=1), "minute", ReportFilter(tenant="", labels=("VERIFIED",))
+    )
+    assert ([row.turns for row in one.turns], [row.label for row in one.claims]) == ([1], ["VERIFIED"])
 
 
 async def test_counts_by_hour_day_and_key(store: SqlReports) -> None:

@@ -41,8 +41,8 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0004"
-down_revision = "0003"
+revision = "0005"
+down_revision = "0004"
 
 
 def upgrade():
@@ -136,7 +136,7 @@ async def test_a_database_of_0_2_0_is_read(tmp_path: Path) -> None:
     assert kept is not None
     assert kept.report.outcomes == report("acme/a", 1).outcomes
     assert kept.texts is not None
-    assert kept.texts.user_text == "How long?"
+    assert kept.texts.user_text == rows[-1].question == "How long?"
     assert [(row.conversation_id, row.turns) for row in reader.conversations().rows] == [("b", 1), ("acme/a", 2)]
     assert len(reader.findings(ReportFilter(labels=("VERIFIED",))).rows) == 4
     counts = reader.rollup(datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 2, tzinfo=UTC), "day")
@@ -187,10 +187,10 @@ def test_a_later_version_leaves_postgres_to_the_command(server: str, later: Path
     assert later == database_module.MIGRATIONS
     with (
         closing(ReportReader(server)) as reader,
-        pytest.raises(StoreError, match=r"schema 0003.* needs 0004"),
+        pytest.raises(StoreError, match=r"schema 0004.* needs 0005"),
     ):
         reader.page()
-    assert upgrade(engine).revision == "0003"
+    assert upgrade(engine).revision == "0004"
     engine.dispose()
     with closing(ReportReader(server)) as reader:
         assert reader.page().rows == ()
@@ -255,7 +255,7 @@ def test_a_newer_schema_is_refused(url: str) -> None:
         connection.exec_driver_sql(f"UPDATE {VERSION_TABLE} SET version_num = '0999'")
     engine.dispose()
     reader = ReportReader(url)
-    with pytest.raises(StoreError, match=r"schema 0999, .* up to 0003"):
+    with pytest.raises(StoreError, match=r"schema 0999, .* up to 0004"):
         reader.page()
     reader.close()
 

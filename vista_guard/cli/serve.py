@@ -135,14 +135,16 @@ def print_new_key(tenant: str) -> None:
 
 
 def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
-    """Builds the guard of the settings, keeping reports by default."""
+    """Builds the guard of the settings, keeping reports by default, with the alerts that the settings ask for."""
     from vista_guard.guard import Guard
+    from vista_guard.proxy.alerts import alert_sinks
     from vista_guard.settings.sources import Settings
 
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
-    if "reports" not in Settings.load().model_fields_set:
+    settings = Settings.load()
+    if "reports" not in settings.model_fields_set:
         stores["reports"] = "sqlite"
-    return Guard.from_settings(**named, **stores)
+    return Guard.from_settings(**named, **stores, sinks=alert_sinks(settings.environment))
 
 
 @contextmanager

@@ -14,10 +14,11 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
 from vista_guard.dashboard.elements.looks import LOOKS, look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, counted, draw, el, shown, sign
-from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, counted, draw, el, shown, sign
+from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.dashboard.series import Sums
+from vista_guard.policy.explanations import explain, worst
 from vista_guard.stores.reports import ATTENTION, LiveCursor, TurnRow
 from vista_guard.types import UNCHECKED, Action
 
@@ -68,33 +69,38 @@ PIN = "pin"
 
 
 def feed(
-    rows: Sequence[TurnRow], pinned: Sequence[TurnRow], said: Mapping[str, str], fresh: frozenset[str], now: datetime
+    rows: Sequence[TurnRow],
+    pinned: Sequence[TurnRow],
+    turns: Mapping[str, GuardedTurn],
+    fresh: frozenset[str],
+    now: datetime,
 ) -> Node:
     """The rows.
 
     Args:
         rows: newest first.
         pinned: stand above the others, whatever comes.
-        said: what was delivered, by report id.
+        turns: the rows' turns, by report id.
         fresh: ids of turns that came with this look; they are shown to be new for a moment.
         now: what ages are counted from.
     """
     kept = {row.id for row in pinned}
-    shown = [_row(row, said.get(row.id), now, "pinned") for row in pinned]
+    shown = [_row(row, turns.get(row.id), now, "pinned") for row in pinned]
     shown += [
-        _row(row, said.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
+        _row(row, turns.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
     ]
     return el("ol", *shown, cls="feed", aria_label="Turns, newest first")
 
 
-def _row(row: TurnRow, text: str | None, now: datetime, state: str) -> Node:
+def _row(row: TurnRow, turn: GuardedTurn | None, now: datetime, state: str) -> Node:
     attention = "attention" if row.action in ATTENTION else ""
     return el(
         "li",
         el("div", chip(row.action), cls="verdict"),
         el(
             "div",
-            to("conversation", _opening(text), cls="said", **{address.TURN: row.id}),
+            to("conversation", _opening(row, turn), cls="said", **{address.TURN: row.id}),
+            _told(row, turn),
             _about(row, now),
             cls="body",
         ),
@@ -105,10 +111,26 @@ def _row(row: TurnRow, text: str | None, now: datetime, state: str) -> Node:
     )
 
 
-def _opening(text: str | None) -> str:
-    if text is None:
+def _opening(row: TurnRow, turn: GuardedTurn | None) -> str:
+    """The question; where it was not kept, the worst claim of a turn that needs attention, else the answer."""
+    if question := row.question or (turn and turn.question):
+        return " ".join(question.split())[:200]
+    if turn is None:
         return "(this report cannot be read by this version)"
-    return " ".join(text.split())[:400] or "(no text)"
+    outcome = worst(turn.report) if row.action in ATTENTION else None
+    text = turn.report.response if outcome is None else outcome.claim.text
+    return " ".join(text.split())[:200] or "(no text)"
+
+
+def _told(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
+    """What was wrong, and the claim; of an allowed turn its answer, unless that is the row's heading already."""
+    if turn is None:
+        return None
+    asked, outcome = bool(row.question or turn.question), worst(turn.report)
+    if turn.report.decision.action not in ATTENTION:
+        return el("p", turn.report.response[:300], cls="answer") if asked else None
+    claim = el("q", outcome.claim.text[:300]) if asked and outcome is not None else None
+    return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="answer")
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
@@ -183,14 +205,14 @@ MOST = 200
 
 @dataclass
 class Seen:
-    """Rows, newest first, and what they say; kept between two looks, so that each look reads only what is new.
+    """Rows, newest first, and their turns; kept between two looks, so that each look reads only what is new.
 
     `asked` is what the rows were asked by: with other filters the page begins anew.
     """
 
     asked: tuple[Filters, bool]
     rows: list[TurnRow] = field(default_factory=list)
-    said: dict[str, str] = field(default_factory=dict)
+    turns: dict[str, GuardedTurn] = field(default_factory=dict)
     fresh: frozenset[str] = frozenset()
     pinned: tuple[TurnRow, ...] = ()
     cursor: LiveCursor | None = None
@@ -220,11 +242,11 @@ class Seen:
 
     def _read(self, reports: ScopedReports) -> None:
         shown = [row.id for row in (*self.pinned, *self.rows)]
-        missing = [name for name in shown if name not in self.said]
+        missing = [name for name in shown if name not in self.turns]
         if missing:
             found = reports.turns(missing)
-            self.said |= {name: one.report.response for name, one in found.items() if isinstance(one, GuardedTurn)}
-        self.said = {name: self.said[name] for name in shown if name in self.said}
+            self.turns |= {name: one.without_documents() for name, one in found.items() if isinstance(one, GuardedTurn)}
+        self.turns = {name: self.turns[name] for name in shown if name in self.turns}
 
 
 EVERY_S: Final = 2.0
@@ -235,12 +257,14 @@ def live(desk: Desk) -> None:
     """Draws the page."""
     st.title("Live", anchor=False)
     with st.container(horizontal=True, vertical_alignment="center"):
-        filter_bar(desk.reports.choices(from_address()), time=False)
+        filters = filter_bar(desk.reports.choices(from_address()), time=False)
         attention = st.toggle(
             "Attention only", key="live-attention", value=address.read("attention") == "1", on_change=_attention
         )
         paused = st.toggle("Pause", key="live-paused")
         alert_box()
+        seen = _session_state(filters, attention)
+        download("live", HEADER, lambda: [_cells(row, seen.turns.get(row.id)) for row in seen.rows])
     st.fragment(shown(_stream), run_every=None if paused else EVERY_S)(desk, attention, paused)
 
 
@@ -255,9 +279,15 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
         key="live-tiles",
     )
     if not seen.rows:
-        draw(_nothing(filters, attention), key="live-empty")
+        if filters.narrow or attention:
+            draw(
+                tree.empty("No turn like this", "No stored turn matches the filters. New ones appear here."),
+                key="live-empty",
+            )
+        else:
+            desk.invite()
         return
-    event = draw(feed(seen.rows, seen.pinned, seen.said, seen.fresh, now), key="live-feed")
+    event = draw(feed(seen.rows, seen.pinned, seen.turns, seen.fresh, now), key="live-feed")
     if isinstance(event, Act) and event.name == PIN:
         _turn_pin(event.value)
         st.rerun(scope="fragment")
@@ -271,20 +301,31 @@ def _session_state(filters: Filters, attention: bool) -> Seen:
     return seen
 
 
+HEADER: Final = (
+    "time",
+    "decision",
+    "reason",
+    "question",
+    "answer",
+    "conversation",
+    "turn",
+    "tenant",
+    "policy",
+    "ms",
+    "report",
+)
+
+
+def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:
+    reason, answer = ("", "") if turn is None else (explain(turn.report).text, turn.report.response)
+    place = (row.conversation_id, row.turn_index, row.tenant, row.policy, round(row.duration_ms), row.id)
+    return times.exact(row.created_at), row.action.value, reason, row.question, answer, *place
+
+
 def _age(seen: Seen, now: datetime, paused: bool) -> Node:
     newest = f"newest turn {times.ago(seen.rows[0].created_at, now)}" if seen.rows else "no turns"
     looked = "paused; looked" if paused else "looked"
     return el("p", f"{looked} at {times.exact(seen.at or now)} · {newest}", cls="small faint")
-
-
-def _nothing(filters: Filters, attention: bool) -> Node:
-    if filters.narrow or attention:
-        return tree.empty("No turn like this", "No stored turn matches the filters. New ones appear here.")
-    return tree.empty(
-        "No turns yet",
-        "Turns appear here within two seconds of being judged, wherever a guard with the same reports runs.",
-        command="vista-guard dashboard --demo",
-    )
 
 
 def _pins() -> list[str]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit.errors import StreamlitAuthError
 
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer, viewer_of
-from vista_guard.dashboard.elements.tree import draw, el, show_problem, shown
+from vista_guard.dashboard.elements.tree import Node, draw, el, show_problem, shown
 from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.registry import PageInfo, all_pages
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Dashboard, Setup
+from vista_guard.errors import NoReportsError
 from vista_guard.stores.reviews.records import words
 
 logger = logging.getLogger("vista_guard")
@@ -23,7 +26,9 @@ STYLE = """<style>
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4.4rem 0.9rem 2rem; } }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vg-line, rgb(128 128 128 / 0.25)); }
 [data-stale] { opacity: 1 !important; transition: none !important; }
-h1 { letter-spacing: -0.01em; }
+h1 { letter-spacing: -0.01em; padding: 0.2rem 0 0.6rem !important; }
+[data-testid="stExpandSidebarButton"]::after { content: "Menu"; font-size: 0.95rem; margin-left: 0.35rem; }
+[data-testid="stExpandSidebarButton"] { width: auto; padding: 0 0.6rem; }
 </style>"""
 """Constant: content never enters a style sheet."""
 
@@ -47,11 +52,24 @@ def main() -> None:
         setup.material,
         Words(setup.material.labels, lambda: words(reviews)),
         pages,
+        dashboard.database,
     )
     open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)
-    st.navigation(list(pages.values()), position="top").run()
+    page = st.navigation(list(pages.values()), position="top")
+    draw(_where(setup.material.environment, dashboard.database), key="where")
+    page.run()
+
+
+def _where(environment: str | None, database: str) -> Node:
+    """Says on every page which product, deployment and database this is."""
+    named = None if environment is None else el("span", environment, cls="chip tone-scope")
+    url = urlsplit(database)
+    short = f"{url.hostname}{url.path}" if url.hostname else "/".join(Path(url.path).parts[-2:])
+    return el(
+        "div", el("b", "vista-guard"), named, el("span", short, cls="faint", title=database), cls="row small where"
+    )
 
 
 def signed_in(setup: Setup) -> Viewer | None:
@@ -74,12 +92,19 @@ def signed_in(setup: Setup) -> Viewer | None:
 
 def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
     return st.Page(
-        lambda: shown(info.show)(desk),
+        lambda: _draw(info, desk),
         title=info.title,
         url_path=info.path,
         icon=f":material/{info.icon}:",
         default=first,
     )
+
+
+def _draw(info: PageInfo, desk: Desk) -> None:
+    try:
+        shown(info.show)(desk)
+    except NoReportsError:
+        desk.invite()
 
 
 def _account(setup: Setup, viewer: Viewer) -> None:

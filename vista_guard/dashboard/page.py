@@ -1,8 +1,10 @@
-"""Everything a page can use: its viewer's reports and reviews, their name, and people's labels."""
+"""Everything a page can use: its viewer's reports and reviews, their name, people's labels, a download, the first steps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,13 +19,20 @@ from vista_guard.dashboard.elements.tree import Act, Node, Selection, draw, el, 
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Material
 from vista_guard.dashboard.settings import DashboardSettings
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviews.queue import Reviews, person
 from vista_guard.stores.reviews.records import Word
 from vista_guard.types import Label
+
+FIRST_STEPS: Final = """\
+export VISTA_GUARD_REPORTS={database} VISTA_GUARD_RECORD=full
+vista-guard serve --upstream https://api.openai.com/v1
+export OPENAI_BASE_URL=http://127.0.0.1:8080/v1  # for your chatbot"""
+
+WAIT_S: Final = 3.0
 
 MOST_TALKS = 300
 """Labelled conversations that are looked at for one page."""
@@ -112,11 +121,69 @@ class Desk:
     material: Material = field(default_factory=Material)
     words: Words = field(default_factory=Words)
     pages: Mapping[str, Any] = field(default_factory=dict)
+    database: str = "sqlite"
+    """The URL of the reports, without a password."""
+
+    def invite(self) -> None:
+        """Draws the first steps, and the page anew as soon as there is a turn."""
+        draw(
+            el(
+                "section",
+                el("h2", "No turns yet"),
+                el("p", "Copy these lines. The first guarded turn appears here by itself."),
+                cls="state invite",
+            ),
+            key="invitation",
+        )
+        st.code(FIRST_STEPS.format(database=self.database), language="shell")
+        draw(
+            el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
+        )
+        st.fragment(self._wait, run_every=WAIT_S)()
+
+    def _wait(self) -> None:
+        try:
+            arrived = bool(self.reports.page(Filters(), limit=1).rows)
+        except StoreError:
+            arrived = False
+        if arrived:
+            st.rerun()
 
     def follow(self, event: Act | Selection | None) -> None:
         """Follows a link of the dashboard (`elements.address.to`). Other events are the page's."""
         if isinstance(event, Act) and event.name == GO:
             address.go(event.value, self.pages)
+
+
+def download(page: str, header: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]]) -> None:
+    """Draws the button for a CSV file of what the page shows; `rows` are asked for when it is pressed."""
+    st.download_button(
+        "CSV",
+        lambda: csv_text(header, rows()),
+        f"vista-guard-{page}.csv",
+        "text/csv",
+        key=f"csv-{page}",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Writes a table as CSV. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Example:
+        >>> csv_text(["turn", "claim"], [[3, "=HYPERLINK(1)"], [4, None]])
+        "turn,claim\\r\\n3,'=HYPERLINK(1)\\r\\n4,\\r\\n"
+    """
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return written.getvalue()
+
+
+def _cell(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 NAME: Final = "as"

@@ -38,7 +38,7 @@ class PageInfo:
 
 OWN = (
     PageInfo("Live", "live", "bolt", live),
-    PageInfo("Conversation", "conversation", "forum", conversation),
+    PageInfo("Conversations", "conversation", "forum", conversation),
     PageInfo("Trends", "trends", "monitoring", trends),
     PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,10 +14,11 @@ from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem
-from vista_guard.dashboard.page import NAME, Desk, name_of, under_name
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, draw, el, show_problem
+from vista_guard.dashboard.page import NAME, Desk, download, name_of, under_name
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
+from vista_guard.policy.explanations import explain, worst
 from vista_guard.stores.reports import Page
 from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
 from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
@@ -59,16 +60,36 @@ REASON, DECIDED, AFTER = "reason", "decided", "after"
 """Names in the address."""
 
 
+AT_ONCE = 100
+"""Reviews of one page of the queue, before equal drafts are grouped."""
+
+Group = Sequence[Review]
+"""Reviews of equal drafts, the first of them in front."""
+
+
 def listing(desk: Desk, who: str) -> None:
-    """Draws the queue; a press on the next free turn takes it."""
+    """Draws the queue, equal drafts as one row; a press on the next free turn takes it."""
     reason, decided = _reason(), address.read(DECIDED) == "1"
-    page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER))
-    counts = desk.reviews.counts()
-    parts = (_bar(counts, reason, decided), _rows(desk, page, decided, who), _more(page))
-    event = draw(el("div", *parts, cls="stack"), key="queue")
+    page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
+    groups = [[one] for one in page.rows] if decided else grouped(page.rows, desk.reviews.draft_keys(page.rows))
+    turns = desk.reports.turns([group[0].report_id for group in groups])
+    rows = [_row(group, turns.get(group[0].report_id), who) for group in groups]
+    title = "Decided, newest first" if decided else "Open, longest waiting first"
+    listed = el("ul", *rows, cls="talks", aria_label=title) if rows else _nothing(decided)
+    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), listed, _more(page), cls="stack"), key="queue")
     if isinstance(event, Act):
         _follow(desk, event, who, reason)
     desk.follow(event)
+    if groups:
+        download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
+
+
+def grouped(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
+    """Groups reviews of equal drafts, by report id; one without a key stands alone."""
+    groups: dict[str, list[Review]] = {}
+    for one in reviews:
+        groups.setdefault(keys.get(one.report_id, one.report_id), []).append(one)
+    return list(groups.values())
 
 
 def _reason() -> Reason | None:
@@ -100,15 +121,6 @@ def _choice(word: str, count: int, value: str, here: bool) -> Node:
     )
 
 
-def _rows(desk: Desk, page: Page[Review], decided: bool, who: str) -> Node:
-    if not page.rows:
-        return _nothing(decided)
-    turns = desk.reports.turns([one.report_id for one in page.rows])
-    title = "Decided, newest first" if decided else "Open, longest waiting first"
-    rows = (_row(one, turns.get(one.report_id), who) for one in page.rows)
-    return el("ul", *rows, cls="talks", aria_label=title)
-
-
 def _nothing(decided: bool) -> Node:
     if decided:
         return tree.empty("No decisions yet", "Reviewers' decisions are listed here.")
@@ -120,9 +132,8 @@ def _nothing(decided: bool) -> Node:
     )
 
 
-def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
-    now = datetime.now(UTC)
-    text = (turn.draft or turn.report.response) if isinstance(turn, GuardedTurn) else "This report cannot be read."
+def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
+    review, now = group[0], datetime.now(UTC)
     held = review.held_by(now)
     facts = [
         f"queued {times.ago(review.queued_at, now)}" if review.open else f"decided {times.ago(_when(review), now)}",
@@ -132,16 +143,56 @@ def _row(review: Review, turn: GuardedTurn | str | None, who: str) -> Node:
     ]
     return el(
         "li",
-        under_name("review", text[:160] or "(an empty turn)", turn=review.report_id),
-        el("div", _chips(review), cls="row"),
-        el("div", " · ".join(fact for fact in facts if fact), cls="small faint"),
+        under_name("review", _heading(turn)[:160] or "(an empty turn)", turn=review.report_id),
+        el("div", _chips(review), _equal(len(group)), cls="row"),
+        el("p", clause(explain(turn.report)), cls="small worst") if isinstance(turn, GuardedTurn) else None,
+        el("div", " · ".join(fact for fact in facts if fact), cls="small faint facts-line"),
         key=review.report_id,
     )
 
 
+def _heading(turn: GuardedTurn | str | None) -> str:
+    """The draft, or the claim that decided: what the reviewer is to judge."""
+    if not isinstance(turn, GuardedTurn):
+        return "This report cannot be read."
+    outcome = worst(turn.report)
+    return turn.draft or (turn.report.response if outcome is None else outcome.claim.text)
+
+
+def _drafts(count: int) -> str:
+    return "1 equal draft" if count == 1 else f"{count} equal drafts"
+
+
+def _equal(count: int) -> Node | None:
+    return el("span", _drafts(count), cls="chip tone-scope") if count > 1 else None
+
+
+HEADER = (
+    "report",
+    "decision",
+    "why in the queue",
+    "equal drafts",
+    "draft",
+    "reason",
+    "queued",
+    "verdict",
+    "by",
+    "verdict reason",
+)
+
+
+def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
+    one = group[0]
+    reason = explain(turn.report).text if isinstance(turn, GuardedTurn) else ""
+    told = (one.report_id, one.action, REASONS[one.reason], len(group), _heading(turn), reason)
+    return *told, times.exact(one.queued_at), one.verdict, one.decided_by, one.verdict_reason
+
+
 def _chips(review: Review) -> Node:
     verdict = None if review.verdict is None else el("span", review.verdict.value, cls="chip tone-unchecked")
-    reason = el("span", REASONS[review.reason], cls="chip tone-abstention")
+    reason = (
+        el("span", REASONS[review.reason], cls="chip tone-abstention") if review.reason is not Reason.BLOCKED else None
+    )
     return el("span", chip(review.action), reason, verdict, cls="row")
 
 
@@ -163,13 +214,20 @@ def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
     elif act.name == "more":
         address.write(after=act.value or None)
     elif act.name == "next":
-        taken = desk.reviews.take_next(who, reason)
-        if taken is None:
-            st.toast("Other reviewers hold all of these turns.")
-            return
-        address.write(turn=taken.report_id, after=None)
+        _next(desk, who, reason)
+        return
     else:
         return
+    st.rerun()
+
+
+def _next(desk: Desk, who: str, reason: Reason | None) -> None:
+    """Takes the next free turn and opens it."""
+    taken = desk.reviews.take_next(who, reason)
+    if taken is None:
+        st.toast("No turn is free: all are decided, or other reviewers hold them.")
+        return
+    address.write(turn=taken.report_id, claim=None, after=None)
     st.rerun()
 
 
@@ -183,19 +241,21 @@ def reviewing(desk: Desk, who: str, report_id: str) -> None:
     if turn is None:
         _lost(desk, report_id)
         return
-    _show(desk, turn, review, who)
+    desk.follow(draw(_head(turn, review, who), key="review-head"))
     _actions(desk, turn, review, who)
+    _show(desk, turn)
+    _comment(desk, report_id, who)
     trail = desk.reviews.trail(report_id)
     if trail:
         draw(el("section", el("h3", "What was done"), _trail(trail)), key="trail")
 
 
-def _show(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
+def _show(desk: Desk, turn: GuardedTurn) -> None:
     chosen = selected()
     turns = _around(desk, turn)
     sources = sources_of(desk.reports, turn.report.conversation_id, turns, chosen.outcome(turn))
     beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
-    body = el("div", _head(turn, review, who), dialogue(turns, chosen), cls="stack")
+    body = dialogue(turns, chosen, reveal=bool(chosen.claim))
     event = draw(el("div", body, beside, cls=f"talk{' with-panel' if chosen.claim else ''}"), key="reviewed")
     if isinstance(event, Act) and follow(event):
         st.rerun()
@@ -233,33 +293,51 @@ def _state(review: Review | None, who: str) -> list[Node]:
 
 
 def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
+    """Draws what the reviewer may do now, with its keys."""
     name = turn.report.id
+    held = None if review is None else review.held_by(datetime.now(UTC))
+    if review is not None and review.open and held in (None, who):
+        _verdict(desk, turn, who)
+    with st.container(horizontal=True):
+        if (
+            review is not None
+            and review.open
+            and held is None
+            and st.button("Take this turn", key="take", shortcut="T")
+        ):
+            _done(lambda: desk.reviews.reserve(name, who))
+        if held == who and st.button("Give it back", key="release", shortcut="G"):
+            _done(lambda: desk.reviews.release(name, who))
+        if st.button("Next turn", key="next", shortcut="N"):
+            _next(desk, who, _reason())
     if review is None or not review.open:
         _complaint(desk, name, who, again=review is not None)
-        return
-    held = review.held_by(datetime.now(UTC))
-    if held is None:
-        with st.container(horizontal=True):
-            if st.button("Take this turn", key="take"):
-                _done(lambda: desk.reviews.reserve(name, who))
-    elif held == who:
-        _verdict(desk, turn, who)
-    _comment(desk, name, who)
 
 
 def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
-    action = turn.report.decision.action
-    draw(el("div", el("h3", "Your verdict on ", chip(action)), cls="row"), key="verdict-head")
+    action, name = turn.report.decision.action, turn.report.id
+    outcome = worst(turn.report)
+    head = (
+        el("h3", clause(explain(turn.report), whole=True)),
+        el("p", turn.question, cls="faint text") if turn.question else None,
+        el("p", el("q", outcome.claim.text), cls="statement") if outcome else None,
+    )
+    draw(el("div", *head), key="verdict-head")
+    others = [one.report_id for one in desk.reviews.equal(name)]
     with st.form("verdict", border=True):
-        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, placeholder="Reason, with the evidence")
+        reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
+        whole = bool(others) and st.checkbox(f"Also for {_drafts(len(others))}", True, key="verdict-equal")
         with st.container(horizontal=True):
-            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}")
-            overturned = st.form_submit_button(f"Overturn: {WRONG[action]}")
+            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U", type="primary")
+            overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
     if upheld or overturned:
         verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED
-        _done(lambda: desk.reviews.decide(turn.report.id, who, verdict, reason))
-    if st.button("Give it back", key="release"):
-        _done(lambda: desk.reviews.release(turn.report.id, who))
+        # Who upholds says what the guard said; who overturns has a reason of their own.
+        told = reason if reason.strip() or overturned else f"as judged. {explain(turn.report).text}"
+        _done(lambda: desk.reviews.decide_all([name, *(others if whole else ())], who, verdict, told))
+
+
+WHY: Final = "Reason, with the evidence; needed to overturn"
 
 
 def _comment(desk: Desk, name: str, who: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from time import monotonic
 from typing import Final, TypeVar
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from vista_guard.stores.reports import (
     ATTENTION,
     ConversationRow,
     FindingRow,
+    Highlight,
     KeptTurn,
     LiveCursor,
     Maker,
@@ -50,6 +51,17 @@ class GuardedTurn:
         if self.texts is not None and self.texts.draft is not None:
             return self.texts.draft
         return self.report.response if delivered_whole(self.report) else None
+
+    @property
+    def question(self) -> str | None:
+        """What the user asked, where it was kept."""
+        return None if self.texts is None else self.texts.user_text
+
+    def without_documents(self) -> GuardedTurn:
+        """Returns the turn without its documents, for lists that keep many."""
+        if self.texts is None:
+            return self
+        return replace(self, texts=self.texts.model_copy(update={"documents": (), "evidence": ()}))
 
     def delivered(self, claim: Claim) -> tuple[Span, ...]:
         """Returns the claim's spans in the delivered text; none when it was withheld or has no place."""
@@ -192,6 +204,14 @@ class ScopedReports:
         """Conversations, latest activity first."""
         return self._of(filters).conversations(self._report_filter(filters), after=after, limit=ROWS)
 
+    def highlights(self, filters: Filters, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
+        """Returns the first question and the worst claim of each of these conversations, by their `key`."""
+        found = self._of(filters).highlights(rows)
+        if self._viewer.allows(Permission.DRAFTS):
+            return found
+        withheld = {key for key, one in found.items() if one.claim and one.action in (Action.REPAIR, Action.BLOCK)}
+        return {key: replace(one, claim=HIDDEN) if key in withheld else one for key, one in found.items()}
+
     def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
         """Claims of a conversation with what became of each, without reading whole reports."""
         asked, after = replace(self._report_filter(filters), conversation_id=conversation_id), None
@@ -271,8 +291,12 @@ class ScopedReports:
         actions: Iterable[Action] = ATTENTION if attention else ()
         if filters.action is not None:
             actions = [filters.action]
+        start, end = filters.period(datetime.now(UTC))
         return ReportFilter(
-            start=None if filters.hours is None else datetime.now(UTC) - timedelta(hours=filters.hours),
+            start=start,
+            end=end,
+            words=filters.words,
+            withheld=self._viewer.allows(Permission.DRAFTS),
             tenant=filters.tenant if self._viewer.tenants is None else None,  # others' is in their reader
             policy=filters.policy,
             judge=filters.judge,

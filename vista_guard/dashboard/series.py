@@ -13,9 +13,17 @@ from vista_guard.stores.reports.rollups import Step
 from vista_guard.stores.reports.tables import BOUNDS_MS
 from vista_guard.types import UNCHECKED
 
-LENGTH: Final[dict[Step, timedelta]] = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+LENGTH: Final[dict[Step, timedelta]] = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+}
 
-ABSENT: Final[dict[Step, timedelta]] = {"hour": timedelta(days=1), "day": timedelta(days=3)}
+ABSENT: Final[dict[Step, timedelta]] = {
+    "minute": timedelta(days=1),
+    "hour": timedelta(days=1),
+    "day": timedelta(days=3),
+}
 """A judge or a policy that had no turns for so long, and has some again, came back: that is a change."""
 
 PERCENTILES: Final = (0.5, 0.95, 0.99)

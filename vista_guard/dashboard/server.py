@@ -96,14 +96,15 @@ LOCKED_S = 5
 class Material:
     """Files and settings that pages read.
 
-    `runs` are files of reports, or folders of them. `labels` is a file of people's labels (`policy.labels.read_gold`). `policy`
-    and `risk_table` are those of the settings.
+    `runs` are files of reports, or folders of them. `labels` is a file of people's labels (`policy.labels.read_gold`). `policy`,
+    `risk_table` and `environment` are those of the settings.
     """
 
     runs: tuple[Path, ...] = ()
     labels: Path | None = None
     policy: Recipe = field(default_factory=lambda: Recipe("balanced"))
     risk_table: Path | None = None
+    environment: str | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,11 @@ class Dashboard:
         if cls._current is None:
             raise ConfigError("the dashboard's script was run by itself; start it with: vista-guard dashboard")
         return cls._current
+
+    @property
+    def database(self) -> str:
+        """The URL of the reports, without a password."""
+        return self._database.name.partition("?timeout=")[0]
 
     @cached_property
     def reports(self) -> ReportReader:
@@ -316,7 +322,7 @@ def _material(runs: tuple[Path, ...], labels: Path | None) -> Material:
 
     settings = Settings.load()
     overrides: dict[str, Any] = dict(settings.policy_overrides)
-    return Material(runs, labels, Recipe(settings.policy, overrides), settings.risk_table)
+    return Material(runs, labels, Recipe(settings.policy, overrides), settings.risk_table, settings.environment)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:

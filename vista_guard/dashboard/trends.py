@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from string import ascii_uppercase
 from typing import Any, Final
@@ -16,7 +17,7 @@ from vista_guard.dashboard.elements.address import LABELS, Filters, filter_bar, 
 from vista_guard.dashboard.elements.charts import diagram
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Node, draw, el, sign
-from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.series import Change, Point, Sums, Value
 from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
@@ -59,17 +60,22 @@ MOST_ROWS: Final = 400
 MOST_REASONS: Final = 12
 
 
-def show(rollup: Rollup, makers: Sequence[Maker], step: Step) -> None:
-    """Draws all of them."""
+def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> None:
+    """Draws all charts; `usage` has tokens, costs and reasons."""
     changed = series.changes(makers, step)[-len(ascii_uppercase) :]
     marks = _marks(changed)
     draw(_legend(changed), key="trends-changes")
-    for left, right in ((_actions, _labels), (_score, _latency), (_tokens, _cost)):
-        columns = st.columns(2, gap="large")
-        for column, draw_it in zip(columns, (left, right), strict=True):
+    spent: Step = "hour" if step == "minute" else step
+    charted = (
+        ((_actions, _labels), rollup, step),
+        ((_score, _latency), rollup, step),
+        ((_tokens, _cost), usage, spent),
+    )
+    for pair, counts, by in charted:
+        for column, draw_it in zip(st.columns(2, gap="large"), pair, strict=True):
             with column:
-                draw_it(rollup, step, marks)
-    draw(_reasons(rollup), key="trends-reasons")
+                draw_it(counts, by, marks)
+    draw(_reasons(usage), key="trends-reasons")
 
 
 def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
@@ -203,8 +209,11 @@ def _when(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
-HOURLY: Final = 168
-"""Hours of time that are still shown by the hour; more is shown by the day."""
+WEEK: Final = timedelta(days=7, hours=1)
+"""Times up to this length are shown by the hour."""
+
+MINUTELY: Final = timedelta(hours=6)
+"""Times up to this length are shown by the minute."""
 
 BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -212,24 +221,25 @@ BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 def trends(desk: Desk) -> None:
     """Draws the page."""
     st.title("Trends", anchor=False)
-    filters = filter_bar(desk.reports.choices(from_address()))
-    now = datetime.now(UTC)
-    step, rollup = _read_rollup(desk, filters, now)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        filters = filter_bar(desk.reports.choices(from_address()))
+        now = datetime.now(UTC)
+        start, end = _time(filters, now)
+        step, rollup = _read_rollup(desk, filters, start, end)
+        if rollup.turns:
+            download("trends", CSV, lambda: _cells(rollup))
     if not rollup.turns:
-        draw(_nothing(filters), key="trends-empty")
+        _nothing(desk, filters)
         return
-    draw(
-        el(
-            "div",
-            _age(rollup, step),
-            overview(series.sums(rollup), _before(desk, filters, now)),
-            _unapplied_filters(filters),
-            cls="stack",
-        ),
-        key="trends-top",
+    usage = desk.reports.rollup(filters, start, end, "hour") if step == "minute" else rollup
+    top = (
+        _age(rollup, step),
+        overview(_sums(rollup, usage), _before(desk, filters, (start, end), step)),
+        _unapplied_filters(filters, step),
     )
-    makers = desk.reports.makers(filters, rollup.turns[0].at, now + timedelta(seconds=1), step)
-    show(rollup, makers, step)
+    draw(el("div", *top, cls="stack"), key="trends-top")
+    makers = desk.reports.makers(filters, rollup.turns[0].at, end, "day" if step == "day" else "hour")
+    show(rollup, usage, makers, step)
     draw(contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
     judged = desk.words.judged(desk.reports, filters)
     diagram(
@@ -237,55 +247,74 @@ def trends(desk: Desk) -> None:
     )
 
 
-def _read_rollup(desk: Desk, filters: Filters, now: datetime) -> tuple[Step, Rollup]:
-    """Reads the counts, by the hour for up to a week: one day by the day would be a single bar."""
-    until = now + timedelta(seconds=1)
-    if filters.hours is None:
-        rollup = desk.reports.rollup(filters, BEGINNING, until, "day")
-        week = now - timedelta(hours=HOURLY)
-        if not rollup.turns or min(row.at for row in rollup.turns) < week:
-            return "day", rollup
-        return "hour", desk.reports.rollup(filters, week, until, "hour")
-    step: Step = "hour" if filters.hours <= HOURLY else "day"
-    return step, desk.reports.rollup(filters, _start(filters, now), until, step)
-
-
-def _start(filters: Filters, now: datetime) -> datetime:
-    return BEGINNING if filters.hours is None else now - timedelta(hours=filters.hours)
-
-
-def _before(desk: Desk, filters: Filters, now: datetime) -> series.Sums | None:
+def _before(desk: Desk, filters: Filters, time: tuple[datetime, datetime], step: Step) -> Sums | None:
     """The same length of time before; None where all time is shown."""
-    if filters.hours is None:
+    start, end = time
+    if start == BEGINNING:
         return None
     # Roll-ups know whole hours: the hour in which the shown time begins is counted there.
-    until = _start(filters, now).replace(minute=0, second=0, microsecond=0)
-    return series.sums(desk.reports.rollup(filters, until - timedelta(hours=filters.hours), until, "day"))
+    until = start if step == "minute" else start.replace(minute=0, second=0, microsecond=0)
+    return series.sums(desk.reports.rollup(filters, until - (end - start), until, step))
+
+
+CSV: Final = ("from (UTC)", "what", "name", "count")
+
+
+def _cells(rollup: Rollup) -> list[tuple[object, ...]]:
+    turns = [(_when(row.at), "turns", row.action, row.turns) for row in rollup.turns]
+    claims: Counter[tuple[datetime, str]] = Counter()
+    for row in rollup.claims:
+        claims[row.at, row.label] += row.claims
+    return [*turns, *((_when(at), "claims", label, count) for (at, label), count in sorted(claims.items()))]
+
+
+def _sums(rollup: Rollup, usage: Rollup) -> Sums:
+    """Totals; tokens and costs are those of `usage`, where counts by the minute have none."""
+    spent = series.sums(usage)
+    return replace(series.sums(rollup), cost=spent.cost, tokens=spent.tokens, unpriced=spent.unpriced)
+
+
+def _time(filters: Filters, now: datetime) -> tuple[datetime, datetime]:
+    start, end = filters.period(now)
+    return start or BEGINNING, min(end or now, now) + timedelta(seconds=1)
+
+
+def _read_rollup(desk: Desk, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:
+    """Reads the counts: by the minute for up to six hours, by the hour for up to a week, else by the day."""
+    if end - start <= MINUTELY + timedelta(seconds=1):
+        return "minute", desk.reports.rollup(filters, start, end, "minute")
+    if end - start <= WEEK:
+        return "hour", desk.reports.rollup(filters, start, end, "hour")
+    rollup = desk.reports.rollup(filters, start, end, "day")
+    if not rollup.turns or end - min(row.at for row in rollup.turns) > WEEK:
+        return "day", rollup
+    return _read_rollup(desk, filters, min(row.at for row in rollup.turns), end)
 
 
 def _age(rollup: Rollup, step: Step) -> Node:
     first, last = min(row.at for row in rollup.turns), max(row.at for row in rollup.turns)
-    text = f"by the {step}, in UTC · {first:%Y-%m-%d %H:%M} to the {step} of {last:%Y-%m-%d %H:%M} · deleted turns still count"
+    deleted = "" if step == "minute" else " · deleted turns still count"
+    text = f"by the {step}, in UTC · {first:%Y-%m-%d %H:%M} to the {step} of {last:%Y-%m-%d %H:%M}{deleted}"
     return el("p", text, cls="small faint")
 
 
-def _unapplied_filters(filters: Filters) -> Node | None:
+def _unapplied_filters(filters: Filters, step: Step) -> Node | None:
     """Filters that the roll-ups have no column for."""
     notes = []
     if filters.evidence_missing is not None:
         notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")
+    if filters.words is not None:
+        notes.append("The search is not applied: counts hold no words.")
     if filters.label is not None:
         notes.append("The filter by label narrows the claims, not the turns.")
+    if step == "minute":
+        notes.append("Tokens, cost and reasons for unjudged claims are known by the hour.")
     return el("p", " ".join(notes), cls="note") if notes else None
 
 
-def _nothing(filters: Filters) -> Node:
-    if filters != Filters():
-        return tree.empty(
-            "No turns in this time", "No counts match the filters. Choose a longer period, or clear them."
-        )
-    return tree.empty(
-        "No turns yet",
-        "Each guarded turn is counted when it is stored. Replayed and guarded turns appear here at once.",
-        command="vista-guard dashboard --demo",
-    )
+def _nothing(desk: Desk, filters: Filters) -> None:
+    if filters == Filters():
+        desk.invite()
+        return
+    text = "No counts match the filters. Choose a longer period, or clear them."
+    draw(tree.empty("No turns in this time", text), key="trends-empty")

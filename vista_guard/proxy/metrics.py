@@ -82,6 +82,13 @@ def upstream_error(kind: UpstreamError) -> None:
     _upstream.labels(kind).inc()
 
 
+def upstream_errors() -> float:
+    """Returns how many calls to upstream failed so far, of all kinds."""
+    return sum(
+        REGISTRY.get_sample_value("vista_guard_upstream_errors_total", {"kind": kind}) or 0 for kind in UPSTREAM_ERRORS
+    )
+
+
 def refused(code: str) -> None:
     """Counts a refused request; `code` is one of ours, never the client's."""
     _refused.labels(code).inc()

@@ -174,6 +174,10 @@ class Settings(BaseSettings):
     """What `vista-guard serve` reads: see `docs/deployment.md`."""
     dashboard: dict[str, Any] = Field(default_factory=dict)
     """What `vista-guard dashboard` reads: see `docs/dashboard.md`."""
+    alerts: dict[str, Any] = Field(default_factory=dict)
+    """Webhook and limits of the alerts that `vista-guard serve` sends: see `docs/watching.md`."""
+    environment: str | None = Field(default=None, min_length=1, max_length=40)
+    """The name of this deployment, such as `production`: each page of the dashboard and each alert shows it."""
     telemetry: bool = False
     """True if Chroma may send its own usage data. LangChain traces only where `LANGSMITH_TRACING` is set."""
     otel: OtelOptions = OtelOptions()

@@ -26,7 +26,10 @@ def browser() -> Iterator[Browser]:
 def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A dashboard with the talk of the harbour and the hostile turn."""
     url = seeded.write(tmp_path_factory.mktemp("reports") / "reports.sqlite", *seeded.talk(), seeded.hostile())
-    settings = {"VISTA_GUARD_DASHBOARD__TRACE_URL": "http://localhost:6006/redirects/traces/{trace_id}"}
+    settings = {
+        "VISTA_GUARD_DASHBOARD__TRACE_URL": "http://localhost:6006/redirects/traces/{trace_id}",
+        "VISTA_GUARD_ENVIRONMENT": "harbour master",
+    }
     with serving("--reports", url, **settings) as dashboard:
         yield dashboard
 

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, WebSocketRoute, expect
 
 from tests.dashboard import seeded, slow
-from tests.dashboard.browser import WAIT_MS, serving
+from tests.dashboard.browser import WAIT_MS, faults, serving
 from vista_guard import ConfigError
 from vista_guard.dashboard.live import EVERY_S
 from vista_guard.dashboard.server import Dashboard, database, run
@@ -36,7 +36,11 @@ def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: 
             expect(page.get_by_role("alert").first).to_contain_text("The reports cannot be read")
             expect(page.get_by_role("alert").first).to_contain_text(text)
 
-        says("there are no reports yet")
+        for path in ("/", "/conversation", "/trends", "/review?as=ada"):
+            dashboard.open(page, path)
+            expect(page.get_by_text("No turns yet")).to_be_visible()
+            expect(page.get_by_text(f"VISTA_GUARD_REPORTS=sqlite:///{file} ")).to_be_visible()
+            expect(page.get_by_role("alert")).to_have_count(0)
         file.write_bytes(b"this is no database" * 100)
         says("file is not a database")
         shutil.copy(whole, file)
@@ -52,6 +56,20 @@ def test_a_database_that_cannot_be_read_is_a_page_that_says_what_to_do(browser: 
         dashboard.open(page, "/conversation")
         expect(page.get_by_text("harbour-talk").first).to_be_visible()
         context.close()
+
+
+def test_the_first_turn_takes_the_place_of_the_first_steps(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "reports.sqlite"
+    with serving("--reports", f"sqlite:///{file}") as dashboard, browser.new_context() as context:
+        context.add_cookies(dashboard.cookies(browser))
+        page = context.new_page()
+        page.set_default_timeout(WAIT_MS)
+        dashboard.open(page, "/")
+        expect(page.get_by_text("No turns yet")).to_be_visible()
+        assert faults(page) == []
+        seeded.write(file, *seeded.talk())
+        expect(page.locator(".turn-row")).to_have_count(5)
+        expect(page.get_by_text("No turns yet")).to_have_count(0)
 
 
 def test_a_database_that_may_only_be_read_is_shown(browser: Browser, tmp_path: Path) -> None:

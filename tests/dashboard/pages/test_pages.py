@@ -141,8 +141,61 @@ def test_a_pinned_turn_stays(opened: OpenPage) -> None:
     expect(page.locator(".turn-row.pinned")).to_have_count(1)
     assert f"pin={FIRST}" in page.url
     again = opened(f"/?pin={FIRST}&attention=1")
-    expect(again.locator(".turn-row.pinned")).to_contain_text("dug in 1702")
+    expect(again.locator(".turn-row.pinned")).to_contain_text("Tell me about the harbour.")
     expect(again.locator(".turn-row")).to_have_count(5)
+
+
+def test_conversations_are_found_by_words_and_told_by_their_first_question(opened: OpenPage) -> None:
+    page = opened("/conversation")
+    expect(page.locator(".talks li")).to_have_count(2)
+    row = page.locator(".talks li", has_text="harbour-talk")
+    expect(row.get_by_role("link", name="Tell me about the harbour.")).to_be_visible()
+    expect(row.locator(".worst")).to_contain_text("contradicted")
+    page.get_by_label("Find conversations").fill("NINE metres")
+    page.keyboard.press("Enter")
+    expect(page.locator(".talks li")).to_have_count(1)
+    assert "words=NINE" in page.url
+    page = opened("/conversation?words=submarine")
+    page.get_by_role("button", name="Clear all").click()
+    expect(page.locator(".talks li")).to_have_count(2)
+    page = opened("/conversation?since=2001-01-01&until=2001-12-31")
+    expect(page.get_by_text("No matching conversation")).to_be_visible()
+
+
+def test_every_page_says_where_it_is(opened: OpenPage) -> None:
+    for path in ("/", "/conversation", "/trends", "/review?as=ada", "/runs"):
+        where = opened(path).locator(".where")
+        expect(where).to_contain_text("vista-guard")
+        expect(where).to_contain_text("harbour master")
+        expect(where).to_contain_text("reports.sqlite")
+
+
+def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
+    page = opened("/", width=390)
+    button = page.get_by_test_id("stExpandSidebarButton")
+    shown = button.evaluate("node => getComputedStyle(node, '::after').content")
+    assert shown == '"Menu"'
+    button.click()
+    expect(page.get_by_role("link", name="Conversations")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("path", "holds"),
+    [
+        ("/", "Blocked: contradicts an earlier turn, 90 %,So it is small?"),
+        ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
+        (f"/conversation?turn={STRANGE}", "Claim <img"),
+        ("/trends?hours=1", ",turns,BLOCK,"),
+        ("/review?as=ada", "Blocked: contradicts an earlier turn, 90 %"),
+    ],
+)
+def test_what_a_page_shows_is_a_table_to_take_along(opened: OpenPage, path: str, holds: str) -> None:
+    page = opened(path)
+    with page.expect_download() as download:
+        page.get_by_test_id("stDownloadButton").get_by_role("button").click()
+    text = download.value.path().read_text("utf-8")
+    assert download.value.suggested_filename.endswith(".csv")
+    assert holds in text, text
 
 
 def test_a_page_on_another_port_gets_nothing(served: Served, browser: Browser, cookies: Any) -> None:

@@ -214,3 +214,17 @@ def test_what_is_forgotten_leaves_no_trace(url: str, write: Write, by: str) -> N
     assert [one.report_id for one in reviews.queue().rows] == [stays.id]
     assert reviews.trail(stays.id)
     reviews.close()
+
+
+def test_equal_drafts_are_decided_at_once(url: str, write: Write) -> None:
+    first, second, third = write("a"), write("b", minutes=1), write("c", minutes=2)
+    other = write("d", minutes=3, outcomes=sure(first, 0.5)[:1] * 2)
+    reviews = Reviews(url)
+    keys = reviews.draft_keys(reviews.queue().rows)
+    assert keys[first.id] == keys[second.id] == keys[third.id] != keys[other.id]
+    assert [one.report_id for one in reviews.equal(first.id)] == [second.id, third.id]
+    reviews.reserve(third.id, "ben")
+    assert reviews.decide_all([first.id, second.id, third.id], "ada", ReviewVerdict.UPHELD, "as judged") == 2
+    assert {one.report_id for one in reviews.queue().rows} == {third.id, other.id}
+    assert reviews.equal("nothing") == ()
+    reviews.close()

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, el, pieces, sign
+from vista_guard.dashboard.elements.tree import Act, Node, TextPiece, chip, clause, el, pieces, sign
 from vista_guard.dashboard.scoped import GuardedTurn
+from vista_guard.policy.explanations import explain
 from vista_guard.types import Action, Outcome, Span, label_of
 
 
@@ -62,9 +63,9 @@ def follow(act: Act) -> bool:
     return True
 
 
-def dialogue(turns: Sequence[GuardedTurn], chosen: Selected) -> Node:
-    """Draws all given turns, oldest first."""
-    return el("ol", *(_exchange(turn, chosen) for turn in turns), cls="dialogue", aria_label="Dialogue")
+def dialogue(turns: Sequence[GuardedTurn], chosen: Selected, *, reveal: bool = True) -> Node:
+    """Draws all given turns, oldest first; `reveal` scrolls to the open one."""
+    return el("ol", *(_exchange(turn, chosen, reveal) for turn in turns), cls="dialogue", aria_label="Dialogue")
 
 
 def marked(
@@ -76,7 +77,7 @@ def marked(
     return el("p", *(_piece(piece, turn, chosen, begun) for piece in cut), cls=f"text {cls}".strip())
 
 
-def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
+def _exchange(turn: GuardedTurn, chosen: Selected, reveal: bool) -> Node:
     asked = turn.texts.user_text if turn.texts else None
     here = chosen.turn == turn.report.id
     return el(
@@ -88,7 +89,7 @@ def _exchange(turn: GuardedTurn, chosen: Selected) -> Node:
             "div",
             *_answer(turn, chosen),
             cls=f"assistant {'here' if here else ''}".strip(),
-            reveal=turn.report.id if here else None,
+            reveal=turn.report.id if here and reveal else None,
         ),
         cls="exchange",
         key=turn.report.id,
@@ -175,6 +176,7 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
     return el(
         "div",
         chip(report.decision.action),
+        None if report.decision.action is Action.ALLOW else el("strong", clause(explain(report))),
         None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
         el("span", times.span_of(report.timings.total), cls="nowrap"),
         el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import streamlit as st
 
 from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, follow, selected
@@ -9,80 +11,104 @@ from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
-from vista_guard.dashboard.elements.address import clear, filter_bar, from_address, to
-from vista_guard.dashboard.elements.tree import Act, Node, counted, draw, el
-from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
+from vista_guard.dashboard.elements.tree import Act, Node, chip, counted, draw, el
+from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
-from vista_guard.stores.reports import ConversationRow
-from vista_guard.types import Action, Label
+from vista_guard.policy.explanations import WORST, explain
+from vista_guard.stores.reports import ConversationRow, Highlight
+from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
 """Where a page of the list begins; in the address."""
 
 
 def listing(desk: Desk) -> None:
-    """Draws the list, with its filters."""
+    """Draws the list, with its search and filters."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        filters = filter_bar(desk.reports.choices(from_address()))
-        wanted = st.text_input("Open by id", key="talk-id", placeholder="conversation id", label_visibility="collapsed")
-    if wanted:
-        address.write(conversation=wanted.strip(), after=None)
-        st.rerun()
-    page = desk.reports.conversations(filters, after=address.read(AFTER))
+        choices = desk.reports.choices(from_address())
+        search_box()
+        filters = filter_bar(choices)
+        page = desk.reports.conversations(filters, after=address.read(AFTER))
+        told = desk.reports.highlights(filters, page.rows)
+        download("conversations", HEADER, lambda: [_cells(row, told.get(row.key, Highlight())) for row in page.rows])
     if not page.rows:
-        event = draw(_nothing(filters.narrow), key="talks-empty")
-        if event == Act("clear"):
-            clear()
-            st.rerun()
+        _nothing(desk, filters)
         return
     more = el("button", "Earlier conversations", cls="plain", act=Act("more", page.next)) if page.next else None
     first = el("button", "Newest", cls="plain", act=Act("more")) if address.read(AFTER) else None
-    rows = el("ul", *map(_row, page.rows), cls="talks", aria_label="Conversations, latest activity first")
-    event = draw(el("div", rows, el("div", first, more, cls="row"), cls="stack"), key="talks")
+    rows = [_row(row, told.get(row.key, Highlight())) for row in page.rows]
+    listed = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
+    event = draw(el("div", listed, el("div", first, more, cls="row"), cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
     desk.follow(event)
 
 
-def _nothing(narrow: bool) -> Node:
-    if narrow:
-        return tree.empty(
-            "No matching conversation",
-            "No stored conversation matches the filters.",
-            act=Act("clear"),
-            button="Clear all filters",
+def _nothing(desk: Desk, filters: Filters) -> None:
+    if filters.narrow:
+        text = "No stored conversation matches the words and filters."
+        event = draw(
+            tree.empty("No matching conversation", text, act=Act("clear"), button="Clear all"), key="talks-empty"
         )
-    return tree.empty(
-        "No conversations yet",
-        "Turns with a conversation id are listed here. Others are on the page Live.",
-        command="vista-guard dashboard --demo",
-    )
+        if event == Act("clear"):
+            clear()
+            st.rerun()
+    elif desk.reports.page(filters, limit=1).rows:
+        text = "Turns with a conversation id are listed here. Others are on the page Live."
+        draw(tree.empty("No conversations yet", text), key="talks-empty")
+    else:
+        desk.invite()
 
 
-def _row(row: ConversationRow) -> Node:
+def _row(row: ConversationRow, told: Highlight) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    facts = [turns, f"last {times.ago(row.last_at)}"] + ([f"tenant {row.tenant}"] if row.tenant else [])
+    facts = [row.conversation_id, turns, f"last {times.ago(row.last_at)}"] + (
+        [f"tenant {row.tenant}"] if row.tenant else []
+    )
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
         (Action.FLAG, row.flagged),
         (Label.CONTRADICTED, row.contradicted),
     )
+    bad = told.claim is not None and told.label in WORST[: WORST.index(Label.ABSTENTION)]
     return el(
         "li",
-        to("conversation", row.conversation_id, conversation=row.conversation_id),
+        to("conversation", told.question or row.conversation_id, conversation=row.conversation_id),
         el("div", *(counted(name, count) for name, count in counts if count), cls="row"),
-        el("div", " · ".join(facts), cls="small faint"),
+        el("div", chip(told.label or ""), " ", el("q", told.claim or ""), cls="small worst") if bad else None,
+        el("div", " · ".join(facts), cls="small faint facts-line"),
         key=row.key,
     )
 
 
+HEADER = (
+    "conversation",
+    "tenant",
+    "first question",
+    "worst claim",
+    "label",
+    "turns",
+    "blocked",
+    "repaired",
+    "flagged",
+    "last",
+)
+
+
+def _cells(row: ConversationRow, told: Highlight) -> Sequence[object]:
+    counts = (row.turns, row.blocked, row.repaired, row.flagged, times.exact(row.last_at))
+    return row.conversation_id, row.tenant, told.question, told.claim, told.label, *counts
+
+
 def conversation(desk: Desk) -> None:
     """Draws the page."""
-    st.title("Conversation", anchor=False)
     chosen = selected()
+    single = chosen.turn or address.read(address.CONVERSATION)
+    st.title("Conversation" if single else "Conversations", anchor=False)
     turn = desk.reports.turn(chosen.turn) if chosen.turn else None
     if chosen.turn and turn is None:
         _lost(
@@ -113,6 +139,7 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
     outcome = chosen.outcome(turn) if turn else None
     beside = Beside(sources_of(desk.reports, _name(window), window.turns, outcome), desk.settings.trace_url, may_review)
     body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _more(window), cls="stack")
+    download("conversation", CLAIMS, lambda: _claim_cells(window))
     classes = "talk with-panel" if chosen.claim else "talk"
     event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")
     if isinstance(event, Act) and event.name == "later":
@@ -123,6 +150,22 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
         address.write(after=window.after if window.after or window.next else None)
         st.rerun()
     desk.follow(event)
+
+
+CLAIMS = ("turn", "time", "decision", "reason", "question", "answer", "claim", "label", "confidence", "source", "quote")
+
+
+def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
+    """A row for each claim of the shown turns; one for a turn without claims."""
+    for turn in window.turns:
+        report = turn.report
+        told = (report.turn_index, times.exact(report.created_at), report.decision.action.value, explain(report).text)
+        for outcome in report.outcomes or (None,):
+            finding = outcome if isinstance(outcome, Finding) else None
+            first = finding.evidence[0] if finding and finding.evidence else None
+            claim = (None, None) if outcome is None else (outcome.claim.text, label_of(outcome))
+            quoted = (None, None) if first is None else (first.title or first.source_id, first.quote)
+            yield *told, turn.question, report.response, *claim, finding and finding.confidence, *quoted
 
 
 def _head(window: Window) -> Node:

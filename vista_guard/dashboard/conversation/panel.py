@@ -11,8 +11,9 @@ from vista_guard.dashboard.conversation.dialogue import Selected, claim_row
 from vista_guard.dashboard.conversation.evidence import Sources, evidence_of, knowledge_then
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, el
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, el
 from vista_guard.dashboard.scoped import GuardedTurn
+from vista_guard.policy.explanations import explain
 from vista_guard.types import Attempt, Finding, Outcome, TurnReport, label_of
 
 _WORD = re.compile(r"\S*\s|\S+")
@@ -25,7 +26,8 @@ def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[N
     """Draws decision, earlier drafts, repair, stages, figures and trace, in that order."""
     report = turn.report
     return [
-        el("div", chip(report.decision.action), el("p", report.decision.reason, cls="small text"), cls="stack"),
+        el("p", clause(explain(report), whole=True), cls="statement"),
+        el("p", f"Policy: {report.decision.reason}", cls="small faint text"),
         *(_attempt(turn, place, attempt, chosen) for place, attempt in enumerate(report.attempts, 1)),
         _difference(turn),
         el("div", el("h4", "Stages"), _stages(report)),

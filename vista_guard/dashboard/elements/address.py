@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
@@ -54,7 +54,14 @@ def go(address: str, pages: Mapping[str, object]) -> None:
 
 
 ANY: Final = ""
-HOURS: Final = {"1": "last hour", "24": "last day", "168": "last week", "720": "last 30 days", ANY: "all time"}
+HOURS: Final = {
+    "1": "last hour",
+    "6": "last 6 hours",
+    "24": "last day",
+    "168": "last week",
+    "720": "last 30 days",
+    ANY: "all time",
+}
 LABELS: Final = (*map(str, Label), UNCHECKED)
 
 
@@ -64,6 +71,11 @@ class Filters:
 
     hours: int | None = None
     """Turns of so many hours before now."""
+    since: date | None = None
+    until: date | None = None
+    """Days of UTC, both included."""
+    words: str | None = None
+    """Turns whose question, claims or conversation id have these words."""
     tenant: str | None = None
     policy: str | None = None
     judge: str | None = None
@@ -76,6 +88,13 @@ class Filters:
     def narrow(self) -> bool:
         """True when a filter is set."""
         return any(getattr(self, one.name) is not None for one in fields(self))
+
+    def period(self, now: datetime) -> tuple[datetime | None, datetime | None]:
+        """Returns the first moment and the moment after the last; None where the time is open."""
+        first = None if self.since is None else datetime.combine(self.since, time.min, UTC)
+        last = None if self.until is None else datetime.combine(self.until, time.min, UTC) + timedelta(days=1)
+        recent = None if self.hours is None else now - timedelta(hours=self.hours)
+        return max(filter(None, (first, recent)), default=None), last
 
 
 @dataclass(frozen=True)
@@ -94,6 +113,9 @@ def from_address() -> Filters:
     hours, action, label = read("hours"), read("action"), read("label")
     return Filters(
         hours=int(hours) if hours in HOURS and hours else None,
+        since=_day("since"),
+        until=_day("until"),
+        words=read("words"),
         tenant=read("tenant"),
         policy=read("policy"),
         judge=read("judge"),
@@ -101,6 +123,13 @@ def from_address() -> Filters:
         label=label if label in LABELS else None,
         evidence_missing=True if read("evidence_missing") == "1" else None,
     )
+
+
+def _day(name: str) -> date | None:
+    try:
+        return date.fromisoformat(read(name) or "")
+    except ValueError:
+        return None
 
 
 def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
@@ -115,6 +144,7 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
     with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
         if time:
             _choice("Time", "hours", list(HOURS), HOURS)
+            _days(now)
         _choice("Action", "action", [ANY, *map(str, Action)], {str(one): look(one).word for one in Action})
         _choice("Has a claim that is", "label", [ANY, *LABELS], {one: look(one).word for one in LABELS})
         _tenant(choices)
@@ -130,6 +160,33 @@ def clear() -> None:
     for name in (one.name for one in fields(Filters)):
         write(**{name: None})
         st.session_state.pop(_key(name), None)
+    st.session_state.pop(_key("days"), None)
+
+
+def _days(now: Filters) -> None:
+    st.session_state[_key("days")] = tuple(day for day in (now.since, now.until or now.since) if day is not None)
+    st.date_input("From and to", key=_key("days"), on_change=_write_days)
+
+
+def _write_days() -> None:
+    days = st.session_state[_key("days")]
+    chosen = [day.isoformat() for day in (days if isinstance(days, tuple) else (days,))]
+    write(since=chosen[0] if chosen else None, until=chosen[1] if len(chosen) > 1 else None)
+
+
+def search_box() -> None:
+    """Draws the field for words to find, and writes them into the address."""
+    st.session_state[_key("words")] = read("words") or ""
+    st.text_input(
+        "Find conversations",
+        key=_key("words"),
+        placeholder="words of a question or claim, or an id",
+        label_visibility="collapsed",
+        icon=":material/search:",
+        on_change=_write_choice,
+        args=("words",),
+        max_chars=200,
+    )
 
 
 def _tenant(choices: Choices) -> None:

@@ -81,11 +81,9 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
         title: of the axis of counts.
     """
     # The unit makes each bar as wide as its stretch of time.
-    unit = (
-        "utcyearmonthdatehours"
-        if all(until - at <= timedelta(hours=1) for at, until, *_ in rows)
-        else "utcyearmonthdate"
-    )
+    longest = max((until - at for at, until, *_ in rows), default=timedelta())
+    units = {timedelta(minutes=1): "utcyearmonthdatehoursminutes", timedelta(hours=1): "utcyearmonthdatehours"}
+    unit = next((name for length, name in units.items() if longest <= length), "utcyearmonthdate")
     places = {name: place for place, name in enumerate(names)}
     data = [
         {

@@ -25,7 +25,8 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.errors import StoreError, VistaGuardError
+from vista_guard.errors import NoReportsError, StoreError, VistaGuardError
+from vista_guard.policy.explanations import Explanation
 from vista_guard.types import Span
 
 TAGS = frozenset(
@@ -58,6 +59,7 @@ TAGS = frozenset(
         "nav",
         "ol",
         "p",
+        "q",
         "section",
         "small",
         "span",
@@ -262,6 +264,8 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         try:
             draw_it(*args, **kwargs)
+        except NoReportsError:
+            raise  # an invitation, which the whole page gives
         except StoreError as exc:
             show_problem("The reports cannot be read", exc, "Fix the cause, then reload the page.")
         except VistaGuardError as exc:
@@ -272,6 +276,13 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
             show_problem("This page failed", "Unexpected error. See the dashboard's log.", "Load the page anew.")
 
     return guarded
+
+
+def clause(explanation: Explanation, *, whole: bool = False) -> Node:
+    """Draws why a turn was decided on as it was, with the evidence's name in italics; `whole`: after what was done."""
+    done = f"{explanation.done}: " if whole else None
+    source = el("em", explanation.source) if explanation.source else None
+    return el("span", done, explanation.before, source, explanation.after, cls="text")
 
 
 def chip(name: str) -> Node:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from vista_guard._extras import how_to_install
-from vista_guard.errors import ConfigError, StoreError
+from vista_guard.errors import ConfigError, NoReportsError, StoreError
 
 try:
     import sqlalchemy as sql
@@ -131,7 +131,7 @@ class Database:
     def _check_file(self) -> None:
         file = self._file
         if not self._create and file is not None and not file.is_file():
-            raise StoreError(
+            raise NoReportsError(
                 f'there are no reports yet: {file} does not exist. Set reports = "sqlite" for the guard, or give the URL of '
                 "the database that it writes"
             )
@@ -256,7 +256,7 @@ def prepare(engine: sql.Engine, *, create: bool = True) -> None:
         return
     name = engine.url.render_as_string(hide_password=True)
     if schema.revision is None and not create:
-        raise StoreError(f"{name} holds no reports yet; a guard whose setting `reports` is this URL writes them")
+        raise NoReportsError(f"{name} holds no reports yet; a guard whose setting `reports` is this URL writes them")
     if schema.revision is not None and engine.dialect.name != "sqlite":
         raise StoreError(
             f"the tables in {name} have schema {schema.revision}, and this version of vista-guard needs {schema.newest}: stop "

@@ -31,6 +31,8 @@ class ReportFilter:
         labels: turns with at least one claim of any of these labels; `UNCHECKED` for claims that could not be judged.
         evidence_missing: whether there was nothing to verify against.
         conversation_id: as the store has it, which is `tenant/id` for the proxy's.
+        words: turns whose question, claims or conversation id have all of these words, in any order and case.
+        withheld: whether `words` are also looked for in claims of turns that were not delivered as drafted.
     """
 
     start: datetime | None = None
@@ -44,6 +46,8 @@ class ReportFilter:
     labels: tuple[str, ...] = ()
     evidence_missing: bool | None = None
     conversation_id: str | None = None
+    words: str | None = None
+    withheld: bool = True
 
 
 EVERYTHING = ReportFilter()
@@ -54,7 +58,7 @@ ATTENTION = (Action.FLAG, Action.REPAIR, Action.BLOCK)
 
 @dataclass(frozen=True)
 class TurnRow:
-    """A report as lists show it, without the conversation's text. `id` is the report's.
+    """A report as lists show it. `id` is the report's, `question` the beginning of what the user asked, where that is kept.
 
     `action` is the decision's, `first_action` that of the first draft. `labels` counts claims by label, `UNCHECKED` among them,
     without zeros. `lowest_confidence` is that of the least sure finding. `duration_ms` is the guard's whole time for the turn.
@@ -82,6 +86,7 @@ class TurnRow:
     duration_ms: float
     evidence_missing: bool
     labels: Mapping[str, int]
+    question: str | None = None
 
     @property
     def cursor(self) -> str:
@@ -141,6 +146,16 @@ class ConversationRow:
     def cursor(self) -> str:
         """The `after` that continues behind this row."""
         return to_cursor(self.last_at, self.key)
+
+
+@dataclass(frozen=True)
+class Highlight:
+    """What a conversation is told by in a list: its first question, and its worst claim with the action on its turn."""
+
+    question: str | None = None
+    claim: str | None = None
+    label: str | None = None
+    action: Action = Action.ALLOW
 
 
 @dataclass(frozen=True)

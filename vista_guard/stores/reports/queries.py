@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from vista_guard.errors import InputError
+from vista_guard.policy.explanations import WORST
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.filters import (
     EVERYTHING,
@@ -21,8 +23,12 @@ from vista_guard.stores.reports.filters import (
     to_cursor,
     utc,
 )
+from vista_guard.stores.reports.rollups import slower
 from vista_guard.stores.reports.tables import BOUNDS_MS, CONVERSATIONS, FINDINGS, LABELS, TURNS
 from vista_guard.types import Action, Span
+
+MOST_WORDS = 8
+"""Words of a search that are looked for."""
 
 _NOBODY = "\x1f"
 """A tenant that no turn has: no name holds a control character."""
@@ -67,7 +73,44 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
         parts.append(_in(filter.actions))
     if filter.labels:
         parts.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
+    parts += [_has(word, filter.withheld) for word in (filter.words or "").split()[:MOST_WORDS]]
     return parts
+
+
+def _has(word: str, withheld: bool) -> sql.ColumnElement[bool]:
+    """Selects turns whose question, conversation id or claims have the word."""
+    said = sql.exists().where(FINDINGS.c.report == TURNS.c.id, _contains(FINDINGS.c.claim, word))
+    delivered = sql.true() if withheld else TURNS.c.action.in_((Action.ALLOW, Action.FLAG))
+    return sql.or_(
+        _contains(TURNS.c.question, word), _contains(TURNS.c.conversation_id, word), sql.and_(delivered, said)
+    )
+
+
+def _contains(column: sql.Column[str], word: str) -> sql.ColumnElement[bool]:
+    # SQLite folds the case of ASCII letters alone: other words are looked for in the ways in which they are written.
+    forms = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
+    return sql.or_(*(column.icontains(form, autoescape=True) for form in sorted(forms)))
+
+
+def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any], sql.Select[Any]]:
+    """Selects the first question and the worst claim of each of these conversations."""
+    places = (TURNS.c.created_at, TURNS.c.id)
+    first = sql.func.row_number().over(partition_by=TURNS.c.conversation_key, order_by=places).label("place")
+    own = sql.and_(TURNS.c.conversation_key.in_(keys), *conditions(ReportFilter(tenant=tenant)))
+    asked = sql.select(TURNS.c.conversation_key, TURNS.c.question, first).where(own)
+    gravity = sql.case({label: place for place, label in enumerate(WORST)}, value=FINDINGS.c.label, else_=len(WORST))
+    worst = sql.func.row_number().over(
+        partition_by=TURNS.c.conversation_key,
+        order_by=(gravity, FINDINGS.c.confidence.desc(), FINDINGS.c.report, FINDINGS.c.n),
+    )
+    columns = (TURNS.c.conversation_key, TURNS.c.action, FINDINGS.c.claim, FINDINGS.c.label, worst.label("place"))
+    claims = sql.select(*columns).join(FINDINGS, FINDINGS.c.report == TURNS.c.id).where(own)
+    return _first_of(asked), _first_of(claims)
+
+
+def _first_of(ranked: sql.Select[Any]) -> sql.Select[Any]:
+    rows = ranked.subquery()
+    return sql.select(rows).where(rows.c.place == 1)
 
 
 def _in(actions: tuple[Action, ...]) -> sql.ColumnElement[bool]:
@@ -115,7 +158,7 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
         query = query.where(CONVERSATIONS.c.tenant == filter.tenant)
     if filter.start is not None:
         query = query.where(CONVERSATIONS.c.last_at >= utc(filter.start))
-    if replace(filter, tenant=None) != EVERYTHING:
+    if replace(filter, tenant=None, withheld=True) != EVERYTHING:
         same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
         query = query.where(sql.exists().where(same, *conditions(filter)))
     return query.order_by(CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
@@ -129,7 +172,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     sums: list[sql.ColumnElement[Any]] = [sql.func.sum(TURNS.c[name]) for name in names]
     sums.append(sql.func.sum(sql.case((TURNS.c.evidence_missing, 1), else_=0)))
     sums += [
-        sql.func.sum(sql.case((_slower(low, high), 1), else_=0)) for low, high in pairwise([None, *BOUNDS_MS, None])
+        sql.func.sum(sql.case((slower(low, high), 1), else_=0)) for low, high in pairwise([None, *BOUNDS_MS, None])
     ]
     row = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
     newest, *counts = row
@@ -144,12 +187,6 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
         latency=tuple(numbers[len(LABELS) + 1 :]),
         newest=None if newest is None else utc(newest),
     )
-
-
-def _slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
-    """Selects turns that took more than `low` and at most `high` milliseconds."""
-    parts = [] if low is None else [TURNS.c.duration_ms > low]
-    return sql.and_(sql.true(), *parts, *([] if high is None else [TURNS.c.duration_ms <= high]))
 
 
 def turn_row(row: sql.Row[Any]) -> TurnRow:

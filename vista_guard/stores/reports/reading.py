@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -18,6 +19,7 @@ from vista_guard.stores.reports.filters import (
     EVERYTHING,
     ConversationRow,
     FindingRow,
+    Highlight,
     KeptTurn,
     LiveCursor,
     News,
@@ -31,7 +33,7 @@ from vista_guard.stores.reports.filters import (
 )
 from vista_guard.stores.reports.rollups import Maker, Rollup, Step
 from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
-from vista_guard.types import TurnReport, TurnTexts
+from vista_guard.types import Action, TurnReport, TurnTexts
 
 T = TypeVar("T")
 
@@ -127,6 +129,17 @@ class ReportReader:
             query = query.where(place < sql.tuple_(*from_cursor(after)))
         rows = self._rows(query, limit + 1, queries.conversation_row)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
+    def highlights(self, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
+        """Returns the first question and the worst claim of each of these conversations, by `ConversationRow.key`."""
+        questions, claims = queries.highlights([row.key for row in rows], self._tenant)
+        found = {
+            row.conversation_key: Highlight(row.question) for row in self._rows(questions, MOST_ROWS, lambda row: row)
+        }
+        for row in self._rows(claims, MOST_ROWS, lambda row: row):
+            told = {"claim": row.claim, "label": row.label, "action": Action(row.action)}
+            found[row.conversation_key] = replace(found.get(row.conversation_key, Highlight()), **told)
+        return found
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
         """Returns a page of a conversation's whole turns with their texts, oldest first."""

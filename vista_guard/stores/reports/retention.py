@@ -56,6 +56,7 @@ def forget_tenant(connection: sql.Connection, tenant: str) -> int:
 def prune(connection: sql.Connection, now: datetime, report_days: float | None, *, most: int = BATCH) -> Pruned:
     """Deletes one batch each of expired texts and of reports older than `report_days`, oldest first."""
     expired = sql.select(TEXTS.c.report).where(TEXTS.c.expires_at <= now).limit(most)
+    connection.execute(sql.update(TURNS).where(TURNS.c.id.in_(expired)).values(question=None))
     texts = connection.execute(sql.delete(TEXTS).where(TEXTS.c.report.in_(expired))).rowcount
     if report_days is None:
         return Pruned(0, texts)

@@ -1,4 +1,7 @@
-"""Counts by the hour, added up as reports are written. They hold no text and name no conversation."""
+"""Counts by the hour, added up as reports are written. They hold no text and name no conversation.
+
+Counts by the minute are taken from the turns' rows, for the last hours only: they have neither tokens nor costs.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import pairwise
 from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.stores.reports.filters import ReportFilter, utc
-from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, TURNS_HOUR, UNCHECKED_HOUR
+from vista_guard.stores.reports.tables import BOUNDS_MS, BUCKETS, CLAIMS_HOUR, LABELS, TURNS, TURNS_HOUR, UNCHECKED_HOUR
 from vista_guard.types import Finding, TurnReport, label_of
 
-Step = Literal["hour", "day"]
+Step = Literal["minute", "hour", "day"]
 
 _FILTERED = ("tenant", "policy", "rules", "judge", "gate")
 
@@ -215,6 +219,8 @@ def _upsert(dialect_name: str, table: sql.Table) -> Any:
 
 def read(connection: sql.Connection, asked: Asked) -> Rollup:
     """Reads the requested counts."""
+    if asked.by == "minute":
+        return _by_minute(connection, asked)
     of_claims = asked if asked.claim_keys is None else replace(asked, keys=asked.claim_keys)
     return Rollup(
         turns=tuple(_turn_count(row) for row in connection.execute(_counts(connection, TURNS_HOUR, asked))),
@@ -223,10 +229,48 @@ def read(connection: sql.Connection, asked: Asked) -> Rollup:
     )
 
 
+def _by_minute(connection: sql.Connection, asked: Asked) -> Rollup:
+    """Counts the turns' rows by minute and action. Reasons of unchecked claims are known by the hour only."""
+    at, action = _minute(connection).label("at"), TURNS.c.action
+    latency = [sql.case((slower(low, high), 1), else_=0) for low, high in pairwise([None, *BOUNDS_MS, None])]
+    figures = [sql.literal(1), *_MINUTE_FIGURES, *(TURNS.c[label.lower()] for label in LABELS), *latency]
+    query = sql.select(at, action, *map(sql.func.sum, figures)).group_by(at, action).order_by(at, action)
+    query = query.where(TURNS.c.created_at >= utc(asked.start), TURNS.c.created_at < utc(asked.end))
+    turns: list[TurnCount] = []
+    claims: list[ClaimCount] = []
+    for minute, done, *sums in connection.execute(query.where(*_filter_conditions(TURNS, asked.filter))):
+        known = [value or 0 for value in sums]
+        counts, labels, latencies = known[:5], known[5 : 5 + len(LABELS)], map(int, known[5 + len(LABELS) :])
+        count, missing, scored, score, spent = counts
+        key, usage = (_moment(minute), "", "", ""), (0, 0, 0.0, 0)
+        turns.append(TurnCount(*key, "", "", done, count, missing, scored, score, spent, *usage, tuple(latencies)))
+        wanted = [
+            one for one in zip(LABELS, labels, strict=True) if one[1] and one[0] in (asked.filter.labels or LABELS)
+        ]
+        claims += [ClaimCount(*key, "", done, label, n, 0.0) for label, n in wanted]
+    return Rollup(
+        tuple(turns), tuple(claims), _rows(connection, UNCHECKED_HOUR, UncheckedCount, replace(asked, by="hour"))
+    )
+
+
+_MINUTE_FIGURES: tuple[sql.ColumnElement[Any], ...] = (
+    sql.case((TURNS.c.evidence_missing, 1), else_=0),
+    sql.case((TURNS.c.score.is_not(None), 1), else_=0),
+    TURNS.c.score,
+    TURNS.c.duration_ms,
+)
+
+
+def slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
+    """Selects turns that took more than `low` and at most `high` milliseconds."""
+    parts = [] if low is None else [TURNS.c.duration_ms > low]
+    return sql.and_(sql.true(), *parts, *([] if high is None else [TURNS.c.duration_ms <= high]))
+
+
 def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
     """Returns the judge and policy of each hour or day."""
     table = TURNS_HOUR
-    at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
+    at = (_day(connection, table) if asked.by == "day" else table.c.hour).label("at")
     who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
     query = sql.select(at, *who).where(*_time_conditions(table, asked)).distinct().order_by(at, *who)
     return tuple(
@@ -263,6 +307,12 @@ def _day(connection: sql.Connection, table: sql.Table) -> sql.ColumnElement[Any]
     if connection.dialect.name == "postgresql":
         return sql.func.date_trunc("day", sql.func.timezone("UTC", table.c.hour))
     return sql.func.substr(sql.cast(table.c.hour, sql.String), 1, 10)
+
+
+def _minute(connection: sql.Connection) -> sql.ColumnElement[Any]:
+    if connection.dialect.name == "postgresql":
+        return sql.func.date_trunc("minute", sql.func.timezone("UTC", TURNS.c.created_at))
+    return sql.func.substr(sql.cast(TURNS.c.created_at, sql.String), 1, 16)
 
 
 def _moment(at: datetime | str) -> datetime:

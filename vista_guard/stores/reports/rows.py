@@ -14,6 +14,9 @@ from vista_guard.stores.reports.rollups import judge_name
 from vista_guard.stores.reports.tables import LABELS
 from vista_guard.types import UNCHECKED, Action, Finding, Outcome, TurnReport, TurnTexts, label_of
 
+QUESTION_CHARS = 1000
+"""Characters of a question that lists and searches have."""
+
 _WITHOUT_NUL = str.maketrans({"\x00": "�"})
 
 
@@ -28,7 +31,7 @@ def report_row(report: TurnReport) -> dict[str, Any]:
     }
 
 
-def turn_row(report: TurnReport, number: int) -> dict[str, Any]:
+def turn_row(report: TurnReport, number: int, texts: TurnTexts | None = None) -> dict[str, Any]:
     """Returns the row of `TURNS`."""
     confidences = [finding.confidence for finding in report.findings]
     counts = Counter(label_of(outcome) for outcome in report.outcomes)
@@ -52,7 +55,13 @@ def turn_row(report: TurnReport, number: int) -> dict[str, Any]:
         "duration_ms": report.timings.total,
         "evidence_missing": report.evidence_missing,
         **{label.lower(): counts[label] for label in LABELS},
+        "question": None if texts is None else question(texts.user_text),
     }
+
+
+def question(text: str | None) -> str | None:
+    """Returns the beginning of a user's message on one line, as lists show it and a search reads it."""
+    return None if text is None else _plain(" ".join(text[: 2 * QUESTION_CHARS].split())[:QUESTION_CHARS])
 
 
 def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:

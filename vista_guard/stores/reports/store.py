@@ -105,25 +105,25 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     """Writes one report into all tables and returns its number."""
     made = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
-    spread(connection, [(number, report)])
+    spread(connection, [(number, report, texts)])
     queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
 
 
-def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport]]) -> None:
+def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport, TurnTexts | None]]) -> None:
     """Writes the rows derived from reports: turns, claims, conversations, roll-ups."""
-    connection.execute(_INTO[TURNS], [rows.turn_row(report, number) for number, report in numbered])
-    findings = [row for number, report in numbered for row in rows.finding_rows(report, number)]
+    connection.execute(_INTO[TURNS], [rows.turn_row(report, number, texts) for number, report, texts in numbered])
+    findings = [row for number, report, _ in numbered for row in rows.finding_rows(report, number)]
     if findings:
         connection.execute(_INTO[FINDINGS], findings)
-    joined = [rows.conversation_row(report) for _, report in numbered if report.conversation_id is not None]
+    joined = [rows.conversation_row(report) for _, report, _ in numbered if report.conversation_id is not None]
     if joined:
         # In one order, so that two writers never wait for each other.
         joined.sort(key=lambda row: (row["conversation_key"], row["last_at"]))
         connection.execute(_upsert_conversation(connection.dialect.name), joined)
-    rollups.add(connection, rollups.summed(rollups.added(report) for _, report in numbered))
+    rollups.add(connection, rollups.summed(rollups.added(report) for _, report, _ in numbered))
 
 
 _INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}

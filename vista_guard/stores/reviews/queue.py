@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
@@ -10,12 +11,12 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
-from vista_guard.stores.entries import storable
+from vista_guard.stores.entries import digest, storable
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.store import Reason, review_row
-from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, REVIEWS, TURNS
+from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
 from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Review, ReviewEvent, ReviewVerdict
 
 LONGEST_NAME = 200
@@ -199,6 +200,48 @@ class Reviews:
         """
         text = written(reason, "the reason")
         return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), text))
+
+    def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> int:
+        """Records one verdict on the first of these turns and on the others that nobody else has; returns how many that are.
+
+        Raises:
+            InputError: see `decide`, of the first turn.
+        """
+        self.decide(report_ids[0], who, verdict, reason)
+        decided = 1
+        for name in report_ids[1:]:
+            with suppress(InputError):  # somebody took or decided it meanwhile
+                self.decide(name, who, verdict, reason)
+                decided += 1
+        return decided
+
+    def draft_keys(self, reviews: Sequence[Review]) -> Mapping[str, str]:
+        """Fingerprints of drafts, by report id: equal for drafts with the same claims, labels and action. None without claims."""
+        numbers = {one.number: one for one in reviews}
+        query = sql.select(FINDINGS.c.report, FINDINGS.c.claim_key, FINDINGS.c.label)
+        query = query.where(FINDINGS.c.report.in_(list(numbers))).order_by(FINDINGS.c.report, FINDINGS.c.n)
+        claims: dict[int, list[str]] = {}
+        for number, key, label in self._database.run("read reviews", lambda c: c.execute(query).all()):
+            claims.setdefault(number, []).append(f"{key} {label}")
+        return {
+            numbers[number].report_id: digest(" ".join((numbers[number].action, *told)))
+            for number, told in claims.items()
+        }
+
+    def equal(self, report_id: str) -> tuple[Review, ...]:
+        """Returns the other open reviews of drafts equal to this report's."""
+        own = self.get(report_id)
+        if own is None:
+            return ()
+        first = sql.select(FINDINGS.c.claim_key).where(FINDINGS.c.report == own.number, FINDINGS.c.n == 0)
+        same = sql.exists().where(
+            FINDINGS.c.report == REVIEWS.c.report, FINDINGS.c.n == 0, FINDINGS.c.claim_key == first.scalar_subquery()
+        )
+        query = self._reviews(True).where(same, TURNS.c.action == own.action).limit(MOST_ROWS)
+        rows = self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+        keys = self.draft_keys([own, *rows])
+        wanted = keys.get(own.report_id)
+        return tuple(one for one in rows if one.number != own.number and keys.get(one.report_id) == wanted)
 
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Adds a comment to the trail of any report, queued or not."""

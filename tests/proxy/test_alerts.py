@@ -1,0 +1,212 @@
+"""Alerts against a real server: what is sent, how often, how it is tried again, and that no turn waits for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, document, known, proxy
+from tests.telemetry.receiving import Receiver, receiving
+from vista_guard import ConfigError, JudgeError
+from vista_guard._aio import loop
+from vista_guard.cli.serve import build_guard
+from vista_guard.proxy.alerts import SCHEMA, AlertSettings, AlertSink, Watch, slack_message
+from vista_guard.testing import ScriptedChatServer
+
+SECRET = "T0-very-secret"
+HOSTILE = "<!channel> <https://evil.example|pay> *now*"
+
+
+def wait_for(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "nothing came"
+        time.sleep(0.01)
+
+
+@contextmanager
+def alerting(url: str, environment: str | None = None, **settings: Any) -> Iterator[AlertSink]:
+    given = {"per_minute": 600, "least_turns": 3, **settings}
+    sink = AlertSink(AlertSettings(webhook=f"{url}/hook/{SECRET}", **given), environment=environment)
+    sink.start()
+    yield sink
+    loop.run(sink.aclose())
+
+
+def ask(sink: AlertSink, *answers: str, script: Any = None) -> float:
+    """Asks a guarded model once for each answer; returns the most seconds that one took."""
+    slowest = 0.0
+    with ScriptedChatServer(list(answers)) as upstream, proxy(upstream, script=script, sinks=[sink]) as served:
+        for _ in answers:
+            begun = time.perf_counter()
+            body = {"model": "m", "messages": ASKED, "documents": [document(NOTES)]}
+            assert served.post("/v1/chat/completions", body).status_code == 200
+            slowest = max(slowest, time.perf_counter() - begun)
+    return slowest
+
+
+def sent(hook: Receiver) -> list[dict[str, Any]]:
+    return [json.loads(body) for _, _, _, body in hook.requests]
+
+
+def test_a_blocked_turn_is_told_without_its_words() -> None:
+    given = {"dashboard": "https://guard.example.com/", "authorization": "Bearer key"}
+    with receiving() as hook, alerting(hook.url, "staging", **given) as sink:
+        ask(sink, TRUTH, LIE)
+        wait_for(lambda: hook.requests)
+    [(method, path, headers, body)] = hook.requests
+    message = json.loads(body)
+    assert (method, path, headers["authorization"]) == ("POST", f"/hook/{SECRET}", "Bearer key")
+    report = message.pop("report")
+    assert message.pop("at").endswith("+00:00")
+    assert message == {
+        "schema": SCHEMA,
+        "kind": "block",
+        "state": "firing",
+        "environment": "staging",
+        "summary": "A turn was blocked",
+        "blocked": 1,
+        "tenant": "default",
+        "policy": "balanced",
+        "link": f"https://guard.example.com/conversation?turn={report}",
+    }
+    for text in (LIE, ASKED[0]["content"], NOTES, "Museum notes"):
+        assert text not in body.decode()
+
+
+def test_texts_are_sent_where_they_are_allowed() -> None:
+    with receiving() as hook, alerting(hook.url, texts=True) as sink:
+        ask(sink, LIE)
+        wait_for(lambda: hook.requests)
+    [message] = sent(hook)
+    assert (message["question"], message["claim"]) == (ASKED[0]["content"], LIE)
+    assert message["reason"] == "Blocked: contradicts the evidence, 99 %"
+
+
+def test_slack_reads_it_and_nobody_is_mentioned() -> None:
+    with receiving() as hook, alerting(hook.url, "prod", texts=True, format="slack") as sink:
+        ask(sink, HOSTILE, script=known((HOSTILE, known()[LIE])))
+        wait_for(lambda: hook.requests)
+    [message] = sent(hook)
+    assert message["text"] == "vista-guard prod: A turn was blocked"
+    kinds = {block["text"]["type"] for block in message["blocks"]}
+    assert kinds == {"plain_text"}  # Slack reads neither mentions nor links there
+    escaped = slack_message({"environment": HOSTILE, "summary": "x"})["text"]
+    assert "<" not in escaped
+
+
+def test_many_blocked_turns_are_one_message() -> None:
+    with receiving() as hook:
+        with alerting(hook.url, per_minute=1) as sink:
+            ask(sink, *[LIE] * 6)
+            wait_for(lambda: hook.requests)
+            assert len(hook.requests) == 1
+        counts = [message["blocked"] for message in sent(hook)]
+    assert (len(counts), sum(counts)) == (2, 6)  # the first at once; the others with what closing sent
+
+
+@pytest.mark.parametrize("status", [500, 429])
+def test_a_failing_webhook_is_tried_again_and_costs_no_turn(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    with receiving(status) as hook, alerting(hook.url, attempts=2) as sink:
+        slowest = ask(sink, LIE)
+        wait_for(lambda: sink.lost)
+    assert len(hook.requests) == 2
+    assert slowest < 5
+    [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert line == f"the webhook did not take an alert on block: HTTPStatusError {status}"
+
+
+def test_a_webhook_that_refuses_is_not_asked_twice() -> None:
+    with receiving(404) as hook, alerting(hook.url) as sink:
+        ask(sink, LIE)
+        wait_for(lambda: sink.lost)
+    assert len(hook.requests) == 1
+
+
+def test_a_webhook_that_hangs_delays_nobody_and_fills_no_memory() -> None:
+    with receiving(hang=True) as hook, alerting(hook.url, timeout_s=1, attempts=1) as sink:
+        assert ask(sink, *[LIE] * 8) < 2
+        assert len(sink._blocked.newest) <= 8
+        hook.let_go()
+
+
+def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over() -> None:
+    broken = known((TRUTH, JudgeError("the model is gone")))
+    with receiving() as hook, alerting(hook.url, on=("errors",), window_s=1.5, error_rate=0.5) as sink:
+        ask(sink, TRUTH, TRUTH, TRUTH, script=broken)
+        wait_for(lambda: len(hook.requests) == 2)
+    fired, over = sent(hook)
+    assert (fired["kind"], fired["state"], fired["rate"], fired["turns"]) == ("errors", "firing", 1.0, 3)
+    assert fired["summary"] == "100.0% of 3 turns failed; the limit is 50.0%"
+    assert (over["kind"], over["state"]) == ("errors", "resolved")
+
+
+def test_an_upstream_that_is_down_raises_the_error_rate() -> None:
+    with (
+        receiving() as hook,
+        alerting(hook.url, on=("errors",), window_s=30) as sink,
+        proxy("http://127.0.0.1:9/v1", sinks=[sink]) as served,
+    ):
+        for _ in range(4):
+            assert served.post("/v1/chat/completions", {"model": "m", "messages": ASKED}).status_code == 502
+        wait_for(lambda: hook.requests)
+    assert sent(hook)[0]["rate"] == 1.0
+
+
+class TestWatch:
+    def test_drift_is_a_change_beyond_chance(self) -> None:
+        watch = Watch(AlertSettings(window_s=60, least_turns=30, drift=0.1))
+        for second in range(0, 600, 6):
+            watch.count(turns=10, attention=1, now=float(second))
+        assert watch.alarms(600.0) == {}
+        for second in range(600, 660, 6):
+            watch.count(turns=10, attention=4, now=float(second))
+        figures = watch.alarms(659.0)["drift"]
+        assert (round(figures["share"], 1), round(figures["before"], 1)) == (0.4, 0.1)
+
+    def test_few_turns_say_nothing(self) -> None:
+        watch = Watch(AlertSettings(window_s=60, least_turns=30))
+        watch.count(turns=29, failed=29, attention=29, now=0.0)
+        assert watch.alarms(0.0) == {}
+
+    def test_what_is_past_is_forgotten(self) -> None:
+        watch = Watch(AlertSettings(window_s=60, least_turns=1))
+        watch.count(turns=9, failed=9, now=0.0)
+        assert "errors" in watch.alarms(59.0)
+        assert watch.alarms(61.0) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"webhook": "hooks.example.com"}, "alerts.webhook"),
+        ({"error_rate": "2"}, "alerts.error_rate"),
+        ({"format": "teams"}, "alerts.format"),
+        ({"on": '["fire"]'}, "alerts.on"),
+        ({"dashboard": "guard"}, "alerts.dashboard"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named_and_not_quoted(
+    given: dict[str, str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(f"VISTA_GUARD_ALERTS__{name.upper()}", value)
+    with pytest.raises(ConfigError, match=named) as caught:
+        AlertSettings.load()
+    assert "hooks.example.com" not in str(caught.value).partition("such as")[0]
+
+
+def test_the_proxys_guard_has_the_alerts_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "vista-guard.toml"
+    file.write_text('environment = "staging"\n[alerts]\nwebhook = "http://127.0.0.1:9/x"\non = ["block"]\n')
+    monkeypatch.setenv("VISTA_GUARD_CONFIG", str(file))
+    with build_guard({}, data_dir=tmp_path) as guard:
+        [sink] = [one for one in guard.parts.sinks if isinstance(one, AlertSink)]
+        assert (sink._environment, sink._settings.on) == ("staging", ("block",))

@@ -1,0 +1,381 @@
+"""Alerts by webhook: blocked turns, a rising error rate, drift. Sent from a thread of its own; no answer waits for one.
+
+Each process watches the turns that it judged itself. An alert carries no conversation text unless `alerts.texts` allows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from math import sqrt
+from threading import Condition, Thread
+from time import monotonic
+from typing import Annotated, Any, ClassVar, Final, Literal
+from urllib.parse import urlencode, urlsplit
+
+import httpx2
+from pydantic import Field, SecretStr, field_validator
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+
+from vista_guard.policy.explanations import explain, worst
+from vista_guard.proxy import metrics
+from vista_guard.settings.sources import Section
+from vista_guard.telemetry.instruments import error_type
+from vista_guard.types import Action, Record, TurnReport, TurnTexts
+
+Kind = Literal["block", "errors", "drift"]
+Json = dict[str, Any]
+
+SCHEMA: Final = "vista-guard.alert/1"
+MOST_WAITING: Final = 100
+"""Blocked turns that wait to be told of; further ones are only counted."""
+BEFORE: Final = 12
+"""Windows before the current one that drift compares it with."""
+SURE: Final = 3.0
+"""Standard errors from which a difference of shares is no accident."""
+AGAIN_S: Final = 3600.0
+"""An alert that still holds is sent again after so long."""
+LAST_SECONDS: Final = 3.0
+_TEXT_CHARS: Final = 500
+_LONGEST_WAIT_S: Final = 60.0
+_NOT_ERRORS: Final = {"code", "encoded"}
+
+logger = logging.getLogger("vista_guard.proxy")
+
+
+class AlertSettings(Section):
+    """All settings of alerts. Unknown names are refused."""
+
+    section: ClassVar[str] = "alerts"
+
+    webhook: SecretStr | None = None
+    """The URL that alerts are posted to. Without it none are sent."""
+    format: Literal["json", "slack"] = "json"
+    """`json`: the documented object; `slack`: a message for a Slack webhook, and for what reads the same form."""
+    on: tuple[Kind, ...] = ("block", "errors", "drift")
+    """What alerts: a blocked turn, the error rate, drift of the share of turns that were not simply allowed."""
+    texts: bool = False
+    """True if an alert on a blocked turn may carry the question, the withheld claim and the evidence's name."""
+    authorization: SecretStr | None = None
+    """Sent as the header `Authorization`."""
+    dashboard: str | None = None
+    """The dashboard's address, for a link to the turn."""
+    window_s: Annotated[float, Field(gt=0)] = 900.0
+    """The time that rates are taken over; drift compares it with the twelve windows before it."""
+    least_turns: Annotated[int, Field(ge=1)] = 30
+    """Turns that a window must have before its rates count."""
+    error_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """The share of turns whose judge failed, or that upstream failed to answer, above which errors alert."""
+    drift: Annotated[float, Field(gt=0, le=1)] = 0.15
+    """The change of the share of turns that were not simply allowed, above which it counts as drift."""
+    per_minute: Annotated[float, Field(gt=0, le=600)] = 6.0
+    """Most messages a minute. What happens meanwhile is counted in the next one."""
+    attempts: Annotated[int, Field(ge=1, le=10)] = 4
+    """Tries of one message, with growing pauses."""
+    timeout_s: Annotated[float, Field(gt=0)] = 5.0
+
+    @field_validator("webhook")
+    @classmethod
+    def _is_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _check_url(value.get_secret_value(), "https://hooks.example.com/vista-guard")
+        return value
+
+    @field_validator("dashboard")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            _check_url(value, "https://guard.example.com")
+        return value
+
+
+def _check_url(url: str, example: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:  # a webhook's URL is a secret: it is not shown
+        raise ValueError(f"it must be a full URL, such as {example}")
+
+
+@dataclass
+class _Counts:
+    """Turns of one stretch of time: all, those that failed, those that were not simply allowed."""
+
+    turns: int = 0
+    failed: int = 0
+    attention: int = 0
+
+    def add(self, other: _Counts) -> None:
+        self.turns += other.turns
+        self.failed += other.failed
+        self.attention += other.attention
+
+    def share(self, name: Literal["failed", "attention"]) -> float:
+        return getattr(self, name) / self.turns if self.turns else 0.0
+
+
+class Watch:
+    """Counts turns over time, and says which rates alert. A tenth of a window is its resolution.
+
+    Example:
+        >>> watch = Watch(AlertSettings(window_s=60, least_turns=2))
+        >>> watch.count(turns=2, failed=1, now=0.0)
+        >>> [(kind, round(figures["rate"], 2)) for kind, figures in watch.alarms(now=1.0).items()]
+        [('errors', 0.5)]
+    """
+
+    def __init__(self, settings: AlertSettings) -> None:
+        self._settings = settings
+        self._step = settings.window_s / 10
+        self._counts: deque[tuple[int, _Counts]] = deque(maxlen=10 * (BEFORE + 1))
+
+    def count(self, *, turns: int = 1, failed: int = 0, attention: int = 0, now: float) -> None:
+        """Counts turns."""
+        place = int(now / self._step)
+        if not self._counts or self._counts[-1][0] != place:
+            self._counts.append((place, _Counts()))
+        self._counts[-1][1].add(_Counts(turns, failed, attention))
+
+    def alarms(self, now: float) -> dict[Kind, Json]:
+        """Returns the rates that are out of bounds, with their figures."""
+        settings, place = self._settings, int(now / self._step)
+        current, before = self._between(place - 10, place), self._between(place - 10 * (BEFORE + 1), place - 10)
+        found: dict[Kind, Json] = {}
+        if current.turns < settings.least_turns:
+            return found
+        rate = current.share("failed")
+        if rate > settings.error_rate:
+            found["errors"] = {"rate": rate, "limit": settings.error_rate, "turns": current.turns}
+        share, usual = current.share("attention"), before.share("attention")
+        if before.turns >= settings.least_turns and abs(share - usual) > settings.drift and _differ(current, before):
+            found["drift"] = {"share": share, "before": usual, "turns": current.turns, "turns_before": before.turns}
+        return found
+
+    def _between(self, after: int, last: int) -> _Counts:
+        whole = _Counts()
+        for place, counts in self._counts:
+            if after < place <= last:
+                whole.add(counts)
+        return whole
+
+
+def _differ(one: _Counts, other: _Counts) -> bool:
+    """True if the shares of two stretches differ by more than chance (two proportions, pooled)."""
+    pooled = (one.attention + other.attention) / (one.turns + other.turns)
+    error = sqrt(pooled * (1 - pooled) * (1 / one.turns + 1 / other.turns))
+    return abs(one.share("attention") - other.share("attention")) > SURE * error
+
+
+@dataclass
+class _Blocked:
+    """Blocked turns that nobody was told of: how many, and the newest of them."""
+
+    count: int = 0
+    newest: deque[tuple[TurnReport, str | None]] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
+
+
+class AlertSink:
+    """Watches finished reports and posts alerts: `Guard(judge, sinks=[AlertSink(AlertSettings.load())])`, then `start()`.
+
+    Args:
+        settings: with a webhook.
+        environment: the name under which alerts speak of this deployment.
+    """
+
+    def __init__(self, settings: AlertSettings, *, environment: str | None = None) -> None:
+        self._settings, self._environment = settings, environment
+        self._watch = Watch(settings)
+        self._changed = Condition()
+        self._blocked = _Blocked()
+        self._closed = False
+        self._told: dict[Kind, float] = {}
+        self._upstream_errors = metrics.upstream_errors()
+        self._thread = Thread(target=self._run, name="vista-guard alerts", daemon=True)
+        self.lost = 0
+        """Alerts that the webhook did not take."""
+
+    @property
+    def record(self) -> Record:
+        """The texts that it is given: the question, if alerts may carry texts."""
+        return "delivered" if self._settings.texts else "verdicts"
+
+    def start(self) -> None:
+        """Starts the thread that watches and sends."""
+        self._thread.start()
+
+    async def write(self, report: TurnReport) -> None:
+        """Counts the report and returns at once."""
+        self._take(report, None)
+
+    async def write_turn(self, report: TurnReport, texts: TurnTexts) -> None:
+        """Like `write`, with the question."""
+        self._take(report, texts.user_text)
+
+    async def aclose(self) -> None:
+        """Sends what waits, for at most a few seconds."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join, LAST_SECONDS)
+
+    def _take(self, report: TurnReport, question: str | None) -> None:
+        action = report.decision.action
+        failed = any(error_type(one) not in _NOT_ERRORS for one in report.unchecked)
+        with self._changed:
+            self._watch.count(failed=failed, attention=action is not Action.ALLOW, now=monotonic())
+            if action is Action.BLOCK and "block" in self._settings.on:
+                self._blocked.count += 1
+                self._blocked.newest.append((report, question))
+                self._changed.notify()
+
+    def _run(self) -> None:
+        pause, last = 60 / self._settings.per_minute, -_LONGEST_WAIT_S
+        options: Json = {"timeout": self._settings.timeout_s, "headers": self._headers(), "follow_redirects": False}
+        with httpx2.Client(**options) as client:
+            while True:
+                with self._changed:
+                    if not self._closed and not self._blocked.count:
+                        self._changed.wait(min(1.0, self._settings.window_s / 10))
+                    # Between two messages blocked turns add up, and the next message counts them.
+                    while not self._closed and (left := last + pause - monotonic()) > 0:
+                        self._changed.wait(left)
+                    messages, closed = self._messages(monotonic()), self._closed
+                for message in messages:
+                    self._post(client, message)
+                    last = monotonic()
+                if closed:
+                    return
+
+    def _headers(self) -> dict[str, str]:
+        given = self._settings.authorization
+        return {} if given is None else {"authorization": given.get_secret_value()}
+
+    def _messages(self, now: float) -> list[Json]:
+        """The messages that are due: one on blocked turns, one on each rate that left or re-entered its bounds."""
+        found = []
+        if self._blocked.count:
+            blocked, self._blocked = self._blocked, _Blocked()
+            found.append(self._of_blocked(blocked))
+        errors = metrics.upstream_errors()
+        if failed := int(errors - self._upstream_errors):
+            self._watch.count(turns=failed, failed=failed, now=now)
+            self._upstream_errors = errors
+        alarms = {kind: figures for kind, figures in self._watch.alarms(now).items() if kind in self._settings.on}
+        for kind in [kind for kind in self._told if kind not in alarms]:
+            del self._told[kind]
+            found.append(self._message(kind, "resolved", _RESOLVED[kind]))
+        for kind, figures in alarms.items():
+            if now - self._told.get(kind, -AGAIN_S) >= AGAIN_S:
+                self._told[kind] = now
+                found.append(self._message(kind, "firing", _summary(kind, figures), **figures))
+        return found
+
+    def _of_blocked(self, blocked: _Blocked) -> Json:
+        (report, question), outcome = blocked.newest[-1], worst(blocked.newest[-1][0])
+        more = {"blocked": blocked.count, "report": report.id, "tenant": report.tenant, "policy": report.policy}
+        summary = "A turn was blocked" if blocked.count == 1 else f"{blocked.count} turns were blocked"
+        if self._settings.dashboard is not None:
+            more["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
+        if self._settings.texts:
+            more["reason"] = explain(report).text
+            more["question"] = None if question is None else question[:_TEXT_CHARS]
+            more["claim"] = None if outcome is None else outcome.claim.text[:_TEXT_CHARS]
+        return self._message("block", "firing", summary, **more)
+
+    def _message(self, kind: Kind, state: Literal["firing", "resolved"], summary: str, **more: Any) -> Json:
+        shared = {"schema": SCHEMA, "kind": kind, "state": state, "at": datetime.now(UTC).isoformat()}
+        return {**shared, "environment": self._environment, "summary": summary, **more}
+
+    def _post(self, client: httpx2.Client, message: Json) -> None:
+        assert self._settings.webhook is not None  # who has none makes no sink
+        body = slack_message(message) if self._settings.format == "slack" else message
+        tries = Retrying(
+            retry=retry_if_exception(_may_pass),
+            stop=lambda state: self._closed or stop_after_attempt(self._settings.attempts)(state),
+            wait=_pause,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        try:
+            for attempt in tries:
+                with attempt:
+                    client.post(self._settings.webhook.get_secret_value(), json=body).raise_for_status()
+        except Exception as exc:  # Nobody's turn depends on it. What failed may quote the URL, which is a secret.
+            self.lost += 1
+            status = exc.response.status_code if isinstance(exc, httpx2.HTTPStatusError) else ""
+            logger.warning(
+                "the webhook did not take an alert on %s: %s %s", message["kind"], type(exc).__name__, status
+            )
+
+    def _sleep(self, seconds: float) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed, seconds)
+
+
+def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
+    """Returns the sink that the settings ask for, started; none without `alerts.webhook`.
+
+    Raises:
+        ConfigError: settings that make no sense.
+    """
+    settings = AlertSettings.load()
+    if settings.webhook is None:
+        return ()
+    sink = AlertSink(settings, environment=environment)
+    sink.start()
+    return (sink,)
+
+
+_RESOLVED: Final[Mapping[str, str]] = {
+    "errors": "The error rate is back within its limit",
+    "drift": "The share of turns that need attention is back where it was",
+}
+
+
+def _summary(kind: Kind, figures: Json) -> str:
+    turns = f"{figures['turns']} turns"
+    if kind == "errors":
+        return f"{figures['rate']:.1%} of {turns} failed; the limit is {figures['limit']:.1%}"
+    return (
+        f"{figures['share']:.1%} of {turns} were flagged, repaired or blocked; before it were {figures['before']:.1%}"
+    )
+
+
+def slack_message(message: Json) -> Json:
+    """Writes an alert as Slack reads it. Texts of conversations are plain text there: they mention and link nothing.
+
+    Example:
+        >>> slack_message({"environment": "staging", "summary": "2 turns were blocked", "claim": "<!channel>"})["text"]
+        'vista-guard staging: 2 turns were blocked'
+    """
+    head = ": ".join((" ".join(filter(None, ("vista-guard", message["environment"]))), message["summary"]))
+    plain = [f"{name}: {message[name]}" for name in ("tenant", "reason", "question", "claim") if message.get(name)]
+    if message.get("link"):
+        plain.append(message["link"])
+    texts = [
+        {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}} for text in (head, *plain)
+    ]
+    return {"text": _escaped(head), "blocks": texts}
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _may_pass(exc: BaseException) -> bool:
+    """True for a failure that another try may not meet."""
+    if isinstance(exc, httpx2.HTTPStatusError):
+        return exc.response.status_code in (408, 425, 429) or exc.response.status_code >= 500
+    return isinstance(exc, httpx2.TransportError)
+
+
+def _pause(state: RetryCallState) -> float:
+    """Seconds before the next try: what the answer asks for, else twice as long each time."""
+    exc = state.outcome.exception() if state.outcome else None
+    asked = exc.response.headers.get("retry-after", "") if isinstance(exc, httpx2.HTTPStatusError) else ""
+    if asked.isdecimal():
+        return min(float(asked), _LONGEST_WAIT_S)
+    return float(wait_exponential(multiplier=0.5, max=_LONGEST_WAIT_S)(state))
