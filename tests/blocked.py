@@ -30,6 +30,7 @@ EXTRAS = {
     "ragas": ("ragas",),
     "ray": ("ray",),
     "reports": ("sqlalchemy",),
+    "rl": ("bitsandbytes", "datasets", "peft", "trl"),
     "search": ("faiss",),
     "testing": ("openai", "starlette"),
     "torch": ("safetensors", "sentencepiece", "torch", "transformers"),

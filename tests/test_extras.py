@@ -160,6 +160,11 @@ NEEDS = {
         "from vista_lab.training.oasis import require_libraries; require_libraries()",
         "training a model of your own needs ",
     ),
+    "training a decomposer": (
+        "rl",
+        "from vista_lab.training.decomposer.train import require_libraries; require_libraries()",
+        "training a decomposer needs ",
+    ),
     "sending traces": (
         "otel",
         "import os; os.environ['OTEL_EXPORTER_OTLP_ENDPOINT'] = 'http://127.0.0.1:9'\n"

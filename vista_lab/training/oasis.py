@@ -25,6 +25,7 @@ from vista_lab.training.rows import (
     Part,
     RetrieverRow,
     Split,
+    Stage,
     VerifierRow,
     apart,
     label_counts,
@@ -63,7 +64,7 @@ class Training(_Record):
 
     version: str = "1.0"
     made_by: str
-    part: Part
+    part: Part | Stage
     recipe: Mapping[str, Any]
     data: TrainingData
     finished: datetime | None = None
@@ -126,7 +127,7 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     require_libraries()
     _check(job)
     made = job.training()
-    _claim(job.out, made)
+    claim_out(job.out, made)
     before = figures.measure(job.part, SHIPPED, job.split) if isinstance(job.recipe, ShippedRecipe) else {}
     _run(job, log)
     made = made.model_copy(
@@ -163,7 +164,7 @@ def _check(job: Job) -> None:
             )
 
 
-def _claim(out: Path, made: Training) -> None:
+def claim_out(out: Path, made: Training) -> None:
     """Makes the folder, or takes one that was begun in the same way.
 
     Raises:
@@ -226,32 +227,37 @@ def _file_hash(file: Path) -> str:
 
 def card(made: Training) -> str:
     """The card of a trained model, in Markdown."""
-    data = made.data
+    data, part = made.data, cast("Part", made.part)
     labels = "".join(f", {count:,} {label}" for label, count in data.labels.items())
-    names = list(made.after)
-    before = [f"{made.before[name]:.3f}" if name in made.before else "–" for name in names]
-    rows = [f"| {name} | {old} | {made.after[name]:.3f} |" for name, old in zip(names, before, strict=True)]
     return "\n".join(
         [
-            f"# A {made.part} trained on {data.name}",
+            f"# A {part} trained on {data.name}",
             "",
             f"Made by {made.made_by} from `{made.recipe['base']}`, recipe `{made.recipe['name']}`. Load it with the setting "
-            f"`{SETTINGS[made.part]}`: this folder's path.",
+            f"`{SETTINGS[part]}`: this folder's path.",
             "",
             f"Trained on {data.train:,} rows{labels}; measured on {data.held_out:,} rows of other documents. sha256 of all rows: "
             f"`{data.sha256}`.",
             *([f"Mixed with replayed pairs, sha256 `{data.replay}`."] if data.replay else []),
             "",
-            "| on held-out passages | base | this model |",
-            "|---|---|---|",
-            *rows,
+            *figures_table(made, "held-out passages"),
             "",
             "These figures are of generated texts: before you rely on the model, measure it on texts that people labelled. It "
             "may say what the documents and the base say, and their licences hold for it.",
             "",
-            "| recipe | |",
-            "|---|---|",
-            *(f"| {name} | {value} |" for name, value in made.recipe.items()),
+            *recipe_lines(made),
             "",
         ]
     )
+
+
+def figures_table(made: Training, of: str) -> list[str]:
+    """Figures of the base and of the trained model, in Markdown."""
+    before = [f"{made.before[name]:.3f}" if name in made.before else "–" for name in made.after]
+    rows = [f"| {name} | {old} | {new:.3f} |" for (name, new), old in zip(made.after.items(), before, strict=True)]
+    return [f"| on {of} | base | this model |", "|---|---|---|", *rows]
+
+
+def recipe_lines(made: Training) -> list[str]:
+    """The recipe, in Markdown."""
+    return ["| recipe | |", "|---|---|", *(f"| {name} | {value} |" for name, value in made.recipe.items())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -17,6 +17,7 @@ SHIPPED = "shipped"
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
+T = TypeVar("T")
 
 
 class _Recipe(BaseModel):
@@ -89,6 +90,17 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
         >>> read_recipe("paper", "retriever").learning_rate
         1e-06
     """
+    values = recipe_table(recipe, part) | ({"base": base} if base else {})
+    kind: TypeAdapter[Recipe] = TypeAdapter(ShippedRecipe if "keep" in values else LibraryRecipe)
+    return checked(kind, recipe, part, values)
+
+
+def recipe_table(recipe: str, part: str) -> dict[str, Any]:
+    """The table of a part, with the recipe's name.
+
+    Raises:
+        ConfigError: there is no such recipe, or it has no such table.
+    """
     shipped = _tables(RECIPES)
     file = Path(recipe)
     if recipe not in shipped and not file.is_file():
@@ -97,14 +109,22 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
     if part not in tables:
         others = ", ".join(name for name in shipped if part in shipped[name])
         raise ConfigError(f"recipe {recipe} has no table [{part}]; {others} has one")
-    values = {"name": recipe if recipe in shipped else file.stem} | tables[part] | ({"base": base} if base else {})
-    kind: TypeAdapter[Recipe] = TypeAdapter(ShippedRecipe if "keep" in values else LibraryRecipe)
+    return {"name": recipe if recipe in shipped else file.stem} | tables[part]
+
+
+def checked(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:
+    """The recipe of these values.
+
+    Raises:
+        ConfigError: a value is wrong; names recipe, table and field.
+    """
     try:
         return kind.validate_python(values)
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ConfigError(f"recipe {recipe}, [{part}] {where}: {first['msg']}") from exc
+        said = str(first["msg"]).removeprefix("Value error, ")
+        raise ConfigError(f"recipe {recipe}, [{part}]{' ' * bool(where)}{where}: {said}") from exc
 
 
 def _tables(file: Path) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from typing import Generic, Literal, TypeVar
 from vista_guard.errors import InputError
 
 Part = Literal["extractor", "retriever", "verifier"]
+Stage = Literal["sft", "grpo"]
+"""Of a decomposer's training."""
 LabelName = Literal["supported", "contradicted", "not_enough"]
 LABELS: tuple[LabelName, ...] = ("supported", "contradicted", "not_enough")
 

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vista_guard.errors import ConfigError
 from vista_lab.training.recipes import SHIPPED, LibraryRecipe
@@ -36,14 +36,14 @@ def resumable(out: Path) -> str | None:
     return found
 
 
-def load_base_model(part: Part, base: str, load: Callable[[str], T]) -> T:
+def load_base_model(part: Part | Literal["decomposer"], base: str, load: Callable[[str], T]) -> T:
     """The weights to begin with.
 
     Raises:
         ConfigError: they cannot be found, or are of another kind of model.
     """
     if base == SHIPPED:
-        raise ConfigError(f"base is {base!r}, which recipe small trains; give hf:ORG/MODEL or a folder")
+        raise ConfigError(f"base is {base!r}, which only recipe small trains; give hf:ORG/MODEL or a folder")
     name = base.removeprefix("hf:")
     folder = Path(name).expanduser()
     if not base.startswith("hf:") and not (folder / "config.json").is_file():
@@ -56,13 +56,13 @@ def load_base_model(part: Part, base: str, load: Callable[[str], T]) -> T:
         raise ConfigError(f"base {base} cannot be loaded for the {part}: {why}") from exc
 
 
-def _check_kind(part: Part, base: str, name: str) -> None:
+def _check_kind(part: Part | Literal["decomposer"], base: str, name: str) -> None:
     from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(name)
     writes = bool(config.is_encoder_decoder)
     if writes != (part == "extractor"):
-        wanted = "an encoder-decoder such as T5" if part == "extractor" else "an encoder"
+        wanted = {"extractor": "an encoder-decoder such as T5", "decomposer": "a chat model"}.get(part, "an encoder")
         raise ConfigError(f"base {base} is a {config.model_type}; the {part} needs {wanted}")
 
 
@@ -135,7 +135,7 @@ def without_noise() -> Iterator[None]:
 
     disable_progress_bar()
     transformers_logging.disable_progress_bar()
-    names = ("transformers", "sentence_transformers", "datasets", "accelerate")
+    names = ("transformers", "sentence_transformers", "datasets", "accelerate", "peft", "trl")
     before = {name: logging.getLogger(name).level for name in names}
     for name in names:
         logging.getLogger(name).setLevel(logging.ERROR)

@@ -10,7 +10,9 @@ from vista_guard.cli.decompose import decompose_app
 from vista_lab.cli.decompose.exemplars import exemplars
 from vista_lab.cli.decompose.quality import quality
 from vista_lab.cli.decompose.rewards import rewards
+from vista_lab.cli.decompose.train import train
 
 decompose_app.command("exemplars")(exemplars)
 decompose_app.command("rewards")(rewards)
+decompose_app.command("train")(train)
 decompose_app.command("quality")(quality)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -56,21 +56,31 @@ def _pieces(given: object) -> object:
     return [given] if isinstance(given, str) else given
 
 
-class CompletionRow(BaseModel):
-    """A completion with its input, and what its claims are held against. Other fields are left aside."""
+class SentenceRow(BaseModel):
+    """A sentence to take apart, and what its claims are held against. Other fields are left aside."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
 
     sentence: str = Field(min_length=1)
-    completion: str
     question: str = ""
     context: str = ""
     label: Annotated[bool | None, BeforeValidator(lambda given: None if given is None else _label(given))] = None
     """The sentence's: SUPPORTED or not."""
     evidence: Annotated[tuple[str, ...], BeforeValidator(_pieces)] = ()
+    id: str | None = None
+    conversation: str | None = None
+    """Sentences of one conversation or topic are trained on, or held out, together."""
+
+
+class CompletionRow(SentenceRow):
+    """A completion with its input."""
+
+    completion: str
     group: str | None = None
     """Completions of one input have one name: advantages are taken within it (Eq. 2)."""
-    id: str | None = None
+
+
+R = TypeVar("R", bound=SentenceRow)
 
 
 class ScoredRow(BaseModel):
@@ -99,19 +109,25 @@ class ScoredRow(BaseModel):
 
 
 def read_rows(path: Path, terms: Sequence[Term]) -> list[CompletionRow]:
-    """The rows of a file of completions.
+    """The rows of a file of completions; as `rows_of`."""
+    return rows_of(CompletionRow, path, terms)
+
+
+def rows_of(kind: type[R], path: Path, terms: Sequence[Term]) -> list[R]:
+    """The rows of a file, of this kind.
 
     Raises:
         InputError: rows are wrong, or lack what a term needs; names file, row and value of each.
     """
-    rows, wrong = [], []
+    rows: list[R] = []
+    wrong: list[str] = []
     for number, value in enumerate(values(path), 1):
         if isinstance(value, BrokenEntry):
             wrong.append(f"{value.source}: {value.error}")
             continue
         where = f"{path}, row {number}"
         try:
-            row = CompletionRow.model_validate(value.content)
+            row = kind.model_validate(value.content)
         except ValidationError as exc:
             wrong.extend(_fault(where, error) for error in exc.errors())
             continue
@@ -129,7 +145,7 @@ def _fault(where: str, error: Mapping[str, Any]) -> str:
     return f"{where} lacks {name}" if error["type"] == "missing" else f"{where} has {name} {error['input']!r}: {why}"
 
 
-def _missing(row: CompletionRow, terms: Sequence[Term]) -> Iterator[str]:
+def _missing(row: SentenceRow, terms: Sequence[Term]) -> Iterator[str]:
     if "verifier" not in terms:
         return
     if row.label is None:
