@@ -5,7 +5,7 @@
 # make dashboard   the dashboard, filled with the demo's conversations as they are held       make docs-pictures   the dashboard's pictures
 # make challenge   minimal pairs written by hand, by phenomenon (development half)       make paper-tables   the paper's tables, recomputed
 # make test-oldest   graph and integrations with the oldest LangGraph allowed
-# make test-plugins   DeepEval, Inspect and Ragas, and promptfoo where Node is installed       make docs-site   the documentation as a website
+# make test-plugins   with the tools beside it (DeepEval, NeMo Guardrails, Helm, …), each in an environment of its own       make docs-site   the documentation as a website
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -36,7 +36,7 @@ test-oldest: .venv-oldest/.made
 	touch $@
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.
-PLUGINS := deepeval inspect ragas
+PLUGINS := deepeval deploy guardrails_ai inspect litellm nemo ragas
 
 test-plugins: $(PLUGINS:%=.venv-plugins/%/.made)
 	set -e; for tool in $(PLUGINS); do \
@@ -47,7 +47,7 @@ test-plugins: $(PLUGINS:%=.venv-plugins/%/.made)
 
 .venv-plugins/%/.made: tests/plugins/%/requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install -q --disable-pip-version-check -e '.[$*]' -r $< pytest pytest-asyncio pytest-socket
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $< hypothesis pytest pytest-asyncio pytest-rerunfailures pytest-socket
 	touch $@
 
 # It runs on Node and goes together with everything.

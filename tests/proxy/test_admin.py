@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import socket
 import subprocess
@@ -105,6 +104,7 @@ def postgres() -> Iterator[str]:
     if server is None or shutil.which("initdb") is None:
         missing("postgres is not on the path")
     driver = pytest.importorskip("psycopg")
+    pwd = pytest.importorskip("pwd", reason="users are looked up as on Unix")
     # Postgres refuses to run as root.
     owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     runs_as: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid} if os.geteuid() == 0 else {}

@@ -18,6 +18,7 @@ from vista_guard.cli.common import command_group, exit_codes
 from vista_guard.cli.decompose import decompose_app
 from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
+from vista_guard.cli.init import init
 from vista_guard.cli.reports import database, forget, reports, reviews
 from vista_guard.cli.verify import verify
 
@@ -45,6 +46,7 @@ def _root(
 
 
 app.command("demo")(demo.demo)
+app.command("init")(init)
 app.command("check")(check.check)
 app.command("verify")(verify)
 app.command("serve")(serve.serve)

@@ -45,7 +45,9 @@ class SignIn(_Frozen):
     """An OpenID Connect provider, as Streamlit's `st.login` takes it."""
 
     client_id: Annotated[str, Field(min_length=1)]
+    """This dashboard's id at the provider."""
     client_secret: SecretStr
+    """Its secret there."""
     server_metadata_url: str
     """The provider's `https://…/.well-known/openid-configuration`."""
     redirect_uri: str
@@ -81,6 +83,7 @@ class DashboardSettings(Section):
     section: ClassVar[str] = "dashboard"
 
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address to listen on. Other machines need `sign_in`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8501
     """0 takes any free port."""
     trace_url: str | None = None

@@ -127,9 +127,11 @@ class ProxySettings(Section):
     off: bool = False
     """For emergencies: what upstream says passes unjudged. Keys, limits, timeouts and path rules still hold."""
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
+    """Address to listen on. Other machines need `keys`, or `--allow-anonymous`."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8080
     """0 takes any free port."""
     connect_timeout_s: Seconds = 10.0
+    """Longest that connecting to upstream may take."""
     request_timeout_s: Seconds = 600.0
     """Longest that upstream may take for an answer that is not streamed, and the guard for a check."""
     stream_idle_timeout_s: Seconds = 60.0
@@ -158,7 +160,7 @@ class ProxySettings(Section):
     shared_documents: bool = False
     """True if several tenants also retrieve the documents that were added for none of them."""
     open_metrics: bool = False
-    """Whether `/metrics` may be read without a key where keys are set."""
+    """True if `/metrics` may be read without a key where keys are set."""
     pass_paths: tuple[str, ...] = ()
     """Paths below the base URL that pass unjudged, beside those that are known to give out no model's words: each a method and
     a path, with `*` for one segment and `**` at the end for any rest."""

@@ -28,6 +28,7 @@ class Spend(_Frozen):
     """An upper bound on spending; unbounded when empty."""
 
     calls: int | None = Field(default=None, ge=0)
+    """Calls of the model."""
     tokens: int | None = Field(default=None, ge=0)
     """Input and output tokens together, as the endpoint counts them."""
     cost: float | None = Field(default=None, ge=0)
@@ -91,10 +92,13 @@ class ModelOptions(_Frozen):
     concurrency: int = Field(default=16, ge=1)
     """Calls at a time."""
     requests_per_minute: float | None = Field(default=None, ge=1)
+    """Calls a minute; unlimited when not given."""
     tokens_per_minute: float | None = Field(default=None, ge=1)
     """Input and output tokens. A prompt is taken at 4 characters a token, and what that misses is made good afterwards."""
     breaker: BreakerOptions = BreakerOptions()
+    """When calls to a failing endpoint stop for a while."""
     budget: BudgetOptions = BudgetOptions()
+    """What may be spent; no call starts beyond it."""
     prices: dict[str, Price] = Field(default_factory=dict)
     """Prices by model name, before those of the price table: `{"my-model": {"input": 0.1, "output": 0.4}}`."""
 

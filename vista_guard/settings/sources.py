@@ -50,13 +50,18 @@ class Limits(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     turn_chars: int = Field(default=40_000, gt=0)
+    """Characters of a turn."""
     document_chars: int = Field(default=2_000_000, gt=0)
+    """Characters of a document."""
     documents: int = Field(default=200, gt=0)
+    """Documents of a turn."""
     claims: int = Field(default=500, gt=0)
+    """Claims of a turn."""
     judge_seconds: float = Field(default=60.0, gt=0)
     """Longest that the claims of one turn may be judged, all stages and pieces of it together. The first claims of the turn are
     judged first; those that are left are unchecked."""
     turns: int = Field(default=2_000, gt=0)
+    """Turns of the conversation."""
     passages: int = Field(default=48, gt=0)
     """Passages of the turn's documents that the judge sees: the most relevant, when there are more."""
     knowledge: int = Field(default=64, gt=0)
@@ -112,16 +117,16 @@ class Settings(BaseSettings):
     """What verifies inside the embedded judge: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL`,
     `veto:FIRST,SECOND` or `split:FIRST,SECOND`; the shipped one when not given."""
     verifier_options: VerifierOptions = VerifierOptions()
-    """How that model is read and run, and the calibration that was fitted for it."""
+    """How the verifier is read and run, and the calibration that was fitted for it."""
     decomposer: str | None = None
     """What takes turns apart into claims: `shipped`, `hf:ORG/MODEL`, a folder's path, `openai:MODEL@URL` or
     `langchain:PROVIDER:MODEL`; the judge itself when not given."""
     decomposer_options: DecomposerOptions = DecomposerOptions()
-    """How that model is read and run."""
+    """How the decomposer is read and run."""
     embedder: str | None = None
     """What finds passages in the document store: `shipped`, `hf:ORG/MODEL` or a folder's path; the shipped one when not given."""
     embedder_options: EmbedderOptions = EmbedderOptions()
-    """How that model is read and run."""
+    """How the embedder is read and run."""
     weighing: Literal["all", "first"] = "all"
     """How the embedded judge comes to a verdict. `all`: it weighs all evidence. `first`: the first passage, in the order of
     retrieval, that supports or contradicts a claim decides, and a claim that no passage speaks of passes: Algorithm 1 of
@@ -129,6 +134,7 @@ class Settings(BaseSettings):
     model: ModelOptions = ModelOptions()
     """How a model judge asks, and what it may spend."""
     cascade: CascadeOptions = CascadeOptions()
+    """When the second judge of a cascade is asked."""
     judge_cache: Path | None = None
     """A folder in which a model judge's answers are kept and found again; several processes may share it."""
     judge_recording: Path | None = None
@@ -140,12 +146,15 @@ class Settings(BaseSettings):
     """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
     without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""
     policy: str = "balanced"
+    """`monitor`, `balanced`, `strict`, or a TOML or YAML file with `policy` and `policy_overrides`: see `docs/policies.md`."""
     policy_overrides: dict[str, Any] = Field(default_factory=dict)
     """Fields of the policy to replace, for example `{"on_unchecked": "BLOCK"}` or `{"max_false_alarm_rate": 0.02}`."""
     risk_table: Path | None = None
     """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
     persona: Path | None = None
+    """A YAML file with `name` and `facts` that the agent may take for granted."""
     store: Literal["chroma", "memory"] = "chroma"
+    """Where knowledge and documents are kept: `chroma`, a folder or a server, or `memory`, until the process ends."""
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
     store_free_mb: int = Field(default=64, ge=0)
@@ -159,7 +168,7 @@ class Settings(BaseSettings):
     """What is kept beside reports: nothing (`verdicts`); what users said and what turns were held against (`delivered`); drafts
     too, those that were withheld among them (`full`). See `docs/watching.md`."""
     text_retention_days: float | None = Field(default=None, gt=0)
-    """After how many days those texts are deleted; never when not given."""
+    """After how many days the texts that `record` keeps are deleted; never when not given."""
     report_retention_days: float | None = Field(default=None, gt=0)
     """After how many days reports are deleted, with their texts, reviews and annotations; never when not given."""
     retrieve: bool = True
@@ -185,6 +194,7 @@ class Settings(BaseSettings):
     host_tracing: bool = False
     """True if tracers of the host, LangSmith among them, hear of the guard's own runs, drafts and documents included."""
     limits: Limits = Limits()
+    """The largest turn that is judged; a larger one is not, and its report says so."""
 
     @model_validator(mode="before")
     @classmethod

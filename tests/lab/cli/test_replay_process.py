@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -183,6 +182,7 @@ def test_a_reader_of_stdout_that_goes_away(log: Path, tmp_path: Path) -> None:
 
 
 def test_a_terminal_sees_how_far_it_is(log: Path, tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty", reason="terminals are opened as on Unix")
     terminal, other_end = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     arguments = command(log, tmp_path / "reports.jsonl", seconds=0.05)

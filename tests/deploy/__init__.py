@@ -1,0 +1,1 @@
+"""What is deployed: read as it stands, and started where Docker is there."""

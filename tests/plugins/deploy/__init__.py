@@ -1,0 +1,1 @@
+"""Dockerfile, chart and workflows, read by the tools that are made for it."""

