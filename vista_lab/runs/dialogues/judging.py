@@ -159,8 +159,9 @@ class ModelPairs:
             own = None if prompts is None else prompts / f"{question}.txt"
             path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
             self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
-        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in self._files):
-            raise ConfigError(f"--prompts {prompts} has neither entails.txt nor contradicts.txt")
+        known = (*self._files, "statements")
+        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in known):
+            raise ConfigError(f"--prompts {prompts} has neither entails.txt, contradicts.txt nor statements.txt")
 
     @property
     def name(self) -> str:
