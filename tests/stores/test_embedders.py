@@ -53,14 +53,16 @@ def test_neighbours_in_a_pass_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pooling", [{"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}]
-)
-def test_the_first_token_counts_where_the_folder_or_the_settings_say_so(
-    pooling: dict[str, object], tmp_path: Path
+    ("pooling", "token"),
+    [({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, "<s>"), ({"pooling_mode": "cls"}, "<s>"),
+     ({"pooling_mode_lasttoken": True}, "</s>"), ({"pooling_mode": "lasttoken"}, "</s>")],
+)  # fmt: skip
+def test_one_token_counts_where_the_folder_or_the_settings_say_so(
+    pooling: dict[str, object], token: str, tmp_path: Path
 ) -> None:
     folder = model(tmp_path / "cls", pooling=pooling)
-    first = tiny.table(16)[tiny.VOCABULARY["<s>"]]
-    expected = [first / np.linalg.norm(first)] * 2
+    alone = tiny.table(16)[tiny.VOCABULARY[token]]
+    expected = [alone / np.linalg.norm(alone)] * 2
     assert np.allclose(LocalEmbedder.load(str(folder)).embed(TEXTS[:2]), expected, atol=1e-5)
     asked = LocalEmbedder.load(str(folder), EmbedderOptions(pooling="mean")).embed(TEXTS[:1])
     assert np.allclose(asked, [mean_of(TEXTS[0])], atol=1e-5)

@@ -127,6 +127,70 @@ def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
         raise ConfigError(f"{folder}: its weights in {folder.path} cannot be loaded ({why})") from exc
 
 
+RANKER_SYSTEM = (
+    "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
+    'Note that the answer can only be "yes" or "no".'
+)
+RANKER_TASK = "Given a web search query, retrieve relevant passages that answer the query"
+"""Qwen3-Reranker was trained with both, in its own turns and with closed thoughts (its model card); nothing else works."""
+_RANKER_TURNS = (
+    f"<|im_start|>system\n{RANKER_SYSTEM}<|im_end|>\n<|im_start|>user\n",
+    "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+)
+_MOST_RANKED = 8192
+
+
+class TorchRanker:
+    """Scores passages for a query with a cross-encoder, or with a language model that says yes or no as Qwen3-Reranker does.
+
+    Raises:
+        ConfigError: torch or transformers is missing, or the weights are of neither kind.
+    """
+
+    def __init__(self, folder: ModelFolder, device: str) -> None:
+        self._speaks = any("CausalLM" in str(one) for one in folder.config.get("architectures") or ())
+
+        def build() -> tuple[Any, Any]:
+            from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
+
+            kind = AutoModelForCausalLM if self._speaks else AutoModelForSequenceClassification
+            model = kind.from_pretrained(str(folder.path), local_files_only=True)
+            return model, AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True)
+
+        model, self._tokens = _built(folder, device, build)
+        self._model, self._device, self._lock = model.to(device).eval(), device, threading.Lock()
+        most = getattr(model.config, "max_position_embeddings", None) or _MOST_RANKED
+        self._most = min(most, self._tokens.model_max_length, _MOST_RANKED)
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        """A score for each text, the higher the better: one pass a text, which depends on no neighbour."""
+        import torch
+
+        with self._lock, torch.inference_mode():
+            return [self._score(query, text) for text in texts]
+
+    def _score(self, query: str, text: str) -> float:
+        import torch
+
+        given = self._spoken(query, text) if self._speaks else self._pair(query, text)
+        logits = self._model(**{key: torch.tensor([ids], device=self._device) for key, ids in given.items()}).logits[0]
+        if self._speaks:
+            yes, no = (self._tokens.convert_tokens_to_ids(word) for word in ("yes", "no"))
+            return float(torch.log_softmax(logits[-1, [no, yes]].float(), 0)[1])
+        return float(logits[0] if len(logits) == 1 else torch.log_softmax(logits.float(), 0)[-1])
+
+    def _pair(self, query: str, text: str) -> Mapping[str, list[int]]:
+        given: Mapping[str, list[int]] = self._tokens(query, text, truncation=True, max_length=self._most)
+        return given
+
+    def _spoken(self, query: str, text: str) -> Mapping[str, list[int]]:
+        before, after = (self._tokens(part, add_special_tokens=False)["input_ids"] for part in _RANKER_TURNS)
+        said = f"<Instruct>: {RANKER_TASK}\n<Query>: {query}\n<Document>: {text}"
+        room = self._most - len(before) - len(after)
+        inside = self._tokens(said, add_special_tokens=False, truncation=True, max_length=room)["input_ids"]
+        return {"input_ids": [*before, *inside, *after]}
+
+
 class _Built:
     """A module and how it is called."""
 

@@ -135,12 +135,15 @@ class VerifierOptions(BaseModel):
 VERIFIER_DEFAULTS = VerifierOptions()
 
 
+Pooling = Literal["mean", "cls", "last"]
+
+
 class EmbedderOptions(_Frozen):
     """Options of the model that `embedder` names. Unknown names are refused."""
 
-    pooling: Literal["mean", "cls"] | None = None
-    """How the vectors of tokens become the text's. Read from `1_Pooling/config.json` of the folder when not given; `mean` where
-    there is none."""
+    pooling: Pooling | None = None
+    """How the vectors of tokens become the text's; `last`: that of the last token, as in Qwen3-Embedding. Read from
+    `1_Pooling/config.json` of the folder when not given; `mean` where there is none."""
     query_prefix: str | None = None
     """Text put before a query. When not given: the folder's own (`prompts` of `config_sentence_transformers.json`), `query: `
     for a model that is called E5, nothing for others."""

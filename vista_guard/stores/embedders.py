@@ -1,10 +1,10 @@
-"""Embedders that the settings name: the shipped one, or a model on this machine with mean pooling and the prefixes of E5."""
+"""Embedders that the settings name: the shipped one, or a model on this machine of the kind of BERT, E5 or Qwen3-Embedding."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_folder
@@ -18,7 +18,7 @@ from vista_guard.inference.local_models import (
     run,
 )
 from vista_guard.protocols import Embedder
-from vista_guard.settings.model import EMBEDDER_DEFAULTS, EmbedderOptions
+from vista_guard.settings.model import EMBEDDER_DEFAULTS, EmbedderOptions, Pooling
 from vista_guard.stores.entries import OnnxEmbedder, VectorCache, storable
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class LocalEmbedder:
         network: Network,
         tokens: ModelTokens,
         *,
-        pooling: Literal["mean", "cls"],
+        pooling: Pooling,
         prefixes: tuple[str, str],
         batch_size: int,
         cache_size: int = 8192,
@@ -132,7 +132,8 @@ class LocalEmbedder:
         """The text's vector, from those of its tokens; a graph that pools by itself answers with it."""
         if row.ndim == 1:
             return row
-        pooled: NDArray[np.float32] = row[0] if self._pooling == "cls" else row.mean(axis=0)
+        at = {"cls": 0, "last": -1}.get(self._pooling)
+        pooled: NDArray[np.float32] = row.mean(axis=0) if at is None else row[at]
         return pooled
 
 
@@ -155,7 +156,7 @@ def _longest(folder: ModelFolder, tokens: ModelTokens) -> int:
     return min([LONGEST, *(one for one in given if isinstance(one, int) and one > 0)])
 
 
-def _pooling(folder: ModelFolder) -> Literal["mean", "cls"]:
+def _pooling(folder: ModelFolder) -> Pooling:
     """What sentence-transformers wrote beside the model.
 
     Raises:
@@ -171,9 +172,11 @@ def _pooling(folder: ModelFolder) -> Literal["mean", "cls"]:
         return "mean"
     if chosen in (["cls"], ["pooling_mode_cls_token"]):
         return "cls"
+    if chosen in (["lasttoken"], ["last_token"], ["pooling_mode_lasttoken"]):
+        return "last"
     raise ConfigError(
-        f"{folder} pools by {', '.join(chosen)} (1_Pooling/config.json); mean and cls are read. Choose another model, or "
-        "set embedder_options.pooling"
+        f"{folder} pools by {', '.join(chosen)} (1_Pooling/config.json); mean, cls and the last token are read. "
+        "Choose another model, or set embedder_options.pooling"
     )
 
 

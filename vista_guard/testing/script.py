@@ -225,7 +225,7 @@ class Answer:
     arguments of a call of that function. Token numbers that are None are counted roughly (`count_tokens`); with
     `usage` False none are sent, as some servers do. `latency` (seconds) replaces the server's own. `first` are the tokens
     with which the answer might have begun, with the natural logarithms of their probabilities: sent to callers of chat
-    completions that ask for `logprobs` and do not stream.
+    completions that ask for `logprobs` and do not stream. `reasoning` is sent to these as `reasoning_content`.
     """
 
     text: str | None = ""
@@ -238,6 +238,7 @@ class Answer:
     usage: bool = True
     latency: float | None = None
     first: Mapping[str, float] = field(default_factory=dict)
+    reasoning: str = ""
 
 
 @dataclass(frozen=True)

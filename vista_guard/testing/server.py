@@ -649,6 +649,7 @@ def _finish(answer: Answer) -> str:
 
 def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
+    message |= {"reasoning_content": answer.reasoning} if answer.reasoning else {}
     if answer.refusal is not None:
         message["content"] = None
     elif answer.function is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,6 +66,23 @@ class QuestionSet:
 
 PUBLISHED = {"knowmt": "KnowMT_QA.json"}
 """Sets that are known by a name, and the publishers' names of their files."""
+
+
+def unrelated(items: Sequence[QuestionItem], item: QuestionItem, seed: str) -> QuestionItem:
+    """An item of another domain, or any other where the set has no domains; the same wherever it is asked for.
+
+    Raises:
+        InputError: there is no other item.
+
+    Examples:
+        >>> unrelated([QuestionItem("a", (), ""), QuestionItem("b", (), "")], QuestionItem("a", (), ""), "drift").id
+        'b'
+    """
+    others = [one for one in items if one.id != item.id]
+    if not others:
+        raise InputError("a set of one item has no unrelated question; leave drift and noise out")
+    far = [one for one in others if not set(one.domains) & set(item.domains)]
+    return random.Random(f"{seed}:{item.id}").choice(far or others)
 
 
 def find_questions(name: str, data: Path | None = None) -> Path:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from vista_guard.judges.model.judge import RAW_CHARS
 from vista_guard.judges.model.prompt_files import fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.protocols import Verifier
-from vista_guard.types import JudgeInfo
+from vista_guard.types import Claim, JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
@@ -267,6 +268,66 @@ class QuestionSetMaker:
         return await ask_until_read(
             self.model, ChatRequest(messages, "generate"), lambda text: own(_object(text, question), text), asked
         )
+
+
+class ScuDecomposer:
+    """Implements `Decomposer` as the facts of a set are made: a model lists what an answer states, for the question it answers.
+
+    A list that is cut off is asked for again.
+
+    Args:
+        model: behind its endpoint.
+        prompts: a folder with `statements.txt`, slots question and answer, to use in place of the shipped prompt.
+
+    Raises:
+        ConfigError: the prompt file is none.
+    """
+
+    def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
+        self._model = model
+        own = None if prompts is None else prompts / "statements.txt"
+        shipped = files("vista_lab.synthesis") / "texts" / "prompts" / "facts.txt"
+        path = own if own is not None and own.exists() else Path(str(shipped))
+        self._file = read_prompt(path, "fused", examples=True, slots=SLOTS["facts"])
+
+    @property
+    def info(self) -> JudgeInfo:
+        said = repr((self._file.system, self._file.input, self._file.answer))
+        version = hashlib.sha256(said.encode()).hexdigest()[:12]
+        return JudgeInfo(name=f"scu:{self._model.name} {version}", version=version)
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why the model is asked no more."""
+        return self._model.why_exhausted
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> list[Claim]:
+        """The statements of an answer.
+
+        Raises:
+            BudgetError: nothing is left to spend.
+            JudgeError: no whole list came.
+        """
+        asked = next((one.text for one in reversed(history) if one.role is Role.USER), "")
+        shown = {"question": _tagged("question", asked), "answer": _tagged("answer", turn.text)}
+        system, question = fill(self._file.system, {}), fill(self._file.input, shown)
+        messages = (Message("system", system), Message("user", question)) if system else (Message("user", question),)
+        texts = await ask_until_read(
+            self._model, ChatRequest(messages, "generate"), lambda text: _listed(text, question), Asked()
+        )
+        return [Claim(id=f"c{number}", text=text) for number, text in enumerate(texts, 1)]
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+def _listed(text: str, shown: str) -> tuple[str, ...]:
+    """A list of statements: the shipped prompt's JSON object, or one a line between brackets, as the authors' prompt has it."""
+    lines = re.search(r"\[\s*\n(?P<lines>[^{}]*)\n\s*\]", text)
+    if lines is None:
+        return _texts(_object(text, shown), "facts", text)
+    found = [line.strip().strip(",\"'").strip() for line in lines["lines"].splitlines()]
+    return _texts({"facts": found}, "facts", text)
 
 
 def _overlap(question: str, shared: int, facts: int) -> GateVerdict:

@@ -31,10 +31,11 @@ from vista_lab.metrics.delivery import (
 )
 from vista_lab.metrics.intervals import bootstrap_interval, stars
 from vista_lab.runs.dialogues.scored import Cohort
+from vista_lab.tables.knowmt_settings import EXPERIMENTS, experiment_sheets, other_judges
 from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
 
-NUMBERS = (2, 12, 13, 14)
-"""Of the paper's tables that runs fill; 14 stands for 14 to 18, which are its tests one by one."""
+NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
+"""Of the paper's tables and figures that runs fill; 14 stands for 14 to 18, which are its tests one by one, fig4 also for 14."""
 SIGNIFICANT = 0.05
 
 NOTES = (
@@ -94,47 +95,42 @@ class Change:
 
 
 def sheets(
-    cohorts: Sequence[Cohort], asked: frozenset[int] | None = None, reading: PairReading = PairReading.CODE
+    cohorts: Sequence[Cohort], asked: frozenset[str] | None = None, reading: PairReading = PairReading.CODE
 ) -> list[Sheet]:
     """The tables that cohorts fill.
 
     Args:
         cohorts: of any runs.
-        asked: numbers of the paper's tables; all when None.
+        asked: names of tables, of `NUMBERS`; all but 13 when None.
         reading: of pairs found both entailed and contradicted.
     """
+    makers: Mapping[str, Callable[[Sequence[Cohort], str, PairReading], list[Sheet]]] = {
+        "12": _delivery, "13": _overlap, "14": _changes, "2": _parts, "fig5": _by_turns, "fig4": _relations, "guard": _guarded,
+    }  # fmt: skip
     found: list[Sheet] = []
     known = sorted((one for one in cohorts if one.by_id), key=lambda one: one.judged_by)
     for judged_by, together in groupby(known, key=lambda one: one.judged_by):
         group = list(together)
         where = f"{judged_by[1]} and {judged_by[2]} on data {judged_by[0]}, tokens: {judged_by[3]}"
-        if asked is None or 12 in asked:
-            found.append(_delivery(group, where, reading))
-        if asked is not None and 13 in asked:
-            found.append(_overlap(group, where, reading))
-        if asked is None or 14 in asked:
-            found += _changes(group, where, reading)
-        if asked is None or 2 in asked:
-            found += _parts(group, where, reading)
-        if asked is None:
-            found += [*_relations(group, where, reading), *_guarded(group, where, reading)]
-    return found
+        for name, make in makers.items():
+            if name in asked if asked is not None else name != "13":
+                found += make(group, where, reading)
+        found += experiment_sheets(group, asked, where, reading)
+    return [*found, *other_judges(known, asked, reading)]
 
 
-def numbers(asked: str) -> frozenset[int]:
-    """The tables in a list such as `2,12`.
+def numbers(asked: str) -> frozenset[str]:
+    """The tables in a list such as `2,12,fig9`.
 
     Raises:
         ConfigError: runs fill no table of that number.
     """
-    found = set()
-    for part in asked.split(","):
-        if part.strip() not in map(str, NUMBERS):
-            raise ConfigError(
-                f"--tables has {part.strip()!r}; of KnowMT-Bench runs fill 2, 12, 13 and 14 (with 15 to 18)"
-            )
-        found.add(int(part))
-    return frozenset(found)
+    found = frozenset(part.strip() for part in asked.split(","))
+    if unknown := sorted(found - set(NUMBERS)):
+        raise ConfigError(
+            f"--tables has {unknown[0]!r}; of KnowMT-Bench runs fill {', '.join(NUMBERS)} (14 with 15 to 18, fig4 with 14)"
+        )
+    return found
 
 
 def _names(cohorts: Sequence[Cohort]) -> tuple[str, ...]:
@@ -150,7 +146,7 @@ def _heads(names: Sequence[str]) -> tuple[Heading, ...]:
     return tuple(Heading(name, figures=False) for name in names)
 
 
-def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> Sheet:
+def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     names = _names(cohorts)
     each = [(one, figures(one.answers, reading)) for one in cohorts]
     best = {
@@ -167,13 +163,14 @@ def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> Sh
         Heading("tokens"),
     )
     rows = [_row(one, found, names, best, reading) for one, found in each]
-    return Sheet(
+    found = Sheet(
         file_name("delivery", *_judged_name(cohorts[0])),
         f"Table 12. Facts delivered ({where})",
         columns,
         tuple(rows),
         (*NOTES, *_remarks(each)),
     )
+    return [found]
 
 
 def _judged_name(cohort: Cohort) -> tuple[str, ...]:
@@ -232,6 +229,8 @@ def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
         said = [f"no answer: {', '.join(parts)}"] if parts else []
         said += ["oracle: retrieved from the reference answers"] if cohort.oracle else []
         said += [f"{cohort.bare} without facts or reference, not scored"] if cohort.bare else []
+        thought = sum(bool(line.thoughts) for line in cohort.lines.values())
+        said += [f"{thought} with thoughts before the answer, not scored"] if thought else []
         if found.unjudged:
             (low, high), (least, most) = found.bounds
             said.append(
@@ -283,7 +282,7 @@ def _wilcoxon(gains: np.ndarray, alternative: str) -> float:
     return float(wilcoxon(gains, alternative=alternative).pvalue)
 
 
-def _pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort, Cohort]]:
+def setting_pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort, Cohort]]:
     """Cohorts of one run and model: one question against dialogues, or no guard against a guard."""
     for before in cohorts:
         for after in cohorts:
@@ -297,7 +296,7 @@ def _pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort
 
 def _changes(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     return _change_sheet(
-        list(_pairs(cohorts, guarded=False)),
+        list(setting_pairs(cohorts, guarded=False)),
         "change",
         f"Tables 14 to 18. From one question to a dialogue ({where})",
         reading,
@@ -349,10 +348,10 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
     """By number of turns and by domain."""
     by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
         "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
-        "domain": lambda cohort, name: cohort.items[name].domains,
+        "domain": _domains,
         "source": lambda cohort, name: [one for one in [cohort.items[name].source] if one],
     }
-    titles = {"turns": "Figure 5. By number of turns", "domain": "Table 2. By domain", "source": "By source"}
+    titles = {"turns": "By number of turns", "domain": "Table 2. By domain", "source": "By source"}
     found = []
     for what, keys in by.items():
         names = _names(cohorts)
@@ -368,6 +367,45 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
                 Sheet(file_name("by", what, *_judged_name(cohorts[0])), title, columns, tuple(rows), NOTES[:2])
             )
     return found
+
+
+def _domains(cohort: Cohort, name: str) -> list[str]:
+    """An item's domains, and those of the set that it is not of, as Table 2 has both."""
+    own = cohort.items[name].domains
+    known = {one for item in cohort.items.values() for one in item.domains}
+    return [*own, *(f"not {one}" for one in sorted(known) if one not in own and len(known) > 1)]
+
+
+def _by_turns(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
+    """How far each figure goes from one question to a dialogue, relatively, by the number of turns."""
+    rows = []
+    for before, after in setting_pairs(cohorts, guarded=False):
+        turns = {name: len(after.items[name].questions) for name in after.by_id if name in before.by_id}
+        for number in sorted(set(turns.values())):
+            names = [name for name, count in turns.items() if count == number]
+            first, second = (figures([one.by_id[name] for name in names], reading) for one in (before, after))
+            changes = (_relative(*pair) for pair in zip(four(first), four(second), strict=True))
+            rows.append(row(after.run, after.model, after.setting, number, len(names), *changes))
+    columns = (*_heads(("run", "model", "to")), *map(Heading, ("turns", "items", *(f"Δ {name} %" for name in FOUR))))
+    note = "(dialogue − one question) / one question, of the means over the same items; intervals stand in the table by turns."
+    title = f"Figure 5. Change from one question by number of turns ({where})"
+    return (
+        [Sheet(file_name("by turns change", *_judged_name(cohorts[0])), title, columns, tuple(rows), (note,))]
+        if rows
+        else []
+    )
+
+
+FOUR = ("S_f", "S_h", "D_f", "D_h")
+
+
+def four(found: DeliveryFigures) -> tuple[float | None, ...]:
+    """`FOUR` of a cohort, in order."""
+    return found.s_f, found.s_h, found.d_f.mean, found.d_h.mean
+
+
+def _relative(before: float | None, after: float | None) -> str:
+    return NOTHING if not before or after is None else f"{100 * (after / before - 1):+.1f}"
 
 
 def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict[str, list[JudgedAnswer]]:
@@ -390,7 +428,7 @@ def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, 
     )
 
 
-def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> Sheet:
+def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     """Table 13: overlap of n-grams with the reference answer, and how far it goes with S_f (Fig. 15)."""
     from scipy.stats import pearsonr
 
@@ -406,13 +444,14 @@ def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> She
         rows.append(row(*_place(cohort, names), len(s_f), *cells))
     heads = (Heading(head, name) for name in OVERLAPS for head in ("mean", "r with S_f"))
     note = "Means over answers, in percent: BLEU-4 of sentences (sacrebleu, smoothed), F of ROUGE with stems (rouge-score)."
-    return Sheet(
+    sheet = Sheet(
         file_name("overlap", *_judged_name(cohorts[0])),
         f"Table 13. Overlap of n-grams with the reference ({where})",
         (*_heads(names), Heading("answers"), *heads),
         tuple(rows),
         (note,),
     )
+    return [sheet]
 
 
 OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
@@ -444,9 +483,9 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
     for name, of in (("S_f, S_h", _shares), ("D_f, D_h", _costs)):
         found = [(cohort, *of(one)) for cohort, one in each]
         points = [(cohort, x, y) for cohort, x, y in found if x is not None and y is not None]
-        if len(points) < FEWEST or len({x for _, x, _ in points}) < 2:
+        line = least_squares([x for _, x, _ in points], [y for *_, y in points])
+        if line is None:
             continue
-        line = _line([x for _, x, _ in points], [y for *_, y in points])
         lines.append(row(name, len(points), f"{line.slope:.3f}", f"{line.rvalue**2:.3f}", f"{line.pvalue:.4f}"))
         beyond[name] = {id(cohort): y - (line.slope * x + line.intercept) for cohort, x, y in points}
     if not lines:
@@ -485,7 +524,10 @@ def _costs(one: DeliveryFigures) -> tuple[float | None, float | None]:
     return one.d_f.mean, one.d_h.mean
 
 
-def _line(given: Sequence[float], found: Sequence[float]) -> Any:
+def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
+    """Slope, intercept, r and p of the line through points; None where they are too few or stand above each other."""
+    if len(given) < FEWEST or len(set(given)) < 2:
+        return None
     from scipy.stats import linregress
 
     return linregress(given, found)
@@ -493,18 +535,24 @@ def _line(given: Sequence[float], found: Sequence[float]) -> Any:
 
 def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     """What a guard did and what it changes."""
-    pairs = list(_pairs(cohorts, guarded=True))
+    pairs = list(setting_pairs(cohorts, guarded=True))
     if not pairs:
         return []
     same = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
     columns = (
         *_heads(("run", "model", "setting")),
-        *(Heading(head, "answers") for head in ("all", "allowed", "flagged", "repaired", "blocked", "asked again")),
+        *(
+            Heading(head, "answers")
+            for head in ("all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld")
+        ),
         *(Heading(head, "delivered only") for head in ("n", "S_f", "S_h ↓")),
-        Heading("seconds"),
+        *map(Heading, ("seconds", "calls", "guard's calls")),
     )
     rows = [_guard_row(after, reading) for _, after in pairs]
-    note = f"What the guard delivered is scored; delivered only: without dialogues whose last answer it changed. {same}"
+    note = (
+        "Seconds and calls are of the last answer, in the mean. What the guard delivered is scored; delivered only: without "
+        f"dialogues whose last answer it changed. {same}"
+    )
     did = Sheet(
         file_name("guard", *_judged_name(cohorts[0])), f"What the guard did ({where})", columns, tuple(rows), (note,)
     )
@@ -529,10 +577,13 @@ def _guard_row(cohort: Cohort, reading: PairReading) -> Row:
         *(cohort.run, cohort.model, cohort.setting, len(did)),
         *(did.count(action.value) for action in (Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK)),
         sum(line.drafts > 1 for line in cohort.lines.values()),
+        len(cohort.withheld),
         len(delivered),
         percent(found.s_f if found else None),
         percent(found.s_h if found else None),
         f"{fmean(line.seconds for line in cohort.lines.values()):.2f}",
+        f"{fmean(line.calls for line in cohort.lines.values()):.2f}",
+        f"{fmean(line.guard_calls for line in cohort.lines.values()):.2f}",
     )
 
 

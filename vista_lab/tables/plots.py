@@ -296,3 +296,84 @@ def _logarithmic(axes: Axes) -> None:
     # The scale's own labels are mathematics, which the style leaves alone, as names may hold dollars.
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter("")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A row of a table as a place in a picture. Marks of one `series` look alike, and stand in the legend once."""
+
+    label: str
+    series: str
+    x: float
+    y: float
+
+
+def scatter(
+    folder: Path,
+    name: str,
+    title: str,
+    axes_of: tuple[str, str],
+    marks: Sequence[Mark],
+    *,
+    line: tuple[float, float] | None = None,
+    quadrants: tuple[float, float] | None = None,
+) -> tuple[Path, Path]:
+    """Rows as marks with their names.
+
+    Args:
+        folder: where the files go.
+        name: of the files.
+        title: above the marks.
+        axes_of: what the axes are.
+        marks: the rows.
+        line: slope and intercept of a line through them.
+        quadrants: where the axes cross.
+    """
+    series = list(dict.fromkeys(mark.series for mark in marks))
+    with open_figure(7.2, 5.2) as figure:
+        axes = figure.subplots()
+        for place, each in enumerate(series):
+            own = [mark for mark in marks if mark.series == each]
+            axes.scatter([mark.x for mark in own], [mark.y for mark in own], label=each, color=pick(COLOURS, place),
+                         marker=pick(MARKERS, place), edgecolors="black", linewidths=0.6)  # fmt: skip
+            for mark in own:
+                axes.annotate(mark.label, (mark.x, mark.y), xytext=(4, 4), textcoords="offset points", fontsize=7)
+        if line is not None:
+            axes.axline((0.0, line[1]), slope=line[0], color="black", linewidth=0.8, linestyle="--")
+            axes.set(xlim=_around([mark.x for mark in marks]), ylim=_around([mark.y for mark in marks]))
+        if quadrants is not None:
+            axes.axvline(quadrants[0], color="black", linewidth=0.8)
+            axes.axhline(quadrants[1], color="black", linewidth=0.8)
+        axes.set(title=set_titles(title, 7.2), xlabel=axes_of[0], ylabel=axes_of[1])
+        if len(series) > 1:
+            figure.legend(loc="outside lower center", ncols=3)
+        return save(figure, folder, name)
+
+
+def _around(values: Sequence[float]) -> tuple[float, float]:
+    room = 0.08 * (max(values) - min(values)) or 1.0
+    return min(values) - room, max(values) + room
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One of several small pictures: a value for each place and series; None where there is none."""
+
+    axis: str
+    series: Sequence[tuple[str, Sequence[float | None]]]
+
+
+def panels(folder: Path, name: str, title: str, places: Sequence[str], shown: Sequence[Panel]) -> tuple[Path, Path]:
+    """Small pictures side by side over the same places, such as settings or numbers of turns."""
+    with open_figure(11.0, 3.2 + 0.1 * max(map(len, places)) + 0.22 * len(shown[0].series)) as figure:
+        for axes, panel in zip(figure.subplots(1, len(shown)), shown, strict=True):
+            for place, (label, values) in enumerate(panel.series):
+                known = [(at, value) for at, value in enumerate(values) if value is not None]
+                axes.plot([at for at, _ in known], [value for _, value in known], label=label, ls=pick(LINES, place),
+                          color=pick(COLOURS, place), marker=pick(MARKERS, place), markersize=5)  # fmt: skip
+            axes.set_xticks(range(len(places)), places, rotation=90 if max(map(len, places)) > 4 else 0)
+            axes.set(title=panel.axis, xlim=(-0.5, len(places) - 0.5))
+        figure.suptitle(set_titles(title, 11.0))
+        handles, labels = axes.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        return save(figure, folder, name)

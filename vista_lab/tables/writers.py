@@ -32,6 +32,7 @@ class Cell:
     text: str
     mark: str = ""
     bold: bool = False
+    underlined: bool = False
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,8 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _md_cell(cell: Cell) -> str:
-    text = f"**{_md(cell.text)}**" if cell.bold else _md(cell.text)
+    text = f"<u>{_md(cell.text)}</u>" if cell.underlined else _md(cell.text)
+    text = f"**{text}**" if cell.bold else text
     return f"{text}<sup>{_md(cell.mark)}</sup>" if cell.mark else text
 
 
@@ -223,7 +225,8 @@ def _side(column: Heading) -> str:
 
 
 def _html_cell(cell: Cell) -> str:
-    text = f"<b>{_plain_html(cell.text)}</b>" if cell.bold else _plain_html(cell.text)
+    text = f"<u>{_plain_html(cell.text)}</u>" if cell.underlined else _plain_html(cell.text)
+    text = f"<b>{text}</b>" if cell.bold else text
     return f"{text}<sup>{_plain_html(cell.mark)}</sup>" if cell.mark else text
 
 
@@ -394,6 +397,7 @@ def _groups(sheet: Sheet) -> str:
 
 def _cell(cell: Cell) -> str:
     shown = _tex(re.sub(r"^-(?=[\d.])", "−", cell.text))
+    shown = rf"\underline{{{shown}}}" if cell.underlined else shown
     text = rf"\textbf{{{shown}}}" if cell.bold else shown
     return rf"{text}\textsuperscript{{{_tex(cell.mark)}}}" if cell.mark else text
 

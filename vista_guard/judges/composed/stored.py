@@ -106,7 +106,7 @@ class StoredJudge:
             ConfigError: the extra `model` is missing.
             StoreError: the folder cannot be written, or holds something else.
         """
-        return cls(_Cache(judge, _Disk(Path(folder), max_bytes)))
+        return cls(_Cache(judge, AnswerShelf(Path(folder), max_bytes)))
 
     @classmethod
     def recorded(cls, judge: Judge, file: Path | str) -> StoredJudge:
@@ -180,7 +180,7 @@ def _as_tuple(answer: Sequence[T] | None) -> tuple[T, ...] | None:
 
 
 class _Cache:
-    def __init__(self, judge: Judge, disk: _Disk) -> None:
+    def __init__(self, judge: Judge, disk: AnswerShelf) -> None:
         self._judge = judge
         self._disk = disk
         self._pending: dict[str, Future[Any]] = {}
@@ -330,10 +330,10 @@ def _is_worth_keeping(answer: Check | Finding | Unchecked | Sequence[Claim | Che
     return isinstance(answer, Check) or (isinstance(answer, Finding) and answer.label is not Label.VERIFIED)
 
 
-class _Disk:
+class AnswerShelf:
     """The cache's folder. One thread does all the work, because each thread would keep a connection of its own."""
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int = 1 << 30) -> None:
         import sqlite3
 
         require("the judge's cache", "diskcache", extra="model")

@@ -29,8 +29,8 @@ VerifierOption = Annotated[
 ]
 
 
-def chat_model_of(name: str, max_cost: float | None, at_once: int) -> ChatModel:
-    """The model that a name stands for, within a budget for this run.
+def chat_model_of(name: str, max_cost: float | None, at_once: int, max_tokens: int | None = None) -> ChatModel:
+    """The model that a name stands for, within a budget for this run; `max_tokens` of an answer, else as the settings say.
 
     Raises:
         ConfigError: no such model, or one whose price is not known while its cost is limited.
@@ -41,7 +41,9 @@ def chat_model_of(name: str, max_cost: float | None, at_once: int) -> ChatModel:
     options = Settings.load().model
     run = options.budget.run.model_copy(update={} if max_cost is None else {"cost": max_cost})
     budget = options.budget.model_copy(update={"run": run})
-    update = {"budget": budget, "concurrency": max(at_once, options.concurrency)}
+    update: dict[str, object] = {"budget": budget, "concurrency": max(at_once, options.concurrency)}
+    if max_tokens is not None:
+        update["max_output_tokens"] = max_tokens
     return chat_model(name, options.model_copy(update=update))
 
 

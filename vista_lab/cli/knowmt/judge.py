@@ -25,26 +25,40 @@ QuestionsOption = Annotated[
 PromptsOption = Annotated[
     Path | None,
     typer.Option(
-        "--prompts", metavar="FOLDER", help="entails.txt and contradicts.txt for the model.  [default: shipped ones]"
+        "--prompts",
+        metavar="FOLDER",
+        help="entails.txt and contradicts.txt for the model that judges, statements.txt for scu:MODEL.  [default: shipped ones]",
     ),
 ]
+
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cache", metavar="FOLDER", help="Keep a model's verdicts and lists here, for all runs.  [default: none]"
+    ),
+]
+
+JUDGES = (
+    "A verifier: shipped, hf:ORG/MODEL or a folder. Or a model that is asked twice a pair: openai:MODEL@URL, openai:MODEL or "
+    "langchain:PROVIDER:MODEL. Or judge:NAME, any judge of the guard's."
+)
 
 
 def judge(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that vista-guard knowmt run wrote.")],
     decomposer: Annotated[
-        str, typer.Option(metavar="NAME", help="Takes answers apart: see vista-guard decompose --help.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Takes answers apart: see vista-guard decompose --help; or scu:openai:MODEL, as the set's facts were made.",
+        ),
     ] = "shipped",
     judge_name: Annotated[
         str,
-        typer.Option(
-            "--judge",
-            metavar="NAME",
-            help="A verifier: shipped, hf:ORG/MODEL or a folder. Or a model that is asked twice a pair: openai:MODEL@URL, "
-            "openai:MODEL or langchain:PROVIDER:MODEL.",
-        ),
+        typer.Option("--judge", metavar="NAME", help=JUDGES),
     ] = "shipped",
     prompts: PromptsOption = None,
+    cache: CacheOption = None,
     questions: QuestionsOption = None,
     max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Answers judged at the same time.")] = 8,
@@ -56,16 +70,11 @@ def judge(
     when something is left to judge, 2 for wrong usage or input, 130 after Ctrl-C.
     """
     with exit_codes():
-        from vista_guard.judges.decomposers.named import build_decomposer
-        from vista_guard.settings.sources import Settings
-        from vista_guard.stores.entries import OnnxEmbedder
         from vista_lab.runs.dialogues.scored import run_questions
 
         read = run_questions(folder, questions)
-        settings = Settings.load()
-        takes_apart = build_decomposer(decomposer, OnnxEmbedder(), settings.decomposer_options, settings.model)
-        assert takes_apart is not None  # it has a name
-        pairs = pair_judge(judge_name, prompts, max_cost, at_once)
+        takes_apart = _decomposer(decomposer, prompts, cache, max_cost, at_once)
+        pairs = pair_judge(judge_name, prompts, max_cost, at_once, cache)
         judged, signals = _judge(folder, read.items, takes_apart, pairs, at_once)
         typer.echo(_told(judged, pairs.name, folder))
     if signals:
@@ -77,20 +86,46 @@ def judge(
         raise typer.Exit(FAILED)
 
 
-def pair_judge(name: str, prompts: Path | None, max_cost: float | None, at_once: int) -> PairJudge:
-    """The judge of pairs that a name stands for: a model that is asked twice, or a verifier.
+def _decomposer(
+    name: str, prompts: Path | None, cache: Path | None, max_cost: float | None, at_once: int
+) -> Decomposer:
+    from vista_guard.judges.decomposers.named import build_decomposer, cached
+    from vista_guard.settings.sources import Settings
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.synthesis.question_sets import ScuDecomposer
+
+    if name.startswith("scu:"):
+        return cached(ScuDecomposer(chat_model_of(name.removeprefix("scu:"), max_cost, at_once), prompts), cache)
+    settings = Settings.load()
+    found = build_decomposer(name, OnnxEmbedder(), settings.decomposer_options, settings.model)
+    assert found is not None  # it has a name
+    return cached(found, cache)
+
+
+def pair_judge(
+    name: str, prompts: Path | None, max_cost: float | None, at_once: int, cache: Path | None = None
+) -> PairJudge:
+    """The judge of pairs that a name stands for: a model that is asked twice, a judge of the guard's, or a verifier.
 
     Raises:
-        ConfigError: there is none of that name, or prompts are given for a verifier.
+        ConfigError: there is none of that name, or prompts are given for another than a model.
     """
     from vista_guard.errors import ConfigError
-    from vista_lab.runs.dialogues.judging import ModelPairs, VerifierPairs
+    from vista_guard.judges.named import build_judge
+    from vista_guard.settings.sources import Settings
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.runs.dialogues.judging import CachedPairs, JudgePairs, ModelPairs, VerifierPairs
 
+    found: PairJudge
     if name.startswith(("openai:", "langchain:")):
-        return ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
-    if prompts is not None:
-        raise ConfigError(f"--prompts are of a model; --judge {name} is a verifier")
-    return VerifierPairs(verifier_of(None if name == "shipped" else name))
+        found = ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
+    elif prompts is not None and not (prompts / "statements.txt").exists():
+        raise ConfigError(f"--prompts are of a model; --judge {name} is none")
+    elif name.startswith("judge:"):
+        found = JudgePairs(build_judge(Settings.load(judge=name.removeprefix("judge:")), OnnxEmbedder()))
+    else:
+        found = VerifierPairs(verifier_of(None if name == "shipped" else name))
+    return found if cache is None else CachedPairs(found, cache / "pairs")
 
 
 def _judge(

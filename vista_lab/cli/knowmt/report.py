@@ -28,7 +28,8 @@ def report(
         str | None,
         typer.Option(
             metavar="LIST",
-            help="Tables of the paper by number: 2, 12, 13 (needs the extra ngrams), 14.  [default: all but 13]",
+            help="Tables of the paper by number: 2, 3, 4, 9, 10, 12, 13 (needs the extra ngrams), 14 (to 18), 19, 20; fig4 (with "
+            "14) to fig9; guard.  [default: all that the runs fill but 13]",
         ),
     ] = None,
     formats: Annotated[
@@ -60,6 +61,10 @@ def report(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 4 where it holds, as 'S_f<0.2'; may be repeated."),
     ] = None,
+    figures: Annotated[
+        bool,
+        typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
+    ] = False,
     setting: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Only these settings; may be repeated.  [default: all]")
     ] = None,
@@ -84,9 +89,10 @@ def report(
         from vista_lab.metrics.delivery import PairReading
         from vista_lab.runs.dialogues.scored import token_counter
         from vista_lab.tables import knowmt
+        from vista_lab.tables.knowmt_pictures import draw
         from vista_lab.tables.output import chosen_formats, text, write
 
-        wanted = chosen_formats(formats, out, figures=False)
+        wanted = chosen_formats(formats, out, figures=figures)
         counter, how = token_counter(tokens), PairReading(reading)
         cohorts = _cohorts(runs, questions, counter)
         if setting:
@@ -110,7 +116,11 @@ def report(
         if out is None:
             typer.echo(text(found, wanted[0], _TITLE), nl=False)
         else:
-            for path in write(found, wanted, out, title=_TITLE):
+            pictures = draw(cohorts, out / "figures", how) if figures else []
+            for path in [
+                *write(found, wanted, out, pictures, _TITLE),
+                *(path for one in pictures for path in one.files),
+            ]:
                 typer.echo(f"wrote {path}")
     for one in missed:
         typer.echo(f"failed: {one}", err=True)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import FAILED, STOPPED, EmbedderOption, exit_codes
 from vista_lab.cli.datasets import DataOption
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from vista_lab.runs.dialogues.asking import Assistant, Dialogues, Held
+    from vista_guard.protocols import DocumentStore, Embedder
+    from vista_lab.datasets.questions import QuestionItem, QuestionSet
+    from vista_lab.runs.dialogues.asking import Assistant, Dialogues, Held, Past
+    from vista_lab.runs.dialogues.retrieving import PassageFinder
+    from vista_lab.runs.dialogues.scored import Cohort
+    from vista_lab.runs.dialogues.settings import DialogueSetting
+    from vista_lab.synthesis.noise import WrongAnswer
 
 
 def run(
@@ -30,8 +36,8 @@ def run(
         list[str],
         typer.Option(
             metavar="MODEL",
-            help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL agent:MODULE:NAME, a function that takes messages, or "
-            "answers:LOG, transcripts; may be repeated.",
+            help="openai:MODEL@URL, openai:MODEL, langchain:PROVIDER:MODEL, agent:MODULE:NAME, a function of messages or of text "
+            "and thread_id, or answers:LOG, transcripts; may be repeated.",
         ),
     ],
     out: Annotated[
@@ -41,14 +47,41 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SETTING",
-            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +rag=WHEN (base, last, rounds, "
-            "all, last@code), +mitigate=HOW (simple, summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
+            help="single or multi, with +drift, +concat, +budget=WORDS, +swap=RUN, +static=LOG, +noise=KIND (irrelevant, "
+            "irrelevant-error, relevant-error), +rag=WHEN (base, last, rounds, all, last@code), +mitigate=HOW (simple, "
+            "summarize, select, self-refine), +guard=POLICY, @history or @final; may be "
             "repeated.  [default: single and multi]",
         ),
     ] = None,
     preset: Annotated[
-        Literal["paper"] | None, typer.Option(help="paper: the paper's settings that need no other run.")
+        Literal["paper"] | None,
+        typer.Option(help="paper: the paper's settings; those that need another run too where --baseline names it."),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RUN", help="For noise: a judged run of the same set and models, in the settings single and multi."
+        ),
+    ] = None,
+    errors: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For noise: wrong answers, JSON lines of id and answer, such as a run's noise.jsonl.  [default: made by rule, "
+            "with the extra oasis]",
+        ),
+    ] = None,
+    reviewed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For noise: consensus.jsonl of vista-guard agree on a noise.jsonl, form knowmt_pairs; people's word on errors.",
+        ),
+    ] = None,
+    judge: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="For noise: says whether an error is one, as of vista-guard knowmt judge."),
+    ] = "shipped",
     references: Annotated[
         str | None,
         typer.Option(
@@ -56,6 +89,23 @@ def run(
             help="Documents of the items: [{sample_id, reference}] as JSON; oracle: the reference answers.  [default: the set's]",
         ),
     ] = None,
+    corpus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="set|FOLDER",
+            help="For rag: one pool for all items, of all their documents (set), or the store that vista-guard documents add "
+            "filled (its --data-dir).  [default: each item's own documents]",
+        ),
+    ] = None,
+    embedder: EmbedderOption = None,
+    reranker: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="For rag: shipped, hf:ORG/MODEL, a folder, openai:MODEL@URL or langchain:PROVIDER:MODEL.",
+        ),
+    ] = "shipped",
+    max_tokens: Annotated[int, typer.Option(min=1, metavar="N", help="Most tokens of a model's answer.")] = 1024,
     system: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,50 +122,46 @@ def run(
     """Ask assistants the questions of a set, turn by turn or the last one alone, and write down every answer.
 
     With guard=POLICY the assistant is wrapped in the guard: what the guard delivers becomes history and is scored. It holds
-    answers against the items' documents; without any only guard=monitor runs. An answer that is refused, empty or cut off, or
-    that no endpoint gave, is written down with the reason and asked for again by the same command; its later turns are not asked.
-    Writes manifest.json and answers.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2 for wrong usage or
-    input, 130 after Ctrl-C.
+    answers against what was retrieved, else the items' documents; without any only guard=monitor runs. An answer that is refused,
+    empty or cut off, or that no endpoint gave, is written down with the reason and asked for again by the same command; its later
+    turns are not asked. Noise replaces the turn before the last of items that the model answers well alone (S_f of .6, nothing
+    contradicted); an error counts once the judge or people say that it is one. Writes manifest.json, answers.jsonl, reports.jsonl
+    of guards and noise.jsonl. Exits with 0, 1 when dialogues are left without an answer, 2 for wrong usage or input, 130 after
+    Ctrl-C.
     """
     with exit_codes():
-        from vista_lab.datasets.questions import find_questions, read_questions
         from vista_lab.runs.dialogues.asking import Dialogues
-        from vista_lab.runs.dialogues.histories import history_of, read_history, read_transcripts
         from vista_lab.runs.dialogues.retrieving import with_references
-        from vista_lab.runs.dialogues.settings import PAPER, read_setting
+        from vista_lab.runs.dialogues.settings import paper_settings, read_setting
 
-        questions = find_questions(name, data)
-        read = read_questions(questions)
-        for note in (*read.skipped, *read.told):
-            typer.echo(note, err=True)
-        kept = replace(read, items=read.items[:limit])
+        kept, place = _questions(name, data, limit)
         if references is not None:
             kept = replace(kept, items=tuple(with_references(kept.items, references)))
-        chosen = [*(PAPER if preset else ()), *(setting or ([] if preset else ["single", "multi"]))]
-        settings = [read_setting(one) for one in chosen]
-        assistants = [_assistant(one, max_cost, at_once) for one in model]
+        paper = paper_settings(*_baseline(baseline)) if preset else []
+        settings = [read_setting(one) for one in [*paper, *(setting or ([] if preset else ["single", "multi"]))]]
+        assistants = [_assistant(one, max_cost, at_once, max_tokens) for one in model]
+        _refuse_doubles("--model", [one.name for one in assistants])
+        _refuse_doubles("--setting", [one.name for one in settings])
+        noise, noisy = _noise(
+            kept, [one.name for one in assistants], settings, baseline, Errors(out, errors, reviewed, judge, max_cost)
+        )
+        finder, retrieval = _finder(settings, kept, corpus, embedder, reranker, max_cost)
         dialogues = Dialogues(
             kept,
-            questions,
+            place,
             assistants,
             settings,
             _systems(system or [], assistants),
             _fingerprint(references),
-            {
-                **{one.swap: read_history(*_run_and_model(one.swap)) for one in settings if one.swap},
-                **{
-                    one.static: history_of(read_transcripts(Path(one.static)), kept.items)
-                    for one in settings
-                    if one.static
-                },
-            },
+            {**_others(settings, kept), **noisy},
+            retrieval=retrieval,
+            noise=noise,
+            corpus=corpus is not None,
         )
         for left, ids in dialogues.manifest().left_out.items():
             typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
-        _refuse_doubles("--model", [one.name for one in assistants])
-        _refuse_doubles("--setting", [one.name for one in dialogues.settings])
-        typer.echo(f"{len(kept.items):,} items, {dialogues.calls:,} answers to ask for in all", err=True)
-        held, signals = _hold(dialogues, out, at_once)
+        typer.echo(_estimate(dialogues, max_tokens), err=True)
+        held, signals = _hold(dialogues, out, at_once, finder)
         typer.echo(_told(held, out))
     if signals:
         typer.echo("stopped; run the same command again to resume", err=True)
@@ -124,6 +170,203 @@ def run(
         why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
         typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
         raise typer.Exit(FAILED)
+
+
+def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
+    """The first items of a set, and where it is. What is odd in it is told."""
+    from vista_lab.datasets.questions import find_questions, read_questions
+
+    place = find_questions(name, data)
+    read = read_questions(place)
+    for note in (*read.skipped, *read.told):
+        typer.echo(note, err=True)
+    return replace(read, items=read.items[:limit]), place
+
+
+def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
+    from vista_lab.runs.dialogues.asking import read_dialogue_manifest
+
+    return (None, ()) if folder is None else (str(folder), read_dialogue_manifest(folder).models)
+
+
+def _others(settings: Sequence[DialogueSetting], questions: QuestionSet) -> dict[tuple[str, str], Mapping[str, Past]]:
+    """Turns before the last of other runs and of transcripts."""
+    from vista_lab.runs.dialogues.histories import history_of, read_history, read_transcripts
+
+    found: dict[tuple[str, str], Mapping[str, Past]] = {}
+    for one in settings:
+        if one.swap:
+            found[one.swap, ""] = read_history(*_run_and_model(one.swap))
+        elif one.static:
+            found[one.static, ""] = history_of(read_transcripts(Path(one.static)), questions.items)
+    return found
+
+
+class Errors(NamedTuple):
+    """What noise is made of, and who confirms it."""
+
+    out: Path
+    given: Path | None
+    reviewed: Path | None
+    judge: str
+    max_cost: float | None
+
+
+def _noise(
+    questions: QuestionSet,
+    models: Sequence[str],
+    settings: Sequence[DialogueSetting],
+    baseline: Path | None,
+    errors: Errors,
+) -> tuple[str, dict[tuple[str, str], Mapping[str, Past]]]:
+    """The fingerprint of the noise and the turns before the last, by kind and model; nothing where no setting has noise."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.dialogues.histories import read_history
+    from vista_lab.synthesis.noise import fingerprint, mastered, noisy_histories
+
+    kinds = {one.noise for one in settings if one.noise}
+    if not kinds:
+        return "", {}
+    if baseline is None:
+        raise ConfigError("noise needs --baseline RUN: a judged run of the same set and models, in single and multi")
+    known = {cohort.model: mastered(cohort) for cohort in _alone(baseline, questions)}
+    if lacking := [model for model in models if model not in known]:
+        raise ConfigError(
+            f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
+        )
+    wrong = _wrong(questions.items, errors)
+    histories = {model: read_history(baseline, model) for model in models}
+    found: dict[tuple[str, str], Mapping[str, Past]] = {}
+    for model in models:
+        turns = noisy_histories(questions.items, known[model], histories[model], wrong)
+        found |= {(f"noise={kind}", model): own for kind, own in turns.items() if kind in kinds}
+        sure = sum(one.confirmed for one in wrong)
+        held = max(map(len, turns.values()))
+        typer.echo(
+            f"{model}: {len(known[model]):,} items are known, {sure:,} of {len(wrong):,} errors are confirmed; "
+            f"{held:,} items have both and a turn before",
+            err=True,
+        )
+    return fingerprint(wrong, histories), found
+
+
+def _alone(folder: Path, questions: QuestionSet) -> list[Cohort]:
+    """The cohorts of a run in the setting single, of the same set and by one judge."""
+    from vista_guard.errors import ConfigError
+    from vista_lab.runs.dialogues.asking import read_dialogue_manifest
+    from vista_lab.runs.dialogues.scored import read_cohorts, token_counter
+
+    if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
+        raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
+    found = [one for one in read_cohorts(folder, questions, token_counter("words")) if one.setting == "single"]
+    if len(judges := {(one.decomposer, one.judge) for one in found}) > 1:
+        raise ConfigError(
+            f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
+        )
+    return found
+
+
+def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
+    """The run's wrong answers; made, confirmed and written down where it has none yet."""
+    import asyncio
+
+    from vista_lab.cli.knowmt.judge import pair_judge
+    from vista_lab.runs.dialogues.records import NOISE
+    from vista_lab.runs.dialogues.validating import read_consensus
+    from vista_lab.runs.line_file import write_whole
+    from vista_lab.synthesis.noise import read_noise, read_wrong, reviewed, wrong_answers
+
+    place = errors.out / NOISE
+    if place.exists():
+        return read_noise(place.read_text(encoding="utf-8"), place)
+    given = None if errors.given is None else read_wrong(errors.given)
+    asked = pair_judge(errors.judge, None, errors.max_cost, 8)
+
+    async def make() -> list[WrongAnswer]:
+        try:
+            return await wrong_answers(items, asked, given)
+        finally:
+            await asked.aclose()
+
+    found = asyncio.run(make())
+    if errors.reviewed is not None:
+        rows = [{"id": one.id, "premise": one.premise, "claim": one.claim} for one in found]
+        said = {one.id: one.majority == "contradiction" for one in read_consensus(errors.reviewed, rows)}
+        found = reviewed(found, said)
+    errors.out.mkdir(parents=True, exist_ok=True)
+    write_whole(place, "".join(one.model_dump_json() + "\n" for one in found))
+    return found
+
+
+def _finder(
+    settings: Sequence[DialogueSetting],
+    questions: QuestionSet,
+    corpus: str | None,
+    embedder: str | None,
+    reranker: str,
+    max_cost: float | None,
+) -> tuple[PassageFinder | None, str]:
+    """Finds passages as the options say, and what they say; None where nothing is retrieved."""
+    from vista_guard.errors import ConfigError
+    from vista_guard.settings.sources import Settings
+    from vista_guard.stores.embedders import build_embedder
+    from vista_lab.runs.dialogues.reranking import build_reranker
+    from vista_lab.runs.dialogues.retrieving import PassageFinder
+
+    if not any(one.rag for one in settings):
+        if corpus or embedder or reranker != "shipped":
+            raise ConfigError("--corpus, --embedder and --reranker are of settings with rag, and no --setting has it")
+        return None, ""
+    loaded = Settings.load(**({} if embedder is None else {"embedder": embedder}))
+    found = build_embedder(loaded.embedder, loaded.embedder_options)
+    ranker = build_reranker(reranker, lambda name: chat_model_of(name, max_cost, 8))
+    said = f"embedder {loaded.embedder or 'shipped'}, reranker {ranker.name}, corpus {corpus or 'of each item'}"
+    return PassageFinder(found, ranker, _store(corpus, questions, found)), said
+
+
+def _store(corpus: str | None, questions: QuestionSet, embedder: Embedder) -> DocumentStore | None:
+    import asyncio
+
+    from vista_guard.errors import InputError
+    from vista_guard.stores.memory import MemoryDocuments
+    from vista_lab.runs.dialogues.retrieving import documents_of
+
+    if corpus is None:
+        return None
+    if corpus == "set":
+        store = MemoryDocuments(embedder)
+        asyncio.run(store.add([document for item in questions.items for document in documents_of(item)]))
+        return store
+    place = Path(corpus) / "chroma"
+    if not place.is_dir():
+        raise InputError(f"{corpus} holds no documents; add some with vista-guard documents add --data-dir {corpus}")
+    from vista_guard.stores.chroma.client import chroma_client
+    from vista_guard.stores.chroma.documents import ChromaDocuments
+
+    return ChromaDocuments(chroma_client(place), embedder)
+
+
+STATEMENTS = 11.3
+"""Of an answer, in the mean: 1,687 pairs of 100 answers with 5.6 facts each (KnowMT-Bench, App. D.3.1)."""
+
+
+def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
+    """What is ahead: answers to ask for, what they cost at most, and questions to a judge afterwards."""
+    from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
+
+    jobs, costs = dialogues.jobs(), list[float | None]()
+    for job in jobs:
+        calls, chars = job.calls, len("".join(job.item.questions))
+        shown = calls * (calls - 1) // 2 * max_tokens + calls * chars // CHARACTERS_A_TOKEN
+        prices = getattr(job.assistant, "prices", None)
+        costs += [prices.cost(shown, calls * max_tokens, 0)] if prices is not None else []
+    known = [one for one in costs if one is not None]
+    cost = f", at most ${sum(known):,.2f}" if known else ", at a price that is not known" if costs else ""
+    pairs = sum(len(job.item.facts) + STATEMENTS for job in jobs)
+    return (
+        f"{len(dialogues.questions.items):,} items, {dialogues.calls:,} answers to ask for in all{cost}; then about "
+        f"{2 * pairs:,.0f} questions to a judge that is a model, or {pairs:,.0f} pairs to a verifier"
+    )
 
 
 def _fingerprint(references: str | None) -> str:
@@ -145,7 +388,7 @@ def _run_and_model(swap: str) -> tuple[Path, str | None]:
     return Path(run), model or None
 
 
-def _assistant(name: str, max_cost: float | None, at_once: int) -> Assistant:
+def _assistant(name: str, max_cost: float | None, at_once: int, max_tokens: int) -> Assistant:
     from vista_lab.runs.dialogues.asking import ChatAssistant, FunctionAssistant
 
     if name.startswith("agent:"):
@@ -154,7 +397,7 @@ def _assistant(name: str, max_cost: float | None, at_once: int) -> Assistant:
         from vista_lab.runs.dialogues.histories import TranscriptAssistant
 
         return TranscriptAssistant(name)
-    return ChatAssistant(chat_model_of(name, max_cost, at_once))
+    return ChatAssistant(chat_model_of(name, max_cost, at_once, max_tokens))
 
 
 def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
@@ -179,7 +422,7 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
         raise ConfigError(f"{option} {twice} is given twice")
 
 
-def _hold(dialogues: Dialogues, out: Path, at_once: int) -> tuple[Held, list[int]]:
+def _hold(dialogues: Dialogues, out: Path, at_once: int, finder: PassageFinder | None) -> tuple[Held, list[int]]:
     import asyncio
 
     from vista_lab.cli.calibrate import steps
@@ -196,8 +439,10 @@ def _hold(dialogues: Dialogues, out: Path, at_once: int) -> tuple[Held, list[int
             stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "dialogues"), err=True)),
         ):
             try:
-                return await ask(dialogues, out, at_once=at_once, told=told, stop=stop)
+                return await ask(dialogues, out, at_once=at_once, told=told, stop=stop, finder=finder)
             finally:
+                if finder is not None:
+                    await finder.aclose()
                 for one in dialogues.assistants:
                     await one.aclose()
 

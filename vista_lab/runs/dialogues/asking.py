@@ -5,27 +5,27 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import random
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
+from uuid import uuid4
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.protocols import Embedder
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Document, Passage, TurnReport
-from vista_lab.datasets.questions import QuestionItem, QuestionSet
+from vista_lab.datasets.questions import QuestionItem, QuestionSet, unrelated
 from vista_lab.runs.dialogues.prompting import (
     concatenated,
     criticizing,
@@ -37,8 +37,16 @@ from vista_lab.runs.dialogues.prompting import (
     talk_of,
     with_passages,
 )
-from vista_lab.runs.dialogues.records import ANSWER_LINES, ANSWERS, JUDGEMENTS, STATEMENTS, AnswerLine, read_answers
-from vista_lab.runs.dialogues.retrieving import PassageFinder, documents_of
+from vista_lab.runs.dialogues.records import (
+    ANSWER_LINES,
+    ANSWERS,
+    JUDGEMENTS,
+    NOISE,
+    STATEMENTS,
+    AnswerLine,
+    read_answers,
+)
+from vista_lab.runs.dialogues.retrieving import ORACLE, PassageFinder, documents_of
 from vista_lab.runs.dialogues.settings import DialogueSetting
 from vista_lab.runs.folder import MANIFEST, claim_folder
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
@@ -47,7 +55,7 @@ from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
 """Of the guards, for replay and the dashboard."""
-FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS})
+FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE})
 """Of a run of dialogues."""
 _UNREACHED = "no answer"
 _ANSWER_AT = re.compile(r"</think(?:ing)?>|<\|?answer\|?>|\*{0,2}final answer\*{0,2}\s*:", re.IGNORECASE)
@@ -75,8 +83,13 @@ class DialogueManifest(BaseModel):
     """The judge of the guards; empty where no setting has one."""
     references: str = ""
     """`oracle`, or the SHA-256 of the file of references; empty where the set's own documents were used, or none."""
+    retrieval: str = ""
+    """Embedder, reranker and corpus of settings with `rag`; empty where none has it."""
+    noise: str = ""
+    """SHA-256 of what stands in the turn before the last in settings with `noise`."""
     left_out: Mapping[str, tuple[str, ...]] = {}
-    """Items that a setting is not held with, by its name: they have no documents to retrieve, or no history in the other run."""
+    """Items that a setting is not held with, by its name, with the model behind it where models differ: they have no documents to
+    retrieve, no history in the other run, or no noise."""
     created: datetime
 
     def claim(self, path: Path, *, empty: bool) -> None:
@@ -114,11 +127,17 @@ def read_dialogue_manifest(folder: Path) -> DialogueManifest:
 
 @dataclass(frozen=True)
 class AssistantReply:
-    """What an assistant answered. `failure`: why there is nothing that counts as an answer."""
+    """What an assistant answered. `failure`: why there is nothing that counts as an answer; `calls`: requests it took."""
 
     text: str
     finish: str = "stop"
     failure: str | None = None
+    reasoning: str = ""
+    calls: int = 1
+
+
+THREAD: ContextVar[str] = ContextVar("THREAD")
+"""Names the dialogue that is being held, for assistants that keep their own history."""
 
 
 class Assistant(Protocol):
@@ -154,22 +173,30 @@ class ChatAssistant:
     def parameters(self) -> Mapping[str, Any]:
         return self._model.parameters
 
+    @property
+    def prices(self) -> Any:
+        """Of the model; None where it has none."""
+        return getattr(self._model, "prices", None)
+
     async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         try:
             reply = await self._model.complete(ChatRequest(tuple(messages), "generate"))
         except ContextTooLongError as exc:
             return AssistantReply("", failure=f"prompt too long: {exc}")
         failures = {"refusal": "refused by the model or its filter", "length": "cut off at the token limit"}
-        return AssistantReply(
-            reply.text, reply.finish, failures.get(reply.finish) or (None if reply.text.strip() else "empty")
-        )
+        text, thoughts = (reply.text, reply.reasoning) if reply.text.strip() else (reply.reasoning, "")
+        failure = failures.get(reply.finish) or (None if text.strip() else "empty")
+        return AssistantReply(text, reply.finish, failure, thoughts)
 
     async def aclose(self) -> None:
         await self._model.aclose()
 
 
 class FunctionAssistant:
-    """A function of the user's: takes messages (`role`, `content`), gives the answer's text; sync or async.
+    """A function of the user's, sync or async, that gives the answer's text.
+
+    It takes the messages (`role`, `content`), or, where it has a parameter `thread_id`, the user's text alone, and keeps the
+    history of each thread itself. A dialogue that is resumed is told to it again from the first turn, in a new thread.
 
     Args:
         name: `agent:MODULE:NAME`.
@@ -183,23 +210,36 @@ class FunctionAssistant:
     def __init__(self, name: str) -> None:
         module, _, function = name.removeprefix("agent:").partition(":")
         try:
-            self._function: Any = import_named(module, function)
-        except (ImportError, AttributeError, ValueError) as exc:
+            function_: Any = import_named(module, function)
+            self.keeps_history = "thread_id" in inspect.signature(function_).parameters
+        except (ImportError, AttributeError, ValueError, TypeError) as exc:
             raise ConfigError(f"{name}: {exc}; give agent:MODULE:NAME of a function that takes messages") from exc
+        self._function: Any = function_
         self.name = name
+        self._process, self._told = uuid4().hex[:8], Counter[str]()
 
     async def answer(self, messages: Sequence[Message]) -> AssistantReply:
-        given = [{"role": one.role, "content": one.content} for one in messages]
+        if not self.keeps_history:
+            text = await self._call([{"role": one.role, "content": one.content} for one in messages])
+            return AssistantReply(text, failure=None if text.strip() else "empty")
+        thread = f"{THREAD.get()} {self._process}"
+        left = [one.content for one in messages if one.role == "user"][self._told[thread] :]
+        for asked in left:
+            text = await self._call(asked, thread_id=thread)
+            self._told[thread] += 1
+        return AssistantReply(text, failure=None if text.strip() else "empty", calls=len(left))
+
+    async def _call(self, given: object, **more: str) -> str:
         try:
             if inspect.iscoroutinefunction(self._function):
-                text = await self._function(given)
+                text = await self._function(given, **more)
             else:
-                text = await asyncio.to_thread(self._function, given)
+                text = await asyncio.to_thread(self._function, given, **more)
         except Exception as exc:  # an agent of the user's raises whatever its libraries raise
             raise JudgeError(f"{self.name} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(text, str):
             raise ConfigError(f"{self.name} gave {type(text).__name__}, not the answer's text")
-        return AssistantReply(text, failure=None if text.strip() else "empty")
+        return text
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -234,6 +274,10 @@ class Held:
         return self.whole == self.dialogues
 
 
+Past = Sequence[tuple[str, str]]
+"""Questions and answers before the last turn."""
+
+
 @dataclass(frozen=True)
 class Dialogues:
     """What is asked: every item, of every assistant, in every setting.
@@ -243,7 +287,9 @@ class Dialogues:
         path: of the set, for the manifest.
         system: a system prompt by the assistant's name.
         references: what the items' documents are, for the manifest.
-        histories: answers of other runs or of transcripts, by their place as settings name it and by item (see `histories`).
+        histories: turns before the last that others gave, by place as settings name it, model (empty: of all) and item.
+        retrieval, noise: for the manifest.
+        corpus: documents are searched for in one place for all items, so that none needs documents of its own.
     """
 
     questions: QuestionSet
@@ -252,14 +298,13 @@ class Dialogues:
     settings: Sequence[DialogueSetting]
     system: Mapping[str, str] = field(default_factory=dict)
     references: str = ""
-    histories: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    histories: Mapping[tuple[str, str], Mapping[str, Past]] = field(default_factory=dict)
+    retrieval: str = ""
+    noise: str = ""
+    corpus: bool = False
 
     def manifest(self, guarded_by: str = "") -> DialogueManifest:
         """How the run is made."""
-        left_out = {
-            one.name: tuple(item.id for item in self.questions.items if not self._holds(one, item))
-            for one in self.settings
-        }
         return DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
@@ -272,8 +317,18 @@ class Dialogues:
             created=datetime.now(UTC),
             guarded_by=guarded_by,
             references=self.references,
-            left_out={name: ids for name, ids in left_out.items() if ids},
+            retrieval=self.retrieval if any(one.rag for one in self.settings) else "",
+            noise=self.noise,
+            left_out=self._left_out(),
         )
+
+    def _left_out(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for setting in self.settings:
+            for model in [one.name for one in self.assistants] if setting.noise else [""]:
+                ids = tuple(item.id for item in self.questions.items if not self._holds(model, setting, item))
+                found |= {f"{setting.name} {model}".strip(): ids} if ids else {}
+        return found
 
     def jobs(self) -> list[DialogueJob]:
         """The dialogues."""
@@ -282,26 +337,24 @@ class Dialogues:
             for assistant in self.assistants
             for setting in self.settings
             for item in self.questions.items
-            if self._holds(setting, item)
+            if self._holds(assistant.name, setting, item)
         ]
 
-    def _holds(self, setting: DialogueSetting, item: QuestionItem) -> bool:
-        if setting.rag and not documents_of(item):
+    def _holds(self, model: str, setting: DialogueSetting, item: QuestionItem) -> bool:
+        if setting.rag and not self.corpus and not documents_of(item):
             return False
-        other = setting.others
-        return not other or len(self.histories.get(other, {}).get(item.id, ())) >= len(item.questions) - 1
+        return not setting.others or self.past(model, setting, item) is not None
+
+    def past(self, model: str, setting: DialogueSetting, item: QuestionItem) -> Past | None:
+        """The turns before the last that others gave; None where they lack one."""
+        place = setting.others or ""
+        found = self.histories.get((place, model), {}).get(item.id) or self.histories.get((place, ""), {}).get(item.id)
+        return found if found is not None and len(found) >= len(item.questions) - 1 else None
 
     @property
     def calls(self) -> int:
         """Answers that the whole run asks for."""
-        return sum(_calls(job.item, job.setting) for job in self.jobs())
-
-
-def _calls(item: QuestionItem, setting: DialogueSetting) -> int:
-    """Answers that a dialogue asks for; `summarize` and `select` ask once more, `self-refine` twice."""
-    turns = 1 if setting.history == "single" or setting.others else len(item.questions)
-    more = {"summarize": 1, "select": 1, "self-refine": 2}.get(setting.mitigate or "", 0)
-    return turns + setting.drift + more
+        return sum(job.calls for job in self.jobs())
 
 
 @dataclass(frozen=True)
@@ -317,6 +370,13 @@ class DialogueJob:
         """Model, setting and item, as lines name them."""
         return self.assistant.name, self.setting.name, self.item.id
 
+    @property
+    def calls(self) -> int:
+        """Answers that it asks for; `summarize` and `select` ask once more, `self-refine` twice."""
+        alone = self.setting.history == "single" or self.setting.others
+        more = {"summarize": 1, "select": 1, "self-refine": 2}.get(self.setting.mitigate or "", 0)
+        return (1 if alone else len(self.item.questions)) + self.setting.drift + more
+
 
 async def ask(
     dialogues: Dialogues,
@@ -325,7 +385,7 @@ async def ask(
     at_once: int = 16,
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
-    embedder: Embedder | None = None,
+    finder: PassageFinder | None = None,
 ) -> Held:
     """Holds the dialogues that have no last answer yet. A turn that failed is tried again, its later turns with it.
 
@@ -335,7 +395,7 @@ async def ask(
         at_once: dialogues held at the same time.
         told: called with the number of dialogues that came to an end.
         stop: set to end after the dialogues that are being held.
-        embedder: finds passages in settings with `rag`; the shipped one when None.
+        finder: of passages in settings with `rag`; by the shipped embedder and reranker when None.
 
     Raises:
         ConfigError: the folder holds something else or a run made in another way; a guard decides where there is no evidence.
@@ -349,7 +409,7 @@ async def ask(
     judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
     with closing(LineFile.open(out / ANSWERS, ANSWER_LINES, manifest)) as lines:
-        room = _Room(dialogues, lines, guards, PassageFinder(embedder or OnnxEmbedder()), out / REPORTS)
+        room = _Room(dialogues, lines, guards, finder or PassageFinder(OnnxEmbedder()), out / REPORTS)
 
         async def hold(job: DialogueJob) -> None:
             try:
@@ -377,12 +437,23 @@ def check(dialogues: Dialogues) -> None:
     items = dialogues.questions.items
     bare = [item.id for item in items if not documents_of(item)]
     for setting in dialogues.settings:
-        if setting.rag and len(bare) == len(items):
+        if setting.rag and len(bare) == len(items) and not dialogues.corpus:
             raise ConfigError(
                 f"setting {setting.name!r} retrieves, but no item has documents; give --references FILE or oracle"
             )
+        keeping = [one.name for one in dialogues.assistants if getattr(one, "keeps_history", False)]
+        if keeping and any((setting.others, setting.budget, setting.concat, setting.mitigate)):
+            raise ConfigError(
+                f"setting {setting.name!r} changes the history that is shown, and {keeping[0]} keeps its own; give a function "
+                "that takes messages"
+            )
         if setting.guard in (None, "monitor"):
             continue
+        if dialogues.references == ORACLE:
+            raise ConfigError(
+                f"setting {setting.name!r} would hold answers against the reference answers, with which a guard can only win; "
+                "take guard=monitor, or other --references"
+            )
         if bare and not setting.rag:
             raise ConfigError(
                 f"setting {setting.name!r} guards answers, but item {bare[0]} has no documents to hold them against "
@@ -433,6 +504,7 @@ class _Room:
     async def hold(self, job: DialogueJob) -> None:
         """Asks turn by turn; turns that have an answer are not asked again."""
         guard = self.guards.get(job.setting.guard or "")
+        THREAD.set(_dialogue(job))
         try:
             await self._hold(job, guard)
         finally:
@@ -445,11 +517,12 @@ class _Room:
         system = self.dialogues.system.get(job.assistant.name, "")
         history = [Message("system", system)] if system else []
         evidence: list[Document] = [] if setting.rag else documents_of(job.item)
-        given = self.dialogues.histories[setting.others][job.item.id] if setting.others else ()
+        past = self.dialogues.past(job.assistant.name, setting, job.item) if setting.others else None
         for turn, question in enumerate(questions):
             last = turn == len(questions) - 1
-            if setting.others and not last:
-                history += [Message("user", question), Message("assistant", given[turn])]
+            if past is not None and not last:
+                asked, answered = past[turn]
+                history += [Message("user", asked), Message("assistant", answered)]
                 continue
             shown = await self._shown(job, [*history, Message("user", question)], last=last)
             evidence += [Document(id=_passage_name(one), text=one.text) for one in shown.passages]
@@ -477,15 +550,7 @@ class _Room:
 
     def _questions(self, job: DialogueJob) -> list[str]:
         own = [job.item.single] if job.setting.history == "single" else list(job.item.questions)
-        return [self._unrelated(job.item), *own] if job.setting.drift else own
-
-    def _unrelated(self, item: QuestionItem) -> str:
-        """A question of another domain; the same wherever it is asked for. Without domains, of any other item."""
-        others = [one for one in self.dialogues.questions.items if one.id != item.id]
-        far = [one for one in others if not set(one.domains) & set(item.domains)] or others
-        if not far:
-            raise ConfigError("a set of one item has no unrelated question; leave drift out")
-        return random.Random(f"drift:{item.id}").choice(far).single
+        return [unrelated(self.dialogues.questions.items, job.item, "drift").single, *own] if job.setting.drift else own
 
     async def _shown(self, job: DialogueJob, messages: Sequence[Message], *, last: bool) -> _Shown:
         setting = job.setting
@@ -550,6 +615,8 @@ class _Room:
             "action": reports[-1].decision.action.value,
             "withheld": None if answer == first else first,
             "drafts": len(drafts),
+            "calls": sum(one["calls"] for one in drafts),
+            "guard_calls": reports[-1].usage.calls,
         }
 
 
@@ -563,7 +630,8 @@ async def _respond(assistant: Assistant, messages: Sequence[Message], how: str |
         context = await _ask(assistant, refining_history(messages, how))
         if context.failure is not None:
             return context
-        return await _ask(assistant, on_refined(messages, without_thoughts(context.text)[0]))
+        answer = await _ask(assistant, on_refined(messages, without_thoughts(context.text)[0]))
+        return replace(answer, calls=answer.calls + context.calls)
     answer = await _ask(assistant, messages)
     if how != "self-refine" or answer.failure is not None:
         return answer
@@ -571,7 +639,8 @@ async def _respond(assistant: Assistant, messages: Sequence[Message], how: str |
     review = await _ask(assistant, criticizing(messages, first))
     if review.failure is not None:
         return review
-    return await _ask(assistant, refining(messages, first, without_thoughts(review.text)[0]))
+    again = await _ask(assistant, refining(messages, first, without_thoughts(review.text)[0]))
+    return replace(again, calls=answer.calls + review.calls + again.calls)
 
 
 async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantReply:
@@ -586,7 +655,8 @@ async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantRe
 def _told(said: AssistantReply) -> dict[str, Any]:
     """What a line says of an answer."""
     text, thoughts = without_thoughts(said.text)
-    found = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure}
+    thoughts = "\n".join(filter(None, (said.reasoning, thoughts)))
+    found = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure, "calls": said.calls}
     return found if said.failure is not None else {**found, "answer": text}
 
 

@@ -11,13 +11,13 @@ from vista_guard.judges.model import Message
 from vista_guard.types import Role
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.logs.formats import LoggedConversation
-from vista_lab.runs.dialogues.asking import AssistantReply, read_dialogue_manifest
+from vista_lab.runs.dialogues.asking import AssistantReply, Past, read_dialogue_manifest
 from vista_lab.runs.dialogues.records import read_answers
 from vista_lab.runs.plan import of_log
 
 
-def read_history(folder: Path, model: str | None = None) -> dict[str, tuple[str, ...]]:
-    """The answers of a run in the setting `multi`, by item and in the order of turns, as the history of other dialogues.
+def read_history(folder: Path, model: str | None = None) -> dict[str, Past]:
+    """The turns of a run in the setting `multi`, by item, as the history of other dialogues.
 
     Args:
         folder: of the run, with `:MODEL` behind it where it asked several models.
@@ -33,11 +33,11 @@ def read_history(folder: Path, model: str | None = None) -> dict[str, tuple[str,
             f"{folder} asked {', '.join(manifest.models)} in {', '.join(manifest.settings)}; a history needs the setting "
             "multi and one model: swap=RUN, or swap=RUN:MODEL"
         )
-    found: dict[str, dict[int, str]] = {}
+    found: dict[str, dict[int, tuple[str, str]]] = {}
     for line in read_answers(folder):
         if (line.model, line.setting) == (models[0], "multi") and line.answer is not None:
-            found.setdefault(line.sample, {})[line.turn] = line.answer
-    whole = {
+            found.setdefault(line.sample, {})[line.turn] = line.question, line.answer
+    whole: dict[str, Past] = {
         name: tuple(own[turn] for turn in sorted(own))
         for name, own in found.items()
         if sorted(own) == list(range(len(own)))
@@ -71,13 +71,13 @@ def read_transcripts(path: Path) -> Said:
     return found
 
 
-def history_of(transcripts: Said, items: Sequence[QuestionItem]) -> dict[str, tuple[str, ...]]:
-    """The answers to the items' turns before the last, by item; only of items with all of them."""
-    found = {}
+def history_of(transcripts: Said, items: Sequence[QuestionItem]) -> dict[str, Past]:
+    """The items' turns before the last as answered in transcripts, by item; only of items with all of them."""
+    found: dict[str, Past] = {}
     for item in items:
         turns = [tuple(map(_words, item.questions[: turn + 1])) for turn in range(len(item.questions) - 1)]
         if all(one in transcripts for one in turns):
-            found[item.id] = tuple(transcripts[one] for one in turns)
+            found[item.id] = tuple((item.questions[place], transcripts[one]) for place, one in enumerate(turns))
     return found
 
 

@@ -1,7 +1,8 @@
 """Judges the last answers of dialogues: facts against the answer, its statements against the reference (KnowMT-Bench, §3.3.1).
 
-Two kinds of judges: any verifier, which reads long premises window by window, and a chat model that is asked twice a pair: does
-the premise entail the claim, does it contradict it? What a model leaves open after five samples is unjudged.
+Three kinds of judges: any verifier, which reads long premises window by window; any judge of turns, with the premise as document;
+and a chat model that is asked twice a pair: does the premise entail the claim, does it contradict it? What a model leaves open
+after five samples is unjudged.
 """
 
 from __future__ import annotations
@@ -17,13 +18,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from pydantic import TypeAdapter
+
 from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.stored import AnswerShelf
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.judges.model.prompt_files import fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_guard.protocols import Decomposer, Verifier
-from vista_guard.reading.passages import sentence_spans
-from vista_guard.types import Role, Turn
+from vista_guard.protocols import Decomposer, Judge, Verifier
+from vista_guard.reading.passages import passages, sentence_spans
+from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.dialogues.asking import latest, read_dialogue_manifest, without_thoughts
 from vista_lab.runs.dialogues.records import (
@@ -34,6 +39,7 @@ from vista_lab.runs.dialogues.records import (
     AnswerLine,
     Direction,
     JudgementLine,
+    Sample,
     StatementsLine,
     read_answers,
     read_lines,
@@ -60,6 +66,7 @@ class PairVerdict(NamedTuple):
     contradicts: bool | None
     support: float | None = None
     failure: str | None = None
+    samples: tuple[Sample, ...] = ()
 
 
 class PairJudge(Protocol):
@@ -152,8 +159,9 @@ class ModelPairs:
             own = None if prompts is None else prompts / f"{question}.txt"
             path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
             self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
-        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in self._files):
-            raise ConfigError(f"--prompts {prompts} has neither entails.txt nor contradicts.txt")
+        known = (*self._files, "statements")
+        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in known):
+            raise ConfigError(f"--prompts {prompts} has neither entails.txt, contradicts.txt nor statements.txt")
 
     @property
     def name(self) -> str:
@@ -164,15 +172,17 @@ class ModelPairs:
         return [await self._pair(premise, claim) for claim in claims]
 
     async def _pair(self, premise: str, claim: str) -> PairVerdict:
+        samples: list[Sample] = []
         try:
-            entails = await self._ask("entails", premise, claim)
-            contradicts = await self._ask("contradicts", premise, claim)
+            entails = await self._ask("entails", premise, claim, samples)
+            contradicts = await self._ask("contradicts", premise, claim, samples)
         except ContextTooLongError as exc:
-            return PairVerdict(None, None, failure=f"prompt too long: {exc}")
+            return PairVerdict(None, None, failure=f"prompt too long: {exc}", samples=tuple(samples))
         open_ = [name for name, value in (("entails", entails), ("contradicts", contradicts)) if value is None]
-        return PairVerdict(entails, contradicts, failure=f"no majority: {', '.join(open_)}" if open_ else None)
+        failure = f"no majority: {', '.join(open_)}" if open_ else None
+        return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
 
-    async def _ask(self, question: str, premise: str, claim: str) -> bool | None:
+    async def _ask(self, question: str, premise: str, claim: str, samples: list[Sample]) -> bool | None:
         """One greedy answer; where it cannot be read, more samples and their majority. None: a tie, or none can be read."""
         file = self._files[question]
         slots = {"premise": _tagged("premise", premise), "claim": _tagged("claim", claim)}
@@ -183,6 +193,7 @@ class ModelPairs:
             sampling = {} if sample == 0 else SAMPLING
             reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
             value = read_verdict(reply.text) if reply.finish == "stop" else None
+            samples.append(Sample(question, reply.text, value))
             if value is not None and sample == 0:
                 return value
             votes += [] if value is None else [value]
@@ -192,6 +203,70 @@ class ModelPairs:
 
     async def aclose(self) -> None:
         await self._model.aclose()
+
+
+class JudgePairs:
+    """Implements `PairJudge` with any `Judge` of turns, such as the guard's own: the premise is the document.
+
+    Entailed is what the judge finds supported, contradicted what it labels CONTRADICTED.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        return f"judge:{self._judge.info.name} {self._judge.info.version}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        evidence = EvidenceSet(documents=tuple(passages(Document(id="premise", text=premise))))
+        asked = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
+        checks = await self._judge.verify(asked, evidence)
+        refused = [one for one in checks if isinstance(one, Check) and not one.supported]
+        labels = {one.claim.id: one for one in await self._judge.categorize(refused, evidence)} if refused else {}
+        return [self._verdict(one, labels.get(one.claim.id)) for one in checks]
+
+    def _verdict(self, check: Check | Unchecked, finding: Finding | Unchecked | None) -> PairVerdict:
+        for one in (check, finding):
+            if isinstance(one, Unchecked):
+                return PairVerdict(None, None, failure=f"unchecked: {one.error}")
+        return PairVerdict(finding is None, isinstance(finding, Finding) and finding.label is Label.CONTRADICTED)
+
+    async def aclose(self) -> None:
+        await ensemble.aclose(self._judge)
+
+
+class CachedPairs:
+    """Implements `PairJudge` with the verdicts of another kept in a folder, for all runs. What was left open is not kept.
+
+    Raises:
+        StoreError: the folder cannot be used.
+    """
+
+    def __init__(self, judge: PairJudge, folder: Path) -> None:
+        self._judge, self._shelf = judge, AnswerShelf(folder)
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        keys = {claim: ensemble.fingerprint(self.name, premise, claim) for claim in claims}
+        kept = await self._shelf.read(list(keys.values()), _VERDICTS)
+        missing = [claim for claim, key in keys.items() if key not in kept]
+        if missing:
+            fresh = dict(zip(missing, await self._judge.judge(premise, missing), strict=True))
+            kept |= {keys[claim]: verdict for claim, verdict in fresh.items()}
+            whole = {keys[claim]: list(verdict) for claim, verdict in fresh.items() if verdict.failure is None}
+            await self._shelf.write({key: {"answer": verdict, "warnings": []} for key, verdict in whole.items()})
+        return [kept[keys[claim]] for claim in claims]
+
+    async def aclose(self) -> None:
+        await self._shelf.aclose()
+        await self._judge.aclose()
+
+
+_VERDICTS = TypeAdapter(PairVerdict)
 
 
 def read_verdict(reply: str) -> bool | None:
@@ -336,6 +411,7 @@ class _Room:
                     entails=verdict.entails,
                     contradicts=verdict.contradicts,
                     support=verdict.support,
+                    samples=verdict.samples,
                     failure=verdict.failure,
                 )
             )

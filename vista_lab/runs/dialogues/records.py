@@ -12,6 +12,8 @@ from vista_guard.errors import InputError
 from vista_lab.runs.line_file import LineKind
 
 ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
+NOISE = "noise.jsonl"
+"""Wrong answers for settings with `noise`, and who confirmed each."""
 
 Direction = Literal["fact", "statement"]
 """`fact`: a fact held against the answer. `statement`: a statement of the answer held against the reference answer."""
@@ -24,6 +26,14 @@ class AnswerName(NamedTuple):
     setting: str
     sample: str
     turn: int
+
+
+class Sample(NamedTuple):
+    """One answer of a model that is asked about a pair. `question`: `entails` or `contradicts`. `vote` None: nothing to read."""
+
+    question: str
+    reply: str
+    vote: bool | None
 
 
 class _Line(BaseModel):
@@ -64,6 +74,10 @@ class AnswerLine(_Line):
     """Answers that the assistant gave until one was delivered: a guard may ask it again."""
     retrieved: tuple[str, ...] = ()
     """Passages that the question was shown with: `DOCUMENT:FIRST-END`, in characters."""
+    calls: int = 1
+    """Requests to the assistant at this turn: a guard may ask again, a mitigation asks before or after."""
+    guard_calls: int = 0
+    """Requests of the guard's judge at this turn."""
     seconds: float = 0.0
 
 
@@ -88,6 +102,8 @@ class JudgementLine(_Line):
     contradicts: bool | None
     support: float | None = None
     """P(entailed), from judges that tell one."""
+    samples: tuple[Sample, ...] = ()
+    """All that a model answered, in order."""
     failure: str | None = None
 
 

@@ -1,7 +1,7 @@
-"""Passages of an item's documents for a question: by vectors, then by words (KnowMT-Bench, App. G: 15, then 5).
+"""Passages for a question, of an item's documents or of one corpus: 15 by vectors, 5 of them by a reranker.
 
-The paper cuts references into 512 tokens with 128 of overlap, and uses Qwen3's embedder and reranker. Here passages are cut as
-everywhere in the product, no longer than the embedder reads, and put in order anew by the words that they share with the query.
+Source: KnowMT-Bench, App. G. The paper cuts references into 512 tokens with 128 of overlap. Here passages are cut as everywhere
+in the product, about as long and no longer than the embedder reads.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from pathlib import Path
 import numpy as np
 
 from vista_guard.errors import InputError
-from vista_guard.protocols import BoundedEmbedder, Embedder
-from vista_guard.reading.passages import nearest_passages, passages
-from vista_guard.stores.entries import query_vector
+from vista_guard.protocols import DocumentStore, Embedder
+from vista_guard.reading.passages import passages
+from vista_guard.stores.entries import best_rows, query_vector, reads_of
 from vista_guard.types import Document, Passage
 from vista_lab.datasets.questions import QuestionItem
+from vista_lab.runs.dialogues.reranking import Reranker, WordReranker
 
 ORACLE = "oracle"
 """Names the reference answers as documents: what retrieval could give at best."""
@@ -37,31 +38,50 @@ class Pool:
 
 
 class PassageFinder:
-    """Finds passages of an item's own documents.
+    """Finds passages of an item's own documents, or of a corpus that all items share.
 
     Args:
         embedder: of passages and queries.
+        reranker: keeps the best of the nearest; as the guard picks evidence when None.
+        corpus: searched in place of the items' documents.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(
+        self, embedder: Embedder, reranker: Reranker | None = None, corpus: DocumentStore | None = None
+    ) -> None:
         self._embedder = embedder
+        self._reranker = reranker or WordReranker()
+        self._corpus = corpus
         self._pools: dict[str, Pool] = {}
 
     async def find(self, item: QuestionItem, query: str) -> list[Passage]:
-        """The passages for a query, the best first; the same each time."""
-        return await asyncio.to_thread(self._find, item, query)
+        """The passages for a query, the best first; the same each time.
 
-    def _find(self, item: QuestionItem, query: str) -> list[Passage]:
+        Raises:
+            JudgeError: the reranker gave no order.
+            StoreError: the corpus cannot be searched.
+        """
+        if self._corpus is not None:
+            found = await self._corpus.search(query, NEAREST)
+        else:
+            found = await asyncio.to_thread(self._nearest, item, query)
+        return await self._reranker.keep(query, found, KEPT)
+
+    async def aclose(self) -> None:
+        """Closes the reranker and the corpus."""
+        await self._reranker.aclose()
+        if self._corpus is not None:
+            await self._corpus.aclose()
+
+    def _nearest(self, item: QuestionItem, query: str) -> list[Passage]:
         pool = self._pools.get(item.id)
         if pool is None:
             pool = self._pools[item.id] = self._pool(item)
-        near = np.argsort(-(pool.vectors @ query_vector(self._embedder, query)), kind="stable")[:NEAREST]
-        found = [pool.passages[place] for place in near]
-        kept = nearest_passages(query, found, KEPT)
-        return [one for one in found if one in kept]
+        rows = best_rows(pool.vectors, query_vector(self._embedder, query), NEAREST)
+        return [pool.passages[row] for _, row in rows]
 
     def _pool(self, item: QuestionItem) -> Pool:
-        reads = self._embedder.reads if isinstance(self._embedder, BoundedEmbedder) else None
+        reads = reads_of(self._embedder)
         found = tuple(
             passage
             for document in documents_of(item)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -143,6 +144,8 @@ class Cohort:
     """The judge of the guard; empty where none stood before the assistant."""
     oracle: bool = False
     """The reference answers were retrieved from: what retrieval could give at best."""
+    most_tokens: int = 0
+    """Longest answer that the model was allowed; 0 for an assistant that has no such limit."""
 
     @property
     def judged_by(self) -> tuple[str, str, str, str]:
@@ -261,7 +264,9 @@ class _Reader:
                 lines[name] = last
             else:
                 failed = next((one.failure for one in turns.values() if one.failure), None)
-                unasked = "left out" if name in self.manifest.left_out.get(setting, ()) else "not asked yet"
+                own = (setting, f"{setting} {model}")
+                out = any(name in self.manifest.left_out.get(key, ()) for key in own)
+                unasked = "left out" if out else "not asked yet"
                 missing[(failed or unasked).partition(":")[0]] += 1
         scored = [name for name in lines if self.items[name].facts and self.items[name].answer]
         return Cohort(
@@ -284,6 +289,7 @@ class _Reader:
             },
             oracle="rag=" in setting and self.manifest.references == ORACLE,
             guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
+            most_tokens=json.loads(self.manifest.parameters.get(model, "{}")).get("max_output_tokens") or 0,
         )
 
     def _judged(self, line: AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:

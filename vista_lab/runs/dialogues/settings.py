@@ -6,6 +6,7 @@ line and in the tables.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from vista_guard.errors import ConfigError
@@ -15,12 +16,34 @@ RAG = ("base", "last", "rounds", "all", "last@code")
 the prompts that were sent as history."""
 MITIGATIONS = ("simple", "summarize", "select", "self-refine")
 """What is done about the history at the last turn (Table 4)."""
+NOISES = ("irrelevant", "irrelevant-error", "relevant-error")
+"""What stands in the turn before the last, in place of the assistant's own answer (Fig. 9)."""
 GUARDED = ("history", "final")
+BUDGETS = (64, 128, 256, 512, 1024)
+"""Words of history at the last turn in the preset; the paper's own budgets stand in a picture alone (Fig. 6)."""
 PAPER = (
     "single", "multi", "multi+concat", "single+drift", "multi+drift", "single+rag=base",
     *(f"multi+rag={one}" for one in RAG[:4]), *(f"multi+mitigate={one}" for one in MITIGATIONS),
+    *(f"multi+budget={one}" for one in BUDGETS),
 )  # fmt: skip
-"""Settings of the paper that a set of questions with documents is enough for. `swap` needs another run, `budget` a number."""
+"""Settings of the paper that a set of questions with documents is enough for; `paper_settings` adds those of a baseline."""
+
+
+def paper_settings(baseline: str | None = None, models: Sequence[str] = ()) -> list[str]:
+    """The paper's settings by name; with a baseline run noise too (Fig. 9), and the histories of its models (Fig. 8).
+
+    Args:
+        baseline: folder of a judged run of the same set in `single` and `multi`.
+        models: of that run.
+
+    Examples:
+        >>> paper_settings("runs/k", ["openai:a"])[-1]
+        'multi+concat+noise=relevant-error'
+    """
+    if baseline is None:
+        return [*PAPER]
+    swaps = [f"multi+swap={baseline}:{model}" for model in models] if len(models) > 1 else []
+    return [*PAPER, *swaps, *(f"{form}+noise={kind}" for form in ("multi", "multi+concat") for kind in NOISES)]
 
 
 @dataclass(frozen=True)
@@ -32,6 +55,7 @@ class DialogueSetting:
         drift: a question of another domain is asked first (Table 20).
         swap: folder of a run whose answers are the history; only the last question is asked (Fig. 8).
         static: a log whose answers are the history, in the same way.
+        noise: one of `NOISES`: the history of a baseline run, with another turn before the last question.
         concat: at the last turn the history stands in one message with the question (Fig. 7).
         budget: at the last turn so many words of the history are shown, the latest; None: all (Fig. 6).
         rag: one of `RAG`; None: no documents.
@@ -44,6 +68,7 @@ class DialogueSetting:
     drift: bool = False
     swap: str | None = None
     static: str | None = None
+    noise: str | None = None
     concat: bool = False
     budget: int | None = None
     rag: str | None = None
@@ -59,6 +84,7 @@ class DialogueSetting:
             f"swap={self.swap}": self.swap,
             f"static={self.static}": self.static,
             "concat": self.concat,
+            f"noise={self.noise}": self.noise,
             f"budget={self.budget}": self.budget,
             f"rag={self.rag}": self.rag,
             f"mitigate={self.mitigate}": self.mitigate,
@@ -69,7 +95,7 @@ class DialogueSetting:
     @property
     def others(self) -> str | None:
         """Where the answers of others are that are the history; None where the assistant's own are."""
-        return self.swap or self.static
+        return self.swap or self.static or (f"noise={self.noise}" if self.noise else None)
 
     def guards(self, *, last: bool) -> bool:
         """True if the guard stands before the assistant at this turn."""
@@ -96,8 +122,8 @@ def read_setting(name: str) -> DialogueSetting:
     given: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
-        if key not in ("drift", "swap", "static", "concat", "budget", "rag", "mitigate", "guard"):
-            known = "drift, swap=RUN, static=LOG, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
+        if key not in ("drift", "swap", "static", "noise", "concat", "budget", "rag", "mitigate", "guard"):
+            known = "drift, swap=RUN, static=LOG, noise=KIND, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
             raise ConfigError(f"setting {name!r} has {part!r}; known are {known}")
         if key in given:
             raise ConfigError(f"setting {name!r} names {key} twice")
@@ -106,6 +132,7 @@ def read_setting(name: str) -> DialogueSetting:
         given[key] = value
     guard, _, place = given.get("guard", "").partition("@")
     _check_value(name, "rag", given.get("rag"), RAG)
+    _check_value(name, "noise", given.get("noise"), NOISES)
     _check_value(name, "mitigate", given.get("mitigate"), MITIGATIONS)
     _check_value(name, "guard=POLICY@", place or None, GUARDED)
     budget = given.get("budget")
@@ -116,6 +143,7 @@ def read_setting(name: str) -> DialogueSetting:
         drift="drift" in given,
         swap=given.get("swap"),
         static=given.get("static"),
+        noise=given.get("noise"),
         concat="concat" in given,
         budget=None if budget is None else int(budget),
         rag=given.get("rag"),
@@ -139,8 +167,8 @@ def _impossible(one: DialogueSetting) -> str:
         return "one question has no history; begin with multi"
     if one.history == "single" and (one.rag not in (None, "base") or one.guard_at == "history"):
         return "one question has no turns before it: rag=base and guard=POLICY are what it can have"
-    if one.swap and one.static:
-        return "there is one history: take swap=RUN or static=LOG"
+    if sum(map(bool, (one.swap, one.static, one.noise))) > 1:
+        return "there is one history: take swap=RUN, static=LOG or noise=KIND"
     if one.others and (one.drift or one.rag not in (None, "base", "last") or one.guard_at == "history"):
         return "where others answered only the last question is asked; take rag=base or last, guard=POLICY@final, and no drift"
     if one.mitigate and (one.concat or one.budget or one.rag):

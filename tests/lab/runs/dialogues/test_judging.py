@@ -12,10 +12,14 @@ pytest.importorskip("openai")
 
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, BySentence, Literal, Scripted, hold
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.model import Message, ModelOptions, OpenAIChat
+from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.runs.dialogues.judging import (
+    CachedPairs,
     JudgedDialogues,
+    JudgePairs,
     ModelPairs,
     PairJudge,
     PairVerdict,
@@ -106,7 +110,9 @@ async def pairs(server: ScriptedChatServer, prompts: Path | None = None) -> Pair
     judge = ModelPairs(OpenAIChat("m", base_url=server.base_url, options=ModelOptions(seed=7)), prompts)
     try:
         (found,) = await judge.judge("It is 40 metres high.", ["It is high."])
-        return found
+        assert [one.vote for one in found.samples] == [read_verdict(one.reply) for one in found.samples]
+        assert len(found.samples) == len(server.requests)
+        return found._replace(samples=())
     finally:
         await judge.aclose()
 
@@ -143,6 +149,25 @@ async def test_a_tie_and_no_answer_are_unjudged_not_false() -> None:
     with ScriptedChatServer(by_question(tie, ["Hm."] * 5)) as server:
         assert await pairs(server) == PairVerdict(None, None, failure="no majority: entails, contradicts")
         assert len(server.requests) == 10
+
+
+async def test_a_verdict_is_kept_for_all_runs_and_an_open_one_is_not(tmp_path: Path) -> None:
+    for asked in (["It is high.", "What?"], ["It is high.", "What?", "It is low."]):
+        inner = Literal()
+        judge = CachedPairs(inner, tmp_path)
+        found = await judge.judge("It is high.", asked)
+        assert [one.entails for one in found] == [True, None, False][: len(asked)]
+        assert inner.asked == 2
+        await judge.aclose()
+
+
+async def test_any_judge_of_turns_holds_claims_against_the_premise() -> None:
+    judge = JudgePairs(EmbeddedJudge.load(OnnxEmbedder()))
+    found = await judge.judge(
+        "The tower is 40 metres high. It opened in 1925.",
+        ["The tower is 40 metres high.", "The tower is 60 metres high.", "A storm broke its bell."],
+    )
+    assert [(one.entails, one.contradicts) for one in found] == [(True, False), (False, True), (False, False)]
 
 
 async def test_an_answer_that_orders_a_verdict_is_data() -> None:

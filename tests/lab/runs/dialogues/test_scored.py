@@ -121,7 +121,7 @@ def test_an_answer_that_was_not_taken_apart_is_unjudged(tmp_path: Path) -> None:
 def test_other_judges_and_data_stand_in_tables_of_their_own(tmp_path: Path) -> None:
     both = cohorts(tmp_path)
     others = [replace(one, judge="another") for one in both]
-    titles = [one.title for one in sheets([*both, *others], frozenset({12}))]
+    titles = [one.title for one in sheets([*both, *others], frozenset({"12"}))]
     assert len(titles) == 2
     assert titles[0] != titles[1]
 
@@ -135,8 +135,8 @@ def test_both_readings_of_a_pair_that_is_entailed_and_contradicted(tmp_path: Pat
 def test_tables_are_asked_for_by_number(tmp_path: Path) -> None:
     both = cohorts(tmp_path)
     assert [one.title.split(".")[0] for one in sheets(both, numbers("14, 12"))] == ["Table 12", "Tables 14 to 18"]
-    with pytest.raises(ConfigError, match="2, 12, 13 and 14"):
-        numbers("3")
+    with pytest.raises(ConfigError, match="fig9"):
+        numbers("11")
 
 
 def test_overlap_with_the_reference_needs_no_judge(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_the_history_of_another_run(tmp_path: Path) -> None:
     setting = f"multi+swap={tmp_path / 'strong'}"
     dialogues = Dialogues(
         QuestionSet("own", "0" * 64, (HARBOUR, TOWER)), Path("own.jsonl"), [weak], [read_setting(setting)],
-        histories={str(tmp_path / "strong"): read_history(tmp_path / "strong")},
+        histories={(str(tmp_path / "strong"), ""): read_history(tmp_path / "strong")},
     )  # fmt: skip
     held = asyncio.run(ask(dialogues, tmp_path / "weak"))
     assert asked(weak) == [[ONE, "Of the strong one.", TWO, "Of the strong one.", THREE]]
@@ -156,12 +156,12 @@ def test_transcripts_are_a_history_and_an_assistant(tmp_path: Path) -> None:
     ]
     log.write_text(json.dumps({"id": "a", "messages": messages}) + "\n", "utf-8")
     said = read_transcripts(log)
-    assert history_of(said, [HARBOUR, TOWER]) == {"harbour": ("In 1866.", "The city.")}
+    assert history_of(said, [HARBOUR, TOWER]) == {"harbour": ((ONE, "In 1866."), (TWO, "The city."))}
     assistant = Scripted(echo)
     setting = f"multi+static={log}"
     dialogues = Dialogues(
         QuestionSet("own", "0" * 64, (HARBOUR,)), Path("own.jsonl"), [assistant], [read_setting(setting)],
-        histories={str(log): history_of(said, [HARBOUR])},
+        histories={(str(log), ""): history_of(said, [HARBOUR])},
     )  # fmt: skip
     asyncio.run(ask(dialogues, tmp_path / "static"))
     assert asked(assistant) == [[ONE, "In 1866.", TWO, "The city.", THREE]]
@@ -210,7 +210,7 @@ def test_what_was_retrieved_from_the_answers_is_marked(tmp_path: Path) -> None:
         QuestionSet("own", "0" * 64, tuple(items)), Path("own.jsonl"), [Scripted(echo)], [read_setting("single+rag=base")],
         references="oracle",
     )  # fmt: skip
-    asyncio.run(ask(dialogues, tmp_path, embedder=WordEmbedder()))
+    asyncio.run(ask(dialogues, tmp_path, finder=PassageFinder(WordEmbedder())))
     asyncio.run(judge_dialogues(tmp_path, items, BySentence(), Literal()))
     (cohort,) = read_cohorts(tmp_path, QuestionSet("own", "0" * 64, tuple(items)), token_counter("words"))
     assert cohort.oracle

@@ -265,6 +265,8 @@ class Reply:
     first: Mapping[str, float] = field(default_factory=dict)
     """What the first token that is no blank might have been, with natural logarithms of the probabilities, where they were asked
     for and given."""
+    reasoning: str = ""
+    """What a reasoning model thought, where its endpoint gives that apart from the answer."""
 
 
 class ChatModel(Protocol):

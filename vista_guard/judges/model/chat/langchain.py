@@ -233,8 +233,10 @@ def _read(result: object) -> ModelReply:
     # Where structure comes by a tool call, the words of the message are empty, and what was parsed is the answer.
     text = json.dumps(parsed, ensure_ascii=False) if isinstance(parsed, dict) else str(refusal or message.text)
     usage = message.usage_metadata or {}
+    how: Finish = "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")
+    thought = message.additional_kwargs.get("reasoning_content")
     return ModelReply(
-        Reply(sendable(text), "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")),
+        Reply(sendable(text), how, reasoning=sendable(thought) if isinstance(thought, str) else ""),
         input_tokens=token_count(usage.get("input_tokens")),
         output_tokens=token_count(usage.get("output_tokens")),
         cached_tokens=token_count((usage.get("input_token_details") or {}).get("cache_read")),

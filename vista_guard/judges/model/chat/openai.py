@@ -235,15 +235,18 @@ class OpenAIChat:
             raise self._unreadable(completion)
         message, finish = getattr(choices[0], "message", None), getattr(choices[0], "finish_reason", None)
         refusal, text = getattr(message, "refusal", None), getattr(message, "content", None)
+        # No field of OpenAI's own: DeepSeek and SGLang say reasoning_content, vLLM and OpenRouter reasoning.
+        thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
         how: Finish = "refusal" if refusal else _FINISH.get(str(finish), "other")
-        if text is None and how in ("refusal", "length"):  # nothing but a refusal, or but thoughts
+        thought = sendable(thought) if isinstance(thought, str) else ""
+        if text is None and (thought or how in ("refusal", "length")):  # nothing but a refusal, or but thoughts
             text = refusal or ""
         if not isinstance(text, str):
             raise self._unreadable(completion)
         usage = getattr(completion, "usage", None)
         cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
         return ModelReply(
-            Reply(sendable(text), how, first_tokens(choices[0])),
+            Reply(sendable(text), how, first_tokens(choices[0]), thought),
             input_tokens=token_count(getattr(usage, "prompt_tokens", None)),
             output_tokens=token_count(getattr(usage, "completion_tokens", None)),
             cached_tokens=token_count(cached),
