@@ -145,7 +145,9 @@ class Settings(BaseSettings):
     risk_table: Path | None = None
     """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
     persona: Path | None = None
-    store: Literal["chroma", "memory"] = "chroma"
+    store: Literal["chroma", "memory"] | None = None
+    """Where knowledge is kept: `chroma` (extra `chroma`), on disk or on a server, or `memory`, until the process ends. When not
+    given, Chroma where it is installed or was used before, else memory, with a warning."""
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
     store_free_mb: int = Field(default=64, ge=0)
