@@ -117,7 +117,7 @@ $(VENV)/.made:
 	touch $@
 
 $(BASE): $(VENV)/.made pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e .
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[chroma]'
 	touch $@
 
 $(DEV): $(VENV)/.made pyproject.toml

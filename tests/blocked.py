@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 EXTRAS = {
+    "chroma": ("chromadb",),
     "oasis": ("lemminflect", "num2words", "textblob"),
     "dashboard": ("streamlit",),
     "deepeval": ("deepeval",),

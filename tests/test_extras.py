@@ -25,6 +25,22 @@ FAKE_CHAT = (
 )
 
 NEEDS = {
+    "Chroma": (
+        "chroma",
+        "from vista_guard import Guard; Guard.from_settings(store='chroma', data_dir='kept')",
+        "the store at kept/chroma needs chromadb",
+    ),
+    "Chroma's server": (
+        "chroma",
+        "from vista_guard import Guard; Guard.from_settings(chroma_url='http://127.0.0.1:9')",
+        "the store at http://127.0.0.1:9 needs chromadb",
+    ),
+    "what Chroma kept": (
+        "chroma",
+        "from pathlib import Path; Path('kept/chroma').mkdir(parents=True); Path('kept/chroma/chroma.sqlite3').touch()\n"
+        "from vista_guard import Guard; Guard.from_settings(data_dir='kept')",
+        "the store at kept/chroma needs chromadb",
+    ),
     "openai: judge": (
         "model",
         "from vista_guard import Guard; Guard.from_settings(judge='openai:m@http://127.0.0.1:9/v1', store='memory')",
@@ -255,9 +271,29 @@ guard.close()
 
 def test_the_default_way_needs_no_extra(tmp_path: Path) -> None:
     done = run_without(ALL, ["-c", WAYS], tmp_path)
-    assert done.stderr == ""
     assert done.stdout.splitlines() == ["ALLOW BLOCK", *["The whale hall opened in 1925."] * 2]
-    assert (tmp_path / "data" / "chroma").is_dir()
+    (warned,) = done.stderr.splitlines()
+    assert warned.startswith("Chroma is not installed: ")
+    assert how_to_install("chroma") in warned
+    assert not (tmp_path / "data").exists()
+
+
+def test_memory_that_was_asked_for_is_no_surprise(tmp_path: Path) -> None:
+    done = run_without(ALL, ["-c", WAYS], tmp_path, VISTA_GUARD_STORE="memory")
+    assert (done.stderr, done.stdout.splitlines()[0]) == ("", "ALLOW BLOCK")
+
+
+def test_the_default_way_keeps_knowledge_in_chroma(tmp_path: Path) -> None:
+    done = run_without((), ["-c", WAYS], tmp_path)
+    assert (done.stderr, (tmp_path / "data" / "chroma").is_dir()) == ("", True)
+
+
+def test_a_server_forgets_only_where_it_is_told_to(tmp_path: Path) -> None:
+    serve = "from vista_guard.cli.serve import build_guard; build_guard({}, data_dir=None).close()"
+    done = run_without(["chromadb"], ["-c", serve], tmp_path)
+    assert "ConfigError: keeping what conversations establish (or set store = " in done.stderr
+    done = run_without(["chromadb"], ["-c", serve], tmp_path, VISTA_GUARD_STORE="memory")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_default_way_loads_no_extra(tmp_path: Path) -> None:
@@ -270,11 +306,7 @@ def test_the_default_way_loads_no_extra(tmp_path: Path) -> None:
 def test_the_commands_need_no_extra(tmp_path: Path) -> None:
     talk = [{"role": "user", "content": "When?"}, {"role": "assistant", "content": "The hall opened in 1925."}]
     (tmp_path / "log.jsonl").write_text(json.dumps({"messages": talk}) + "\n", encoding="utf-8")
-    (tmp_path / "hall.md").write_text("# Hall\n\nThe hall opened in 1925.\n", encoding="utf-8")
-    (tmp_path / "hall.html").write_text("<h1>Hall</h1><p>The hall is free.", encoding="utf-8")
-    (tmp_path / "hall.txt").write_text("The hall has two doors.", encoding="utf-8")
     for command in (
-        ["documents", "add", "hall.md", "hall.html", "hall.txt"],
         ["check", "The hall opened in 1925."],
         ["replay", "log.jsonl", "--out", "reports.jsonl"],
         ["eval", "log.jsonl", "--out", "run"],
@@ -283,6 +315,17 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
     ):
         done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)
         assert (command, done.returncode, "Traceback" in done.stderr) == (command, 0, False), done.stderr
+
+
+def test_storing_documents_needs_chroma_alone(tmp_path: Path) -> None:
+    (tmp_path / "hall.md").write_text("# Hall\n\nThe hall opened in 1925.\n", encoding="utf-8")
+    (tmp_path / "hall.html").write_text("<h1>Hall</h1><p>The hall is free.", encoding="utf-8")
+    (tmp_path / "hall.txt").write_text("The hall has two doors.", encoding="utf-8")
+    add = ["-m", "vista_guard.cli", "documents", "add", "hall.md", "hall.html", "hall.txt"]
+    without = run_without(ALL, add, tmp_path)
+    assert (without.returncode, how_to_install("chroma") in without.stderr) == (2, True)
+    done = run_without([library for library in ALL if library != "chromadb"], add, tmp_path)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
 
 
 def test_every_extra_is_tried_here() -> None:

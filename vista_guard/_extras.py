@@ -18,12 +18,13 @@ def require(what: str, *libraries: str, extra: str) -> None:
     Raises:
         ConfigError: one is not; says what needs it, and what installs it.
     """
-    missing = [library for library in libraries if not _is_there(library)]
+    missing = [library for library in libraries if not is_installed(library)]
     if missing:
         raise ConfigError(f"{what} needs {', '.join(missing)}: {how_to_install(extra)}")
 
 
-def _is_there(library: str) -> bool:
+def is_installed(library: str) -> bool:
+    """True if the library can be imported. Loads nothing."""
     try:
         return find_spec(library) is not None
     except ModuleNotFoundError:  # a package that it is part of is missing

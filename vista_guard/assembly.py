@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vista_guard._extras import how_to_install, is_installed
 from vista_guard.errors import ConfigError
 from vista_guard.judges.named import build_judge
 from vista_guard.policy.label_policy import LabelPolicy, build_policy
@@ -224,12 +225,14 @@ def _stores(
     knowledge: KnowledgeStore | None,
     documents: DocumentStore | None,
 ) -> dict[str, Any]:
-    if settings.store == "memory":
-        from vista_guard.stores.memory import MemoryKnowledge
-
-        return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
     if knowledge is not None and (documents is not None or not settings.retrieve):
         return {"knowledge": knowledge, "documents": documents}
+    if keeps_in_memory(settings):
+        from vista_guard.stores.memory import MemoryKnowledge
+
+        if settings.store is None and knowledge is None:
+            logger.warning(_FORGETS, how_to_install("chroma"))
+        return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
     from vista_guard.stores.entries import data_dir
@@ -241,14 +244,34 @@ def _stores(
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
 
 
-def _filled_folder(settings: Settings) -> Path | None:
-    from vista_guard.stores.entries import default_dir, documents_added
+_FORGETS = (
+    "Chroma is not installed: what conversations establish is kept in memory and lost when the process ends, and no "
+    'documents are stored. To keep both: %s. If memory is what you want, set store = "memory"'
+)
+
+
+def keeps_in_memory(settings: Settings) -> bool:
+    """True if nothing outlives the process. A folder that Chroma filled is never passed over in silence."""
+    if settings.store is not None:
+        return settings.store == "memory"
+    return not (settings.chroma_url or is_installed("chromadb") or _used_folder(settings))
+
+
+def _used_folder(settings: Settings) -> Path | None:
+    from vista_guard.stores.entries import default_dir
 
     try:
         folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
-    except ConfigError:  # Nobody added anything to a home that is not there.
+    except ConfigError:  # Nobody kept anything in a home that is not there.
         return None
-    return folder if documents_added(folder) else None
+    return folder if (folder / "chroma.sqlite3").is_file() else None
+
+
+def _filled_folder(settings: Settings) -> Path | None:
+    from vista_guard.stores.entries import documents_added
+
+    folder = _used_folder(settings)
+    return folder if folder is not None and documents_added(folder) else None
 
 
 def _report_sinks(settings: Settings) -> tuple[Sink, ...]:

@@ -221,7 +221,7 @@ def test_wrong_input_is_told(
 
 
 def test_training_names_its_extra(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vista_guard._extras._is_there", lambda library: library != "accelerate")
+    monkeypatch.setattr("vista_guard._extras.is_installed", lambda library: library != "accelerate")
     found = oasis("train", "verifier", str(ours), "--out", "o")
     assert found.exit_code == 2
     assert "accelerate" in found.stderr

@@ -135,13 +135,21 @@ def print_new_key(tenant: str) -> None:
 
 
 def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
-    """Builds the guard of the settings, keeping reports by default, with the alerts that the settings ask for."""
+    """Builds the guard of the settings, keeping reports by default, with the alerts that the settings ask for.
+
+    Raises:
+        ConfigError: also where only memory is left to keep knowledge in, and the settings do not say so: a server runs for long.
+    """
+    from vista_guard._extras import require
+    from vista_guard.assembly import keeps_in_memory
     from vista_guard.guard import Guard
     from vista_guard.proxy.alerts import alert_sinks
     from vista_guard.settings.sources import Settings
 
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
-    settings = Settings.load()
+    settings = Settings.load(**stores)
+    if settings.store is None and keeps_in_memory(settings):
+        require('keeping what conversations establish (or set store = "memory")', "chromadb", extra="chroma")
     if "reports" not in settings.model_fields_set:
         stores["reports"] = "sqlite"
     return Guard.from_settings(**named, **stores, sinks=alert_sinks(settings.environment))

@@ -46,6 +46,7 @@ def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: 
 
 
 def _guard(folder: Path, judge: Judge | str) -> Guard:
+    from vista_guard._extras import is_installed
     from vista_guard.demo.museum import persona
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import build_policy
@@ -56,7 +57,7 @@ def _guard(folder: Path, judge: Judge | str) -> Guard:
         judge=judge,
         policy=build_policy("balanced", POLICY),
         persona=persona(),
-        store="chroma",
+        store="chroma" if is_installed("chromadb") else "memory",
         chroma_url=None,
         data_dir=folder,
         reports=None,

@@ -13,7 +13,7 @@ from vista_lab.systems.catalogue import make_system
 def test_a_library_that_is_not_installed_is_told_with_what_installs_it(
     library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vista_guard._extras._is_there", lambda name: name != library)
+    monkeypatch.setattr("vista_guard._extras.is_installed", lambda name: name != library)
     with pytest.raises(ConfigError) as caught:
         make_system(f"{library}:Faithfulness")
     assert str(caught.value) == f"a {library} metric needs {library}: {how_to_install(library)}"

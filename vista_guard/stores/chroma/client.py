@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
+from vista_guard._extras import require
 from vista_guard.errors import StoreError
 from vista_guard.stores.chroma.engine import FREE_BYTES, FolderClient, FolderCollection, FullError, NoCollectionError
 
@@ -41,9 +42,11 @@ def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: 
         free_bytes: space on the folder's disk below which nothing is written.
 
     Raises:
+        ConfigError: Chroma is not installed.
         StoreError: the folder cannot be used, or no Chroma server answers at the address.
     """
     text = str(location)
+    require(f"the store at {text}", "chromadb", extra="chroma")
     try:
         if text.startswith(("http://", "https://")):
             return _server(text, telemetry=telemetry)
