@@ -81,6 +81,15 @@ def test_a_blocked_turn_is_told_without_its_words() -> None:
         assert text not in body.decode()
 
 
+def test_the_webhooks_address_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with receiving(404) as hook, alerting(hook.url) as sink:
+        ask(sink, LIE)
+        wait_for(lambda: sink.lost)
+    assert "HTTP Request" in caplog.text  # of the proxy's own client: such lines are written
+    assert SECRET not in caplog.text
+
+
 def test_texts_are_sent_where_they_are_allowed() -> None:
     with receiving() as hook, alerting(hook.url, texts=True) as sink:
         ask(sink, LIE)

@@ -232,6 +232,14 @@ class AlertSink:
                 self._changed.notify()
 
     def _run(self) -> None:
+        log = logging.getLogger("httpx2")  # it logs each request with its URL, and a webhook's URL is a secret
+        log.addFilter(self._is_not_of_the_webhook)
+        try:
+            self._watch_and_send()
+        finally:
+            log.removeFilter(self._is_not_of_the_webhook)
+
+    def _watch_and_send(self) -> None:
         pause, last = 60 / self._settings.per_minute, -_LONGEST_WAIT_S
         options: Json = {"timeout": self._settings.timeout_s, "headers": self._headers(), "follow_redirects": False}
         with httpx2.Client(**options) as client:
@@ -248,6 +256,9 @@ class AlertSink:
                     last = monotonic()
                 if closed:
                     return
+
+    def _is_not_of_the_webhook(self, record: logging.LogRecord) -> bool:
+        return self._settings.webhook is None or self._settings.webhook.get_secret_value() not in record.getMessage()
 
     def _headers(self) -> dict[str, str]:
         given = self._settings.authorization
