@@ -64,7 +64,7 @@ def test_a_blocked_turn_is_told_without_its_words() -> None:
     [(method, path, headers, body)] = hook.requests
     message = json.loads(body)
     assert (method, path, headers["authorization"]) == ("POST", f"/hook/{SECRET}", "Bearer key")
-    report = message.pop("report")
+    [report] = message.pop("reports")
     assert message.pop("at").endswith("+00:00")
     assert message == {
         "schema": SCHEMA,
