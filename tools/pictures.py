@@ -53,6 +53,7 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
     wide, high, tall = {"width": 1280, "height": 800}, {"width": 1280, "height": 860}, {"width": 390, "height": 800}
     yield "dashboard-live", "/", wide, "light"
     yield "dashboard-live-dark", "/?attention=1", tall, "dark"
+    yield "dashboard-conversations", "/conversation", wide, "light"
     yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
     yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", high, "dark"
     yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", high, "light"

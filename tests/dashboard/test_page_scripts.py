@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,19 @@ def test_another_preset_takes_the_place_of_own_thresholds(folder: Path) -> None:
     test.selectbox(key="lab-b").set_value("monitor").run()
     assert test.code[1].value == 'policy = "monitor"'
     assert test.selectbox(key="lab-b-contradicted").options == ["allowed", "flagged"]
+
+
+def test_days_and_minutes_are_chosen_in_the_address(folder: Path) -> None:
+    test = script("trends", folder)
+    [days] = test.date_input
+    days.set_value((date(2001, 1, 1), date(2001, 1, 2))).run()
+    assert (test.query_params["since"], test.query_params["until"]) == ("2001-01-01", "2001-01-02")
+    assert not test.exception
+    test = script("trends", folder, since="2001-01-01", until="2001-01-02")
+    assert test.date_input[0].value == (date(2001, 1, 1), date(2001, 1, 2))
+    test.button[0].click().run()
+    assert "since" not in test.query_params
+    assert not test.date_input[0].value
 
 
 def test_runs_are_chosen_in_the_address(folder: Path) -> None:

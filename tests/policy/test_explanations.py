@@ -71,7 +71,7 @@ REFUSED = Attempt(outcomes=(FALSE,), decision=Decision(action=Action.REPAIR, rea
         (report(Action.BLOCK, finding("a", Label.CONTRADICTED)), "Blocked: contradicts the evidence, 90 %"),
         (report(Action.FLAG, LOOSE, evidence_missing=True), "Flagged: no evidence was given"),
         (report(Action.FLAG, unchecked("code")), "Flagged: code is not judged"),
-        (report(Action.BLOCK, unchecked("claim"), TRUE), "Blocked: a claim could not be judged, and 1 more claim"),
+        (report(Action.BLOCK, unchecked("claim"), TRUE), "Blocked: a claim could not be judged"),
         (report(Action.REPAIR, TRUE, attempts=(REFUSED,)), "Repaired: contradicts Opening hours, 90 %"),
         (report(Action.ALLOW, TRUE, LOOSE, finding("d", Label.OUT_OF_SCOPE)), "Allowed: 1 of 3 claims verified"),
         (report(Action.ALLOW), "Allowed: no claim to verify"),

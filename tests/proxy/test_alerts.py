@@ -64,7 +64,7 @@ def test_a_blocked_turn_is_told_without_its_words() -> None:
     [(method, path, headers, body)] = hook.requests
     message = json.loads(body)
     assert (method, path, headers["authorization"]) == ("POST", f"/hook/{SECRET}", "Bearer key")
-    report = message.pop("report")
+    [report] = message.pop("reports")
     assert message.pop("at").endswith("+00:00")
     assert message == {
         "schema": SCHEMA,
@@ -79,6 +79,15 @@ def test_a_blocked_turn_is_told_without_its_words() -> None:
     }
     for text in (LIE, ASKED[0]["content"], NOTES, "Museum notes"):
         assert text not in body.decode()
+
+
+def test_the_webhooks_address_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with receiving(404) as hook, alerting(hook.url) as sink:
+        ask(sink, LIE)
+        wait_for(lambda: sink.lost)
+    assert "HTTP Request" in caplog.text  # of the proxy's own client: such lines are written
+    assert SECRET not in caplog.text
 
 
 def test_texts_are_sent_where_they_are_allowed() -> None:

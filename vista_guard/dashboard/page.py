@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -135,7 +136,7 @@ class Desk:
             ),
             key="invitation",
         )
-        st.code(FIRST_STEPS.format(database=self.database), language="shell")
+        st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language="shell")
         draw(
             el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
         )

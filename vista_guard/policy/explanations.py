@@ -64,12 +64,12 @@ def worst(report: TurnReport) -> Outcome | None:
 
 def explain(report: TurnReport) -> Explanation:
     """Says what was done and why, with the evidence's name and the judge's confidence."""
-    done, blamed = DONE[report.decision.action], _blamed(report)
+    done, blamed, outcomes = DONE[report.decision.action], _blamed(report), report.outcomes
     if not blamed:
         return Explanation(done, "no claim to verify")
     if report.decision.action is Action.ALLOW:
-        good = sum(label_of(one) == Label.VERIFIED for one in blamed)
-        return Explanation(done, f"{good} of {_claims(len(blamed))} verified")
+        good = sum(label_of(one) == Label.VERIFIED for one in outcomes)
+        return Explanation(done, f"{good} of {_claims(len(outcomes))} verified")
     more = f", and {_claims(len(blamed) - 1, 'more ')}" if len(blamed) > 1 else ""
     return Explanation(done, *_why(min(blamed, key=_gravity), report.evidence_missing, more))
 
@@ -101,7 +101,8 @@ def _blamed(report: TurnReport) -> list[Outcome]:
     if report.decision.action is Action.REPAIR and not own and report.attempts:
         refused = report.attempts[-1]
         return _named(refused.outcomes, refused.decision.claim_ids) or list(refused.outcomes)
-    return own or list(report.outcomes)
+    bad = [outcome for outcome in report.outcomes if label_of(outcome) in WORST[:3]]
+    return own or bad or list(report.outcomes)
 
 
 def _named(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:

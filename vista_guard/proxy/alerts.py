@@ -31,8 +31,8 @@ Kind = Literal["block", "errors", "drift"]
 Json = dict[str, Any]
 
 SCHEMA: Final = "vista-guard.alert/1"
-MOST_WAITING: Final = 100
-"""Blocked turns that wait to be told of; further ones are only counted."""
+MOST_NAMED: Final = 20
+"""Blocked turns that one message names; further ones are only counted."""
 BEFORE: Final = 12
 """Windows before the current one that drift compares it with."""
 SURE: Final = 3.0
@@ -170,10 +170,10 @@ def _differ(one: _Counts, other: _Counts) -> bool:
 
 @dataclass
 class _Blocked:
-    """Blocked turns that nobody was told of: how many, and the newest of them."""
+    """Blocked turns that nobody was told of: how many, and the newest of them with their questions."""
 
     count: int = 0
-    newest: deque[tuple[TurnReport, str | None]] = field(default_factory=lambda: deque(maxlen=MOST_WAITING))
+    newest: deque[tuple[TurnReport, str | None]] = field(default_factory=lambda: deque(maxlen=MOST_NAMED))
 
 
 class AlertSink:
@@ -232,6 +232,14 @@ class AlertSink:
                 self._changed.notify()
 
     def _run(self) -> None:
+        log = logging.getLogger("httpx2")  # it logs each request with its URL, and a webhook's URL is a secret
+        log.addFilter(self._is_not_of_the_webhook)
+        try:
+            self._watch_and_send()
+        finally:
+            log.removeFilter(self._is_not_of_the_webhook)
+
+    def _watch_and_send(self) -> None:
         pause, last = 60 / self._settings.per_minute, -_LONGEST_WAIT_S
         options: Json = {"timeout": self._settings.timeout_s, "headers": self._headers(), "follow_redirects": False}
         with httpx2.Client(**options) as client:
@@ -248,6 +256,9 @@ class AlertSink:
                     last = monotonic()
                 if closed:
                     return
+
+    def _is_not_of_the_webhook(self, record: logging.LogRecord) -> bool:
+        return self._settings.webhook is None or self._settings.webhook.get_secret_value() not in record.getMessage()
 
     def _headers(self) -> dict[str, str]:
         given = self._settings.authorization
@@ -275,7 +286,8 @@ class AlertSink:
 
     def _of_blocked(self, blocked: _Blocked) -> Json:
         (report, question), outcome = blocked.newest[-1], worst(blocked.newest[-1][0])
-        more = {"blocked": blocked.count, "report": report.id, "tenant": report.tenant, "policy": report.policy}
+        named = [one.id for one, _ in blocked.newest]
+        more = {"blocked": blocked.count, "reports": named, "tenant": report.tenant, "policy": report.policy}
         summary = "A turn was blocked" if blocked.count == 1 else f"{blocked.count} turns were blocked"
         if self._settings.dashboard is not None:
             more["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
@@ -330,8 +342,8 @@ def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
 
 
 _RESOLVED: Final[Mapping[str, str]] = {
-    "errors": "The error rate is back within its limit",
-    "drift": "The share of turns that need attention is back where it was",
+    "errors": "The error rate no longer exceeds its limit",
+    "drift": "The share of turns that need attention no longer differs from before",
 }
 
 

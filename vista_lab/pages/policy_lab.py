@@ -17,7 +17,7 @@ from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, show_problem
-from vista_guard.dashboard.page import Desk, Words
+from vista_guard.dashboard.page import Desk, Words, download
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe, rules_key
@@ -405,6 +405,10 @@ def _draw_changed_turns(
     event = draw(
         el("section", el("h2", "Turns that change"), el("p", told, cls="small faint"), body, more), key="lab-changed"
     )
+    if shown:
+        header = ("report", "first policy", "second policy", "cut short", "fine")
+        table = [(it.case.report_id, it.first, it.second, it.censored, fine.get(it.case.report_id)) for it in shown]
+        download("lab", header, lambda: table)
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()

@@ -15,7 +15,7 @@ from vista_guard.dashboard.elements.address import LABELS
 from vista_guard.dashboard.elements.charts import diagram, table
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem, sign
-from vista_guard.dashboard.page import Desk
+from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, Word
@@ -313,6 +313,9 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
         el("section", el("h2", "Claims that differ, regressions first"), el("p", summed, cls="small"), rows, steps),
         key="runs-claims",
     )
+    if ordered:
+        header = ("conversation", "turn", "claim", "first", "second", "regressed")
+        download("runs", header, lambda: [(*one.turn, one.claim.text, *one.labels, one.regressed) for one in ordered])
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()

@@ -182,7 +182,7 @@ def test_a_phones_navigation_has_a_name(opened: OpenPage) -> None:
 @pytest.mark.parametrize(
     ("path", "holds"),
     [
-        ("/", "Blocked: contradicts an earlier turn, 90 %,So it is small?"),
+        ("/", 'Blocked: contradicts an earlier turn, 90 %",So it is small?'),
         ("/conversation", "harbour-talk,,Tell me about the harbour.,"),
         (f"/conversation?turn={STRANGE}", "Claim <img"),
         ("/trends?hours=1", ",turns,BLOCK,"),

@@ -199,6 +199,13 @@ def test_a_review_from_the_queue_to_the_verdict(office: tuple[Served, str], pers
     found = reviews.get(BLOCKED)
     assert found is not None
     assert (found.verdict, found.decided_by) == ("overturned", "ada")
+    page.keyboard.press("n")  # the next free turn, and its verdict, by keys alone
+    expect(page.get_by_role("heading", name="Blocked: contradicts the evidence, 90 %")).to_be_visible()
+    expect(page.get_by_text("yours until")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("upheld by ada")).to_be_visible()
+    [upheld] = [one for one in reviews.queue(open=False).rows if one.report_id != BLOCKED]
+    assert upheld.verdict_reason == "as judged. Blocked: contradicts the evidence, 90 %"
     reviews.close()
 
 

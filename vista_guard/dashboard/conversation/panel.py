@@ -26,7 +26,7 @@ def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[N
     """Draws decision, earlier drafts, repair, stages, figures and trace, in that order."""
     report = turn.report
     return [
-        el("p", clause(explain(report), whole=True), cls="statement"),
+        el("p", clause(explain(report), whole=True), cls="because"),
         el("p", f"Policy: {report.decision.reason}", cls="small faint text"),
         *(_attempt(turn, place, attempt, chosen) for place, attempt in enumerate(report.attempts, 1)),
         _difference(turn),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -160,18 +160,20 @@ def clear() -> None:
     for name in (one.name for one in fields(Filters)):
         write(**{name: None})
         st.session_state.pop(_key(name), None)
-    st.session_state.pop(_key("days"), None)
 
 
 def _days(now: Filters) -> None:
-    st.session_state[_key("days")] = tuple(day for day in (now.since, now.until or now.since) if day is not None)
-    st.date_input("From and to", key=_key("days"), on_change=_write_days)
+    days: list[Any] = [day for day in (now.since, now.until or now.since) if day is not None]
+    # Another key for other days: the widget then takes those of the address.
+    key = _key(f"days-{now.since}-{now.until}")
+    st.date_input("From and to", days, date(2000, 1, 1), key=key, on_change=_write_days, args=(key,))
 
 
-def _write_days() -> None:
-    days = st.session_state[_key("days")]
-    chosen = [day.isoformat() for day in (days if isinstance(days, tuple) else (days,))]
-    write(since=chosen[0] if chosen else None, until=chosen[1] if len(chosen) > 1 else None)
+def _write_days(key: str) -> None:
+    days = st.session_state[key]
+    if len(days) != 1:  # the second is still to be chosen
+        since, until = [day.isoformat() for day in days] or (None, None)
+        write(since=since, until=until, after=None)
 
 
 def search_box() -> None:
@@ -214,7 +216,7 @@ def _choice(title: str, name: str, options: Sequence[str], words: dict[str, str]
 
 
 def _write_choice(name: str) -> None:
-    write(**{name: str(st.session_state[_key(name)]) or None})
+    write(**{name: str(st.session_state[_key(name)]) or None}, after=None)
 
 
 def _key(name: str) -> str:

@@ -29,52 +29,11 @@ from vista_guard.errors import NoReportsError, StoreError, VistaGuardError
 from vista_guard.policy.explanations import Explanation
 from vista_guard.types import Span
 
-TAGS = frozenset(
-    [
-        "a",
-        "article",
-        "aside",
-        "b",
-        "blockquote",
-        "button",
-        "code",
-        "dd",
-        "details",
-        "div",
-        "dl",
-        "dt",
-        "em",
-        "footer",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "header",
-        "hr",
-        "i",
-        "kbd",
-        "label",
-        "li",
-        "mark",
-        "nav",
-        "ol",
-        "p",
-        "q",
-        "section",
-        "small",
-        "span",
-        "strong",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "th",
-        "thead",
-        "time",
-        "tr",
-        "ul",
-    ]
+_TAGS = (
+    "a article aside b blockquote button code dd details div dl dt em footer h1 h2 h3 h4 header hr i kbd label li "
+    "mark nav ol p q section small span strong summary table tbody td th thead time tr ul"
 )
+TAGS = frozenset(_TAGS.split())
 ATTRIBUTES = frozenset(
     ["role", "tabindex", "title", "datetime", "scope", "colspan", "open", "lang", "dir", "disabled", "target", "rel"]
 )
