@@ -50,7 +50,8 @@ def attribute(
             raise ConfigError(f"--setting {setting}: attribution knows the history of single and multi")
         cohort = _cohort(folder, questions, answers_of, setting)
         local = load_local(model, device)
-        parts, found = [_PAGE], list[Importance]()
+        parts = [_PAGE]
+        found: list[Importance] = []
         for name in list(cohort.by_id)[:sample]:
             try:
                 importance, shown = _weighed(folder, cohort, name, local, max_gib, whole=whole)
