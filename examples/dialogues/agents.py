@@ -21,10 +21,11 @@ MIXED_UP = {
 
 def careful(messages: Messages) -> str:
     """Says what it knows, whatever was said before."""
-    return ANSWERS.get(messages[-1]["content"], "Yes, tell me more.")
+    _, _, question = messages[-1]["content"].rpartition("\n")
+    return ANSWERS.get(question, "Yes, tell me more.")
 
 
 def forgetful(messages: Messages) -> str:
-    """Says the same alone, and mixes it up late in a dialogue."""
-    question = messages[-1]["content"]
-    return MIXED_UP.get(question, careful(messages)) if len(messages) > 4 else careful(messages)
+    """Says the same alone, and mixes it up late in a dialogue, unless passages stand before the question."""
+    passages, _, question = messages[-1]["content"].rpartition("\n")
+    return MIXED_UP.get(question, careful(messages)) if len(messages) > 4 and not passages else careful(messages)

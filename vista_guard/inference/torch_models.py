@@ -127,6 +127,24 @@ def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
         raise ConfigError(f"{folder}: its weights in {folder.path} cannot be loaded ({why})") from exc
 
 
+def causal_model(folder: ModelFolder, device: str) -> tuple[Any, Any]:
+    """A language model that hands out its attention, and its tokenizer.
+
+    Raises:
+        ConfigError: torch or transformers is missing, or the weights are of no such model.
+    """
+
+    def build() -> tuple[Any, Any]:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+
+        path = str(folder.path)
+        model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, attn_implementation="eager")
+        return model, AutoTokenizer.from_pretrained(path, local_files_only=True)
+
+    model, tokenizer = _built(folder, device, build)
+    return model.to(device).eval(), tokenizer
+
+
 RANKER_SYSTEM = (
     "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
     'Note that the answer can only be "yes" or "no".'

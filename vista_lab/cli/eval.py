@@ -360,9 +360,14 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
     """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
     from vista_guard.errors import InputError
+    from vista_lab.datasets.questions import PUBLISHED
     from vista_lab.datasets.registry import all_datasets
     from vista_lab.runs.plan import of_dataset, of_log
 
+    if data in PUBLISHED and not Path(data).exists():
+        raise InputError(
+            f"{data} has questions and no answers; have an assistant answer: vista-guard knowmt run {data}"
+        )
     if data not in all_datasets():
         if Path(data).exists():
             return of_log(Path(data), None if log_format == "auto" else log_format, columns)

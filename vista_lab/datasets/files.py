@@ -35,6 +35,8 @@ class Task(StrEnum):
     """Some claim is CONTRADICTED (Table 5)."""
     ABSTAINS = "abstains"
     """Some claim is an ABSTENTION (Tables 20 and 21)."""
+    DELIVERS = "delivers"
+    """Not what turns are found by: questions without answers, whose facts an assistant is to deliver (KnowMT-Bench)."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from vista_guard.errors import InputError
+from vista_guard.types import Conversation, Role, Turn
+from vista_lab.datasets.files import Entry
 from vista_lab.datasets.opening import DataFolder
+from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 
 DOMAIN_TAG = "domain"
 """Stands beside the domains of 265 items of the benchmark's file, and is none."""
@@ -83,6 +86,16 @@ def unrelated(items: Sequence[QuestionItem], item: QuestionItem, seed: str) -> Q
         raise InputError("a set of one item has no unrelated question; leave drift and noise out")
     far = [one for one in others if not set(one.domains) & set(item.domains)]
     return random.Random(f"{seed}:{item.id}").choice(far or others)
+
+
+def question_entries(paths: Sequence[Path]) -> Iterator[Entry]:
+    """A set's dialogues as conversations of the user alone, and rows that cannot be asked."""
+    read = read_questions(paths[0])
+    for item in read.items:
+        turns = tuple(Turn(role=Role.USER, text=text) for text in item.questions)
+        yield LoggedConversation(Conversation(id=item.id, turns=turns), {})
+    for note in read.skipped:
+        yield BrokenEntry(note.partition(": ")[0], note.partition(": ")[2])
 
 
 def find_questions(name: str, data: Path | None = None) -> Path:

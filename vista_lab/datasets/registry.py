@@ -9,6 +9,7 @@ from functools import cache
 from vista_guard.errors import InputError
 from vista_lab.datasets.files import DataSet, Entry, Task, sample_balanced
 from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
+from vista_lab.datasets.questions import PUBLISHED, question_entries
 from vista_lab.datasets.sets import (
     ais,
     begin,
@@ -49,7 +50,7 @@ def all_datasets() -> Mapping[str, DataSet]:
         'unverifiable'
     """
     found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
-             *_oasis(), *_dad())  # fmt: skip
+             *_oasis(), *_dad(), _knowmt())  # fmt: skip
     return {one.name: one for one in sorted(found, key=lambda one: one.name)}
 
 
@@ -317,6 +318,20 @@ def _mtrag() -> Iterator[DataSet]:
             sample=sample,
             origins={file: f"{_GITHUB}/IBM/mt-rag-benchmark/main/{folders[file]}/{file.rpartition('/')[2]}"},
         )
+
+
+def _knowmt() -> DataSet:
+    return DataSet(
+        name="knowmt",
+        title="KnowMT-Bench",
+        source="the authors of KnowMT-Bench (under review, 2025)",
+        licence="not stated: evaluation only",
+        split="all",
+        task=Task.DELIVERS,
+        files=(PUBLISHED["knowmt"],),
+        read=question_entries,
+        sample="the paper's 801 dialogues, questions alone: vista-guard knowmt run has an assistant answer them",
+    )
 
 
 def _oasis() -> Iterator[DataSet]:

@@ -454,8 +454,8 @@ def form_names() -> list[str]:
     """The forms that ship.
 
     Examples:
-        >>> form_names()[:4]
-        ['desiderata', 'knowmt_facts', 'knowmt_pairs', 'knowmt_sequences']
+        >>> form_names()[:5]
+        ['desiderata', 'knowmt_facts', 'knowmt_pairs', 'knowmt_sequences', 'knowmt_statements']
     """
     folder = files("vista_lab.people").joinpath("forms")
     return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))

@@ -8,16 +8,17 @@ reported, as in the paper's human evaluation; other assistant turns stay in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from vista_guard.errors import ConfigError, InputError, VistaGuardError
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
 from vista_lab.runs.line_file import ReportFile
+from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 
 Entry = LoggedConversation | BrokenEntry
@@ -68,7 +69,7 @@ async def judge_all(
         JudgeError: the judge as a whole cannot be asked.
     """
     run = _Run(system, iter(entries), file, claims, steering)
-    await _all(run.work() for _ in range(steering.concurrency))
+    await run_all(run.work() for _ in range(steering.concurrency))
     return run.tally, run.exhausted
 
 
@@ -196,16 +197,3 @@ def _check_same_log(file: ReportFile, conversation: Conversation, done: list[Tur
                 f"{file.path} reports turn {report.turn_index} of conversation {conversation.id} with another text "
                 "than this log. Choose another --out"
             )
-
-
-async def _all(workers: Iterable[Coroutine[None, None, None]]) -> None:
-    """Runs them to the end; when one fails, the others are cancelled and its error is raised as it was."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            for worker in workers:
-                group.create_task(worker)
-    except BaseExceptionGroup as failed:
-        known, unknown = failed.split(VistaGuardError)
-        if unknown is not None or known is None:
-            raise
-        raise known.exceptions[0] from None

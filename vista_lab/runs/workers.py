@@ -6,11 +6,11 @@ Whoever works writes down what came of an item before it takes the next one, so 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from vista_guard.errors import BudgetError, JudgeError
+from vista_guard.errors import BudgetError, JudgeError, VistaGuardError
 
 FAILURES = 8
 """So many items in a row that no endpoint answers, and the work stops: it can be resumed when the endpoint is back."""
@@ -80,7 +80,18 @@ async def work_through(
             in_a_row = 0
             found.done += 1
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(max(1, at_once)):
-            group.create_task(worker(left))
+    await run_all(worker(left) for _ in range(max(1, at_once)))
     return found
+
+
+async def run_all(workers: Iterable[Coroutine[None, None, None]]) -> None:
+    """Runs them to the end; when one fails, the others are cancelled and its error is raised as it was."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for worker in workers:
+                group.create_task(worker)
+    except BaseExceptionGroup as failed:
+        known, unknown = failed.split(VistaGuardError)
+        if unknown is not None or known is None:
+            raise
+        raise known.exceptions[0] from None

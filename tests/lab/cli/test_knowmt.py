@@ -138,3 +138,57 @@ def test_what_cannot_be_used_is_named(
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_budget_ends_the_run_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_MODEL__PRICES", '{"small": {"input": 10, "output": 100}}')
+    with ScriptedChatServer(script) as server:
+        command = [
+            "knowmt",
+            "run",
+            str(questions(tmp_path)),
+            "--model",
+            f"openai:small@{server.base_url}",
+            "--at-once",
+            "1",
+        ]
+        command += ["--setting", "multi", "--max-tokens", "64", "--out", str(tmp_path / "run")]
+        first = CliRunner().invoke(app, [*command, "--max-cost", "0.002"])
+        assert first.exit_code == 1, first.output
+        assert "8 answers to ask for in all, at most $" in first.stderr
+        assert "run the same command again" in first.stderr
+        asked = len(server.requests)
+        assert 0 < asked < 8
+        assert CliRunner().invoke(app, [*command, "--max-cost", "1"]).exit_code == 0
+        assert len(server.requests) == 8
+
+
+def test_a_full_disk_is_named_and_the_run_goes_on_afterwards(tmp_path: Path) -> None:
+    with ScriptedChatServer(script) as server:
+        command = [
+            "knowmt",
+            "run",
+            str(questions(tmp_path)),
+            "--model",
+            f"openai:m@{server.base_url}",
+            "--at-once",
+            "1",
+        ]
+        command += ["--out", str(tmp_path / "run")]
+        limited = (
+            "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500)); "
+            "from vista_guard.cli import app; app(sys.argv[1:])"
+        )
+        failed = subprocess.run(
+            [sys.executable, "-B", "-c", limited, *command], capture_output=True, text=True, check=False
+        )
+        assert failed.returncode != 0
+        assert "answers.jsonl" in failed.stderr
+        assert "Traceback" not in failed.stderr
+        run(*command)
+        answers = [json.loads(line) for line in (tmp_path / "run" / "answers.jsonl").read_text("utf-8").splitlines()]
+        assert len({(one["setting"], one["sample"], one["turn"]) for one in answers}) == 12
+        whole = (tmp_path / "run" / "answers.jsonl").read_text("utf-8")
+        (tmp_path / "run" / "answers.jsonl").write_text("{broken}\n" + whole, "utf-8")
+        broken = CliRunner().invoke(app, command)
+        assert (broken.exit_code, "line " in broken.stderr) == (2, True), broken.output

@@ -19,6 +19,7 @@ FOUND = {
     "coconot-pref": (1030, 1030, 515, 0),
     "coconot-pref-500": (500, 500, 250, 0),
     "dialfact-testsmall": (300, 300, 201, 0),
+    "knowmt": (801, 0, 0, 0),
     "factscore-chatgpt-a1-test": (33, 33, 33, 0),
     "factscore-chatgpt-a1-test-disjoint": (16, 16, 16, 0),
     "factscore-chatgpt-a1-train": (95, 95, 94, 0),

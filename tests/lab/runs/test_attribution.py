@@ -1,11 +1,30 @@
 """Attribution of a dialogue's last answer: a tiny random model against direct autograd."""
 
+import asyncio
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from tests.lab.runs.dialogues.runs import BySentence, Literal, Scripted
+from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.runs.dialogues.attribution import DialogueParts, Importance, attribute, heat_map
+from vista_guard.judges.model import Message
+from vista_lab.datasets.questions import QuestionItem, read_questions
+from vista_lab.runs.dialogues.asking import Dialogues, ask
+from vista_lab.runs.dialogues.attribution import (
+    DialogueParts,
+    Importance,
+    attribute,
+    dialogue_tokens,
+    heat_map,
+    load_local,
+    useful_spans,
+)
+from vista_lab.runs.dialogues.judging import judge_dialogues
+from vista_lab.runs.dialogues.settings import read_setting
 
 WHY = "attribution needs the extra `torch`"
 PARTS = DialogueParts((0, 5), (5, 8), (8, 12))
@@ -33,7 +52,12 @@ def _directly(model: Any, rows: list[int], sign: float = 1.0) -> list[float]:
     sum(torch.log_softmax(out.logits[0, t - 1], -1)[IDS[t]] for t in range(8, 12)).backward()
     return [
         sign
-        * sum(float(w[0, h, t, j] * w.grad[0, h, t, j].sign()) for w in out.attentions for h in range(2) for t in rows)
+        * sum(
+            float(w[0, h, t, j].detach() * w.grad[0, h, t, j].sign())
+            for w in out.attentions
+            for h in range(2)
+            for t in rows
+        )
         / (4 * len(rows))
         for j in range(12)
     ]
@@ -47,6 +71,60 @@ def test_equals_direct_autograd_and_no_mutant_sign(useful: Any, rows: list[int])
     assert found.tokens == pytest.approx(expected, abs=1e-6)
     assert found.tokens != pytest.approx(_directly(model, rows, sign=-1.0), abs=1e-3)
     assert found.context == pytest.approx(sum(expected[:5]) / 5, abs=1e-6)
+
+
+def _saved(folder: Path) -> Path:
+    """A tiny model and its tokenizer, with a chat template, in a folder."""
+    tokenizers = pytest.importorskip("tokenizers", reason=WHY)
+    transformers = pytest.importorskip("transformers", reason=WHY)
+    words = ["[UNK]", "Hello", "?", "Name", "them", ".", "One", "Two", "user", "assistant", ":"]
+    raw = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]")
+    )
+    raw.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokens = transformers.PreTrainedTokenizerFast(tokenizer_object=raw, unk_token="[UNK]")
+    tokens.chat_template = (
+        "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\\n' }}{% endfor %}"
+        "{% if add_generation_prompt %}assistant: {% endif %}"
+    )
+    _model().save_pretrained(folder)
+    tokens.save_pretrained(folder)
+    return folder
+
+
+def test_a_dialogue_is_read_with_its_parts_and_right_sentences(tmp_path: Path) -> None:
+    model, tokenizer = load_local(str(_saved(tmp_path)))
+    messages = [Message("user", "Hello?"), Message("assistant", "Hello."), Message("user", "Name them.")]
+    ids, parts, places, texts = dialogue_tokens(tokenizer, messages, "One. Two.")
+    assert "".join(texts) == "user: Hello?\nassistant: Hello.\nuser: Name them.\nassistant: One. Two."
+    assert ["".join(texts[slice(*span)]) for span in (parts.context, parts.question, parts.answer)] == [
+        "user: Hello?\nassistant: Hello.\n", "user: Name them.\nassistant: ", "One. Two.",
+    ]  # fmt: skip
+    useful = useful_spans("One. Two.", ["Two."], places)
+    assert "".join(texts[start] for start, _ in useful) == "Two."
+    found = attribute(model, ids, parts, useful=useful)
+    assert found.context is not None
+    assert heat_map(texts, found).count("<span") == len(ids)
+
+
+def test_the_command_draws_a_map_of_each_dialogue(tmp_path: Path) -> None:
+    folder = _saved(tmp_path / "model")
+    items = [QuestionItem("i", ("Hello?", "Name them."), "Name them.", "One. Two.", ("One.", "Two."))]
+    path = tmp_path / "set.jsonl"
+    row = {"id": "i", "questions": ["Hello?", "Name them."], "answer": "One. Two.", "facts": ["One.", "Two."]}
+    path.write_text(json.dumps(row) + "\n", "utf-8")
+    said = {"Hello?": "Hello.", "Name them.": "One. Nine."}
+    run = Dialogues(read_questions(path), path, [Scripted(lambda m: said[m[-1].content])], [read_setting("multi")])
+    asyncio.run(ask(run, tmp_path / "run"))
+    asyncio.run(judge_dialogues(tmp_path / "run", items, BySentence(), Literal()))
+    page = tmp_path / "page.html"
+    command = ["knowmt", "attribute", str(tmp_path / "run"), "--model", str(folder), "--out", str(page)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    assert "1 dialogues; mean importance of a token: context " in result.output
+    assert "Nine" in page.read_text("utf-8")
+    assert CliRunner().invoke(app, [*command, "--max-gib", "0.1"]).exit_code == 0
+    assert CliRunner().invoke(app, [*command, "--setting", "multi+concat"]).exit_code == 2
 
 
 def test_refuses_what_is_too_long_and_a_model_without_attention() -> None:

@@ -1,13 +1,15 @@
 """`vista-guard knowmt`: dialogues with assistants, judged fact by fact, as KnowMT-Bench does.
 
 `run` asks, `judge` holds the answers against facts and reference answers, `report` makes the tables; each resumes or repeats what
-lies in the run's folder. `build` makes a set of one's own questions, `validate` compares a judge with people.
+lies in the run's folder. `build` makes a set of one's own questions, `validate` compares a judge with people,
+`attribute` shows which tokens of a dialogue helped its last answer.
 """
 
 from __future__ import annotations
 
 import typer
 
+from vista_lab.cli.knowmt.attribute import attribute
 from vista_lab.cli.knowmt.build import build
 from vista_lab.cli.knowmt.judge import judge
 from vista_lab.cli.knowmt.report import report
@@ -27,3 +29,4 @@ knowmt_app.command("judge")(judge)
 knowmt_app.command("report")(report)
 knowmt_app.command("build")(build)
 knowmt_app.command("validate")(validate)
+knowmt_app.command("attribute")(attribute)

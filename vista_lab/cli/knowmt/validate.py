@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import exit_codes
-from vista_lab.cli.decompose.models import MaxCostOption
-from vista_lab.cli.knowmt.judge import PromptsOption, QuestionsOption, pair_judge
+from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
+from vista_lab.cli.knowmt.judge import CacheOption, PromptsOption, QuestionsOption, pair_judge
 
 if TYPE_CHECKING:
-    from vista_lab.runs.dialogues.validating import LabelledPair, Validated
+    from collections.abc import Mapping
 
-PAIRS = "pairs.jsonl"
+    from vista_lab.runs.dialogues.judging import PairJudge
+    from vista_lab.runs.dialogues.validating import Decomposed, LabelledPair, ModelTests, Validated
+    from vista_lab.synthesis.naturalness import Naturalness
+
+PAIRS, ANSWERS = "pairs.jsonl", "answers.jsonl"
+FORMS = {PAIRS: "knowmt_pairs", ANSWERS: "knowmt_statements"}
 
 
 def validate(
@@ -26,39 +31,64 @@ def validate(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write a run's pairs here, for people to mark.")
+        Path | None, typer.Option(metavar="FOLDER", help="Write pairs and answers of a run here, for people to mark.")
     ] = None,
-    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Answers whose pairs are drawn.")] = 100,
+    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Answers, or dialogues, that are drawn.")] = 100,
     seed: Annotated[int, typer.Option(metavar="S", help="Random seed of the draw.")] = 0,
     people: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="consensus.jsonl of vista-guard agree, on the pairs that --out wrote."),
     ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The same, on the answers that --out wrote: SMAPE and omissions of the decomposer."
+        ),
+    ] = None,
+    naturalness: Annotated[
+        bool,
+        typer.Option(
+            "--naturalness", help="Have the model of --judge rate dialogues of a run on three rubrics, 1 to 5."
+        ),
+    ] = False,
     judge: Annotated[str, typer.Option(metavar="NAME", help="As of vista-guard knowmt judge.")] = "shipped",
     prompts: PromptsOption = None,
+    cache: CacheOption = None,
     questions: QuestionsOption = None,
     max_cost: MaxCostOption = None,
 ) -> None:
-    """Have people mark pairs of a run, or compare a judge with what people said.
+    """Have people mark pairs and answers of a run, or compare a judge and a decomposer with what people said.
 
-    With --out: pairs.jsonl, items for vista-guard annotations export --form knowmt_pairs; same sample and seed, same pairs. With
-    --people, or labels in a CSV: accuracy, precision, recall and F1 of the judge against the majority, weighted by label, and
-    people's own agreement. Exits with 0, 1 when the judge fails, 2 for wrong usage or input.
+    With --out: pairs.jsonl and answers.jsonl, items for vista-guard annotations export --form knowmt_pairs and
+    knowmt_statements; same sample and seed, same items. With --people, or labels in a CSV: accuracy, precision, recall and F1 of
+    the judge against the majority, weighted by label, and people's own agreement; with several models, whether the judge is
+    better on one's answers (Kruskal-Wallis, Mann-Whitney). With --counts the same of the decomposer. Exits with 0, 1 when the
+    judge fails, 2 for wrong usage or input.
     """
     with exit_codes():
         from vista_guard.errors import ConfigError
-        from vista_lab.runs.dialogues.validating import read_consensus, read_labelled
+        from vista_lab.runs.dialogues.validating import answers_of, decomposed, read_consensus, read_labelled
 
-        if source.is_dir() and (out is None) == (people is None):
-            raise ConfigError("give --out to write a run's pairs, or --people to compare with what people said of them")
-        if not source.is_dir() and (out is not None or people is not None):
-            raise ConfigError(f"--out and --people go with a run, and {source} is a file of labelled pairs")
-        if out is not None:
-            _write_pairs(source, questions, sample, seed, out)
-            return
-        drawn = [] if people is None else _pairs(source, questions, sample, seed)
-        pairs = read_labelled(source) if people is None else read_consensus(people, drawn)
-        typer.echo(_told(_compared(pairs, judge, prompts, max_cost), judge))
+        chosen = sum((out is not None, people is not None, counts is not None, naturalness))
+        if source.is_dir() and chosen != 1:
+            raise ConfigError(
+                "of a run give one of --out, --people, --counts and --naturalness: to have its pairs marked, or compared"
+            )
+        if not source.is_dir() and chosen:
+            raise ConfigError(
+                f"--out, --people, --counts and --naturalness go with a run, and {source} is a file of labelled pairs"
+            )
+        if naturalness:
+            typer.echo(_rated(source, sample, seed, judge, max_cost))
+        elif out is not None:
+            _write_items(source, questions, sample, seed, out)
+        elif counts is not None:
+            typer.echo(_counted(decomposed(counts, answers_of(source, sample, seed))))
+        else:
+            drawn = [] if people is None else _pairs(source, questions, sample, seed)
+            pairs = read_labelled(source) if people is None else read_consensus(people, drawn)
+            found = _compared(pairs, pair_judge(judge, prompts, max_cost, 8, cache))
+            typer.echo("\n".join([_told(found, judge), *_by_model(found, {one["id"]: one["model"] for one in drawn})]))
 
 
 def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list[dict[str, str]]:
@@ -68,29 +98,31 @@ def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list
     return pairs_of(folder, run_questions(folder, questions).items, sample, seed)
 
 
-def _write_pairs(folder: Path, questions: Path | None, sample: int, seed: int, out: Path) -> None:
+def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, out: Path) -> None:
     import json
 
     from vista_guard.cli.common import visible
+    from vista_lab.runs.dialogues.validating import answers_of
     from vista_lab.runs.line_file import write_whole
 
-    pairs = _pairs(folder, questions, sample, seed)
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / PAIRS, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in pairs))
-    path = visible(str(out / PAIRS))
-    typer.echo(f"wrote {len(pairs):,} pairs to {path}")
-    typer.echo(
-        f"next: vista-guard annotations export {path} --form knowmt_pairs --annotators ada,ben,cleo --out sheets",
-        err=True,
-    )
+    items = {PAIRS: _pairs(folder, questions, sample, seed), ANSWERS: answers_of(folder, sample, seed)}
+    for name, form in FORMS.items():
+        # Who answered, and how many statements a decomposer made, would steer whoever marks.
+        rows = [{key: value for key, value in one.items() if key not in ("model", "count")} for one in items[name]]
+        write_whole(out / name, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows))
+        path = visible(str(out / name))
+        typer.echo(f"wrote {len(rows):,} items to {path}")
+        typer.echo(
+            f"next: vista-guard annotations export {path} --form {form} --annotators ada,ben,cleo --out sheets-{form}",
+            err=True,
+        )
 
 
-def _compared(pairs: list[LabelledPair], judge: str, prompts: Path | None, max_cost: float | None) -> Validated:
+def _compared(pairs: list[LabelledPair], asked: PairJudge) -> Validated:
     import asyncio
 
     from vista_lab.runs.dialogues.validating import validate
-
-    asked = pair_judge(judge, prompts, max_cost, 8)
 
     async def compare() -> Validated:
         try:
@@ -99,6 +131,54 @@ def _compared(pairs: list[LabelledPair], judge: str, prompts: Path | None, max_c
             await asked.aclose()
 
     return asyncio.run(compare())
+
+
+def _by_model(found: Validated, models: Mapping[str, str]) -> list[str]:
+    """Whether the judge is better on the answers of one model; nothing with one model."""
+    from vista_lab.runs.dialogues.validating import model_tests
+
+    hits: dict[str, list[float]] = {}
+    for name, hit in found.hits.items():
+        if name in models:
+            hits.setdefault(models[name], []).append(float(hit))
+    tests = model_tests(hits)
+    return [] if tests is None else _tested("accuracy", tests)
+
+
+def _tested(what: str, tests: ModelTests) -> list[str]:
+    lines = [f"{what} by model: {', '.join(f'{name} {value:.3f}' for name, value in tests.means.items())}"]
+    lines.append(f"Kruskal-Wallis: H {tests.h:.4f}, p {tests.p:.4f}")
+    return [*lines, *(f"  {one} and {other}: Mann-Whitney p {p:.3f}, r {r:.3f}" for one, other, p, r in tests.pairs)]
+
+
+def _counted(found: Decomposed) -> str:
+    lines = [f"{found.answers:,} answers: SMAPE {found.smape:.1%}, omission rate {found.omitted:.1%}"]
+    lines += [
+        f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in found.by_model.items()
+    ]
+    return "\n".join([*lines, *([] if found.tests is None else _tested("SMAPE", found.tests))])
+
+
+def _rated(folder: Path, sample: int, seed: int, judge: str, max_cost: float | None) -> str:
+    import asyncio
+
+    from vista_lab.synthesis.naturalness import drawn_dialogues, rate
+
+    dialogues, model = drawn_dialogues(folder, sample, seed), chat_model_of(judge, max_cost, 8)
+
+    async def ask() -> Naturalness:
+        try:
+            return await rate(dialogues, model)
+        finally:
+            await model.aclose()
+
+    found = asyncio.run(ask())
+    means = ", ".join(f"{name} {value:.2f}" for name, value in found.means.items())
+    lines = [
+        f"{found.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}: {means}; mean {found.overall:.2f}",
+        f"a mean of 4.0 or more (CF): {found.natural}",
+    ]
+    return "\n".join([*lines, *(f"  no rating: {one}" for one in found.failures[:5])])
 
 
 def _told(found: Validated, judge: str) -> str:

@@ -8,9 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+from vista_guard._extras import require
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.inference.hub import hub_folder
+from vista_guard.inference.local_models import ModelFolder
+from vista_guard.inference.torch_models import causal_model
+from vista_guard.judges.model import Message
+from vista_guard.reading.passages import sentence_spans
 
 Span = tuple[int, int]
 """First token and the one after the last, counted from 0."""
@@ -120,6 +128,71 @@ def _means(tokens: list[float], parts: DialogueParts) -> Importance:
         return sum(part) / len(part) if part else None
 
     return Importance(tuple(tokens), mean(parts.context), mean(parts.question), mean(parts.answer))
+
+
+def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
+    """A causal model that hands out its attention, and its tokenizer.
+
+    Args:
+        name: a folder, or `hf:ORG/MODEL` from the local cache or downloaded.
+        device: `cpu` or `cuda`.
+
+    Raises:
+        ConfigError: the extra `torch` is missing, or there is no such model.
+    """
+    require("attribution", "torch", "transformers", extra="torch")
+    folder = (
+        hub_folder(name.removeprefix("hf:"), role="model")
+        if name.startswith("hf:")
+        else ModelFolder.read(Path(name).expanduser(), name, "model")
+    )
+    return causal_model(folder, device)
+
+
+def dialogue_tokens(
+    tokenizer: Any, messages: Sequence[Message], answer: str
+) -> tuple[list[int], DialogueParts, list[Span], list[str]]:
+    """A dialogue as the model reads it: ids, parts, each token's place in the answer (negative before it), and its text.
+
+    Args:
+        tokenizer: with its chat template; plain speakers where it has none.
+        messages: history and last question.
+        answer: to it.
+    """
+    before = _as_text(tokenizer, messages[:-1], asks=False) if len(messages) > 1 else ""
+    asked = _as_text(tokenizer, messages, asks=True)
+    found = tokenizer(asked + answer, return_offsets_mapping=True, add_special_tokens=False)
+    places = [(start - len(asked), end - len(asked)) for start, end in found["offset_mapping"]]
+    first = sum(start < 0 for start, _ in places)
+    context = sum(start + len(asked) < len(before) for start, _ in places) if asked.startswith(before) else 0
+    ids = [int(one) for one in found["input_ids"]]
+    starts = [*(start + len(asked) for start, _ in places), len(asked) + len(answer)]
+    texts = [(asked + answer)[start:end] for start, end in pairwise(starts)]
+    return ids, DialogueParts((0, context), (context, first), (first, len(ids))), places, texts
+
+
+def _as_text(tokenizer: Any, messages: Sequence[Message], *, asks: bool) -> str:
+    if getattr(tokenizer, "chat_template", None):
+        given = [{"role": one.role, "content": one.content} for one in messages]
+        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=asks))
+    said = "".join(f"{one.role.capitalize()}: {one.content}\n\n" for one in messages)
+    return f"{said}Assistant: " if asks else said
+
+
+def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span]) -> list[Span]:
+    """Tokens of the sentences that make these statements (Eq. 8): of each, the sentence with most of its words.
+
+    The paper has a model align them. Words do where a statement is one sentence's, as decomposers make them.
+    """
+    sentences = [(span.start, span.end) for span in sentence_spans(answer)]
+    chosen = set()
+    for statement in statements:
+        words = set(statement.casefold().split())
+        shared = [len(words & set(answer[start:end].casefold().split())) for start, end in sentences]
+        if any(shared):
+            chosen.add(sentences[shared.index(max(shared))])
+    rows = [at for at, (start, end) in enumerate(places) if any(start < last and end > first for first, last in chosen)]
+    return [(at, at + 1) for at in rows if places[at][0] >= 0]
 
 
 def heat_map(tokens: Sequence[str], importance: Importance) -> str:

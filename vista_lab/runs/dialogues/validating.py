@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from vista_guard.errors import InputError
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
+from vista_lab.metrics.delivery import smape
 from vista_lab.runs.dialogues.judging import PairJudge, PairVerdict, scored_answers
 from vista_lab.runs.dialogues.records import STATEMENTS, STATEMENTS_LINES, AnswerLine, read_lines
 
@@ -57,6 +59,7 @@ class Validated:
         cohen: of each two people.
         against_majority: Cohen's kappa of each with the majority.
         counts: people's majority by label.
+        hits: by pair, whether the judge is right.
     """
 
     pairs: int
@@ -69,6 +72,55 @@ class Validated:
     cohen: tuple[float | None, ...]
     against_majority: tuple[float | None, ...]
     counts: Mapping[str, int]
+    hits: Mapping[str, bool]
+
+
+@dataclass(frozen=True)
+class ModelTests:
+    """Does a figure differ between the models whose answers were looked at (Tables 7 and 8)?
+
+    Attributes:
+        means: of the figure, by model.
+        h, p: Kruskal and Wallis over all models.
+        pairs: two models, p of Mann and Whitney's U (two-sided), and its effect size r = |z| / √n.
+    """
+
+    means: Mapping[str, float]
+    h: float
+    p: float
+    pairs: tuple[tuple[str, str, float, float], ...]
+
+
+def model_tests(values: Mapping[str, Sequence[float]]) -> ModelTests | None:
+    """Tests of a figure of answers by different models; None with fewer than two models, or where all values are the same.
+
+    Examples:
+        >>> model_tests({"a": [1.0, 1.0, 0.0], "b": [0.0, 0.0, 1.0]}).pairs[0][:2]
+        ('a', 'b')
+    """
+    if len(values) < 2 or len({one for own in values.values() for one in own}) < 2:
+        return None
+    from scipy.stats import kruskal, mannwhitneyu, norm  # type: ignore[import-untyped]
+
+    whole = kruskal(*values.values())
+    pairs = []
+    for (one, first), (other, second) in combinations(values.items(), 2):
+        p = float(mannwhitneyu(first, second, alternative="two-sided", method="asymptotic").pvalue)
+        pairs.append((one, other, p, float(norm.isf(min(p, 1.0) / 2)) / (len(first) + len(second)) ** 0.5))
+    means = {name: fmean(own) for name, own in values.items()}
+    return ModelTests(means, float(whole.statistic), float(whole.pvalue), tuple(pairs))
+
+
+@dataclass(frozen=True)
+class Decomposed:
+    """A decomposer against people's counts: SMAPE in [0, 2], omission rate, both also by model."""
+
+    answers: int
+    smape: float
+    omitted: float
+    by_model: Mapping[str, tuple[float, float]]
+    tests: ModelTests | None
+    """Of each answer's SMAPE."""
 
 
 def read_labelled(path: Path) -> list[LabelledPair]:
@@ -108,15 +160,7 @@ def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[Label
     Raises:
         InputError: a file cannot be read, or a label is none.
     """
-    try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, ValueError) as exc:
-        raise InputError(f"{path} cannot be read: {exc}; give the consensus.jsonl of vista-guard agree") from exc
-    said = {
-        str(row["id"]): row.get("marks", {}).get("label")
-        for row in rows
-        if isinstance(row, dict) and "id" in row and not row.get("open")
-    }
+    said = {name: marks.get("label") for name, marks in _settled(path).items()}
     found = []
     for item in items:
         label = said.get(item["id"])
@@ -129,6 +173,19 @@ def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[Label
     return found
 
 
+def _settled(path: Path) -> dict[str, Mapping[str, Any]]:
+    """People's marks of the items on which nothing is open."""
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as exc:
+        raise InputError(f"{path} cannot be read: {exc}; give the consensus.jsonl of vista-guard agree") from exc
+    return {
+        str(row["id"]): row.get("marks", {})
+        for row in rows
+        if isinstance(row, dict) and "id" in row and not row.get("open")
+    }
+
+
 def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: int = 0) -> list[dict[str, str]]:
     """Pairs of a run for people to mark: all facts and statements of so many of its answers, mixed.
 
@@ -139,31 +196,83 @@ def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: in
         seed: of the draw.
 
     Returns:
-        `id`, `premise` and `claim` of each; an id tells neither model nor direction.
+        `id`, `premise`, `claim` and `model` of each; an id tells neither model nor direction, and people are not shown the model.
 
     Raises:
         InputError: the run has no statements.
     """
     known = {item.id: item for item in items}
-    statements = {line.name: line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None}
-    whole = [one for one in scored_answers(folder) if one.name in statements]
-    if not whole:
-        raise InputError(f"{folder} has no statements; run vista-guard knowmt judge first")
     rng, found = random.Random(seed), []
-    for answer in _drawn(whole, answers, rng):
+    for answer, statements in _drawn(folder, answers, rng):
         item = known[answer.sample]
-        found += [(answer.answer or "", fact) for fact in item.facts]
-        found += [(item.answer, text) for text in statements[answer.name].statements if item.answer]
+        found += [(answer.answer or "", fact, answer.model) for fact in item.facts]
+        found += [(item.answer, text, answer.model) for text in statements if item.answer]
     rng.shuffle(found)
     return [
-        {"id": f"p{number:05}", "premise": premise, "claim": claim} for number, (premise, claim) in enumerate(found, 1)
+        {"id": f"p{number:05}", "premise": premise, "claim": claim, "model": model}
+        for number, (premise, claim, model) in enumerate(found, 1)
     ]
 
 
-def _drawn(answers: Sequence[AnswerLine], count: int, rng: random.Random) -> list[AnswerLine]:
+def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]]:
+    """The same answers, each with its statements, for people to count (form `knowmt_statements`).
+
+    Raises:
+        InputError: the run has no statements.
+    """
+    rows = []
+    for number, (answer, statements) in enumerate(_drawn(folder, answers, random.Random(seed)), 1):
+        listed = "\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
+        row = {"id": f"a{number:04}", "question": answer.question, "answer": answer.answer or "", "statements": listed}
+        rows.append({**row, "model": answer.model, "count": str(len(statements))})
+    return rows
+
+
+def decomposed(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
+    """The statements of `answers_of` against people's counts.
+
+    Args:
+        path: `consensus.jsonl` of `vista-guard agree` on the form `knowmt_statements`.
+        rows: of `answers_of`.
+
+    Raises:
+        InputError: the file cannot be read, or counts none of the answers.
+    """
+    marks = {
+        name: own for name, own in _settled(path).items() if all(isinstance(own.get(k), int | float) for k in _COUNTS)
+    }
+    by: dict[str, list[tuple[float, float, float]]] = {}
+    for row in rows:
+        if row["id"] in marks:
+            count, omitted = (float(marks[row["id"]][k]) for k in _COUNTS)
+            by.setdefault(row["model"], []).append((float(row["count"]), count, omitted))
+    if not by:
+        raise InputError(f"{path} counts the statements of none of the {len(rows)} answers")
+
+    def figures(some: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
+        own, counts, omitted = (list(column) for column in zip(*some, strict=True))
+        return smape(own, counts), sum(omitted) / (sum(counts) or 1.0)
+
+    whole = figures([one for some in by.values() for one in some])
+    each = {model: [smape([own], [count]) for own, count, _ in some] for model, some in by.items()}
+    return Decomposed(
+        sum(map(len, by.values())), *whole, {model: figures(some) for model, some in by.items()}, model_tests(each)
+    )
+
+
+_COUNTS = ("count", "omitted")
+
+
+def _drawn(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine, tuple[str, ...]]]:
+    """So many answers of a run with their statements, evenly over models and settings."""
+    statements = {line.name: line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None}
     groups: dict[tuple[str, str], list[AnswerLine]] = {}
-    for one in answers:
+    for one in scored_answers(folder):
+        if one.name not in statements:
+            continue
         groups.setdefault((one.model, one.setting), []).append(one)
+    if not groups:
+        raise InputError(f"{folder} has no statements; run vista-guard knowmt judge first")
     for group in groups.values():
         rng.shuffle(group)
     found: list[AnswerLine] = []
@@ -171,7 +280,7 @@ def _drawn(answers: Sequence[AnswerLine], count: int, rng: random.Random) -> lis
         for group in groups.values():
             if group and len(found) < count:
                 found.append(group.pop())
-    return found
+    return [(one, statements[one.name].statements) for one in found]
 
 
 async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated:
@@ -208,6 +317,7 @@ async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated
         cohen=tuple(cohen_kappa(*two) for two in combinations(zip(*(one.labels for one in pairs), strict=True), 2)),
         against_majority=tuple(cohen_kappa(column, gold) for column in columns) if several else (),
         counts={label: gold.count(label) for label in LABELS},
+        hits={one.id: label == own for one, label, own in zip(settled, gold, found, strict=True)},
     )
 
 

@@ -11,16 +11,25 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
+pytest.importorskip("openai")
+from scipy.stats import kruskal  # type: ignore[import-untyped]
 from sklearn.metrics import precision_recall_fscore_support  # type: ignore[import-untyped]
 from typer.testing import CliRunner
 
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, BySentence, Literal, Scripted, hold
 from vista_guard.cli import app
 from vista_guard.errors import InputError
+from vista_guard.testing import ScriptedChatServer
+from vista_lab.datasets.questions import read_questions
+from vista_lab.runs.dialogues.asking import Dialogues, ask
 from vista_lab.runs.dialogues.judging import PairVerdict, judge_dialogues
+from vista_lab.runs.dialogues.settings import read_setting
 from vista_lab.runs.dialogues.validating import (
     LABELS,
     LabelledPair,
+    answers_of,
+    decomposed,
+    model_tests,
     pairs_of,
     read_consensus,
     read_labelled,
@@ -88,7 +97,7 @@ def test_pairs_of_a_run_are_blind_and_the_same_each_time(tmp_path: Path) -> None
     judged(tmp_path)
     drawn = pairs_of(tmp_path, [HARBOUR, TOWER], answers=2)
     assert drawn == pairs_of(tmp_path, [HARBOUR, TOWER], answers=2)
-    assert {key for one in drawn for key in one} == {"id", "premise", "claim"}
+    assert {key for one in drawn for key in one} == {"id", "premise", "claim", "model"}
     assert len(pairs_of(tmp_path, [HARBOUR, TOWER], answers=100)) == 2 * (2 + 2) + 2 * (1 + 2)
     said = tmp_path / "consensus.jsonl"
     rows = [{"id": one["id"], "marks": {"label": "neutral"}, "parts": {}, "open": []} for one in drawn]
@@ -97,6 +106,72 @@ def test_pairs_of_a_run_are_blind_and_the_same_each_time(tmp_path: Path) -> None
     assert len(read_consensus(said, drawn)) == len(drawn) - 1
     with pytest.raises(InputError, match="settles none"):
         read_consensus(said, [{"id": "other", "premise": "a", "claim": "b"}])
+
+
+def test_models_are_compared_by_ranks() -> None:
+    found = model_tests({"a": [1.0, 1.0, 1.0, 0.0], "b": [0.0, 0.0, 0.0, 1.0], "c": [1.0, 0.0, 1.0, 0.0]})
+    assert found is not None
+    assert found.h == pytest.approx(kruskal([1, 1, 1, 0], [0, 0, 0, 1], [1, 0, 1, 0]).statistic)
+    assert [pair[:2] for pair in found.pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert found.pairs[0][3] > found.pairs[1][3] > 0
+    assert model_tests({"a": [1.0]}) is None
+    assert model_tests({"a": [1.0], "b": [1.0]}) is None
+
+
+def test_a_decomposer_is_held_against_peoples_counts(tmp_path: Path) -> None:
+    judged(tmp_path)
+    rows = answers_of(tmp_path, answers=100)
+    assert {row["count"] for row in rows} == {"2"}
+    said = tmp_path / "consensus.jsonl"
+    marks = [{"count": 2, "omitted": 0}, {"count": 4, "omitted": 2}, {"count": 2, "omitted": 0}]
+    said.write_text(
+        "".join(json.dumps({"id": row["id"], "marks": own}) + "\n" for row, own in zip(rows, marks, strict=False)),
+        "utf-8",
+    )
+    found = decomposed(said, rows)
+    assert (found.answers, found.omitted) == (3, 2 / 8)
+    assert found.smape == pytest.approx((0 + 2 * 2 / 6 + 0) / 3)
+    said.write_text('{"id": "x", "marks": {"count": 1, "omitted": 0}}\n', "utf-8")
+    with pytest.raises(InputError, match="none"):
+        decomposed(said, rows)
+
+
+def test_dialogues_are_rated_on_three_rubrics(tmp_path: Path) -> None:
+    hold(tmp_path, Scripted(lambda messages: "Yes."), "multi")
+    replies = ['{"logical coherence": 5, "goal clarity": 4, "transition naturalness": 4}', "Fine.",
+               '{"logical coherence": 3, "goal clarity": 3, "transition naturalness": 4}']  # fmt: skip
+    with ScriptedChatServer(lambda _: replies.pop(0)) as server:
+        model = f"openai:m@{server.base_url}"
+        command = ["knowmt", "validate", str(tmp_path), "--naturalness", "--judge", model]
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 0, result.output
+        assert "logical coherence 4.00, goal clarity 3.50, transition naturalness 4.00; mean 3.83" in result.stdout
+        assert "(CF): 50.0 %" in result.stdout
+        assert len(server.requests) == 3
+        assert CliRunner().invoke(app, [*command, "--out", "x"]).exit_code == 2
+
+
+def test_items_for_people_name_neither_model_nor_count(tmp_path: Path) -> None:
+    path = tmp_path / "set.json"
+    path.write_text(
+        json.dumps(
+            [
+                {"id": one.id, "questions": one.questions, "answer": one.answer, "facts": one.facts}
+                for one in (HARBOUR, TOWER)
+            ]
+        ),
+        "utf-8",
+    )
+    run = Dialogues(read_questions(path), path, [Scripted(lambda _: "It is red.")], [read_setting("multi")])
+    asyncio.run(ask(run, tmp_path / "run"))
+    asyncio.run(judge_dialogues(tmp_path / "run", [HARBOUR, TOWER], BySentence(), Literal()))
+    result = CliRunner().invoke(app, ["knowmt", "validate", str(tmp_path / "run"), "--out", str(tmp_path / "items")])
+    assert result.exit_code == 0, result.output
+    for name, form in (("pairs.jsonl", "knowmt_pairs"), ("answers.jsonl", "knowmt_statements")):
+        assert "scripted" not in (tmp_path / "items" / name).read_text("utf-8")
+        sheets = ["annotations", "export", str(tmp_path / "items" / name), "--form", form, "--annotators", "ada,ben"]
+        result = CliRunner().invoke(app, [*sheets, "--out", str(tmp_path / form)])
+        assert result.exit_code == 0, result.output
 
 
 def test_the_command_writes_pairs_and_refuses_half_a_question(tmp_path: Path) -> None:

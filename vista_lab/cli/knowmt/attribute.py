@@ -1,0 +1,121 @@
+"""`vista-guard knowmt attribute`: which tokens of a dialogue helped its last answer, on a local model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vista_guard.cli.common import exit_codes
+from vista_lab.cli.knowmt.judge import QuestionsOption
+
+if TYPE_CHECKING:
+    from vista_lab.runs.dialogues.attribution import Importance
+    from vista_lab.runs.dialogues.scored import Cohort
+
+_PAGE = (
+    "<!doctype html><html lang='en'><meta charset='utf-8'><meta http-equiv='Content-Security-Policy' content=\"default-src "
+    "'none'; style-src 'unsafe-inline'\"><title>Attribution</title><h1>Which tokens helped the last answer</h1><p>Green: "
+    "attending to the token makes the answer likelier; red: less likely (KnowMT-Bench, Fig. 16).</p>"
+)
+
+
+def attribute(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="A judged folder of vista-guard knowmt run.")],
+    model: Annotated[str, typer.Option(metavar="MODEL", help="A local model: hf:ORG/MODEL or a folder (extra torch).")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Write the heat maps here, as HTML.")],
+    answers_of: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="Whose answers, by the run's name.  [default: the run's first]")
+    ] = None,
+    setting: Annotated[str, typer.Option(metavar="SETTING", help="Dialogues of this setting.")] = "multi",
+    sample: Annotated[int, typer.Option(min=1, metavar="N", help="Dialogues, in the set's order.")] = 10,
+    whole: Annotated[bool, typer.Option("--whole", help="The whole answer counts, not what of it is right.")] = False,
+    max_gib: Annotated[float, typer.Option(min=0.1, metavar="GIB", help="Memory that attention may take.")] = 8.0,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, cuda or cuda:N.")] = "cpu",
+    questions: QuestionsOption = None,
+) -> None:
+    """Weigh each token of a dialogue for its last answer: signed gradient times attention (KnowMT-Bench, App. H.7).
+
+    Only the sentences count that make a statement the judge found entailed by the reference. The history is that of plain
+    dialogues; a setting that shows another is refused. A dialogue whose attention would not fit is left out and named. Exits
+    with 0, or 2 for wrong usage or input, or where no dialogue is left.
+    """
+    with exit_codes():
+        from vista_guard.errors import ConfigError, InputError
+        from vista_lab.runs.dialogues.attribution import load_local
+        from vista_lab.runs.line_file import write_whole
+
+        if setting not in ("single", "multi"):
+            raise ConfigError(f"--setting {setting}: attribution knows the history of single and multi")
+        cohort = _cohort(folder, questions, answers_of, setting)
+        local = load_local(model, device)
+        parts = [_PAGE]
+        found: list[Importance] = []
+        for name in list(cohort.by_id)[:sample]:
+            try:
+                importance, shown = _weighed(folder, cohort, name, local, max_gib, whole=whole)
+            except InputError as exc:
+                typer.echo(f"{name}: {exc}", err=True)
+                continue
+            parts.append(f"<h2>{_escaped(name)}</h2>{shown}")
+            found.append(importance)
+        if not found:
+            raise InputError(f"no dialogue of {folder} could be attributed")
+        write_whole(out, "".join(parts) + "</html>\n")
+        typer.echo(f"{_means(found)}, in {out}")
+
+
+def _escaped(text: str) -> str:
+    from html import escape
+
+    from vista_guard.cli.common import visible
+
+    return escape(visible(text))
+
+
+def _cohort(folder: Path, questions: Path | None, model: str | None, setting: str) -> Cohort:
+    from vista_guard.errors import InputError
+    from vista_lab.runs.dialogues.scored import read_cohorts, run_questions, token_counter
+
+    found = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
+    own = [one for one in found if one.setting == setting and model in (None, one.model) and one.by_id]
+    if not own:
+        raise InputError(f"{folder} has no judged answers of {model or 'any model'} in the setting {setting}")
+    return own[0]
+
+
+def _weighed(
+    folder: Path, cohort: Cohort, name: str, local: tuple[object, object], max_gib: float, *, whole: bool
+) -> tuple[Importance, str]:
+    from vista_guard.judges.model import Message
+    from vista_lab.runs.dialogues.asking import latest
+    from vista_lab.runs.dialogues.attribution import attribute as weigh
+    from vista_lab.runs.dialogues.attribution import dialogue_tokens, heat_map, useful_spans
+    from vista_lab.runs.dialogues.records import read_answers
+
+    place = (cohort.model, cohort.setting, name)
+    turns = latest([one for one in read_answers(folder) if (one.model, one.setting, one.sample) == place])
+    last = cohort.lines[name]
+    messages = [
+        message
+        for at in sorted(turns)
+        if at < last.turn
+        for message in (Message("user", turns[at].question), Message("assistant", turns[at].answer or ""))
+    ]
+    answer = last.answer or ""
+    ids, parts, places, texts = dialogue_tokens(local[1], [*messages, Message("user", last.question)], answer)
+    pairs = zip(cohort.statements.get(name, ()), cohort.by_id[name].statements, strict=True)
+    useful = None if whole else useful_spans(answer, [text for text, pair in pairs if pair.entails], places)
+    found = weigh(local[0], ids, parts, useful=useful, max_gib=max_gib)
+    return found, heat_map(texts, found)
+
+
+def _means(found: list[Importance]) -> str:
+    from statistics import fmean
+
+    said = []
+    for part in ("context", "question", "answer"):
+        values = [value for one in found if (value := getattr(one, part)) is not None]
+        said.append(f"{part} {fmean(values):+.4f}" if values else f"{part} –")
+    return f"{len(found):,} dialogues; mean importance of a token: {', '.join(said)}"
