@@ -58,8 +58,7 @@ async def judge_answer(context: Mapping[str, Any], events: Sequence[Mapping[str,
 def rails(*answers: str) -> LLMRails:
     """The rails before a scripted model; in your code, YAML names the model."""
     config = RailsConfig.from_content(yaml_content=YAML, colang_content=COLANG)
-    made = LLMRails(config, llm=FakeLLMModel(responses=list(answers)))
-    return made.register_action(judge_answer, "vista_guard")
+    return LLMRails(config, llm=FakeLLMModel(responses=list(answers))).register_action(judge_answer, "vista_guard")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ EXTRAS = {
     "hub": ("huggingface_hub",),
     "inspect": ("inspect_ai",),
     "langchain": ("langchain",),
+    "litellm": ("litellm",),
     "ngrams": ("rouge_score", "sacrebleu"),
     "model": ("aiolimiter", "diskcache", "genai_prices", "json_repair", "openai", "purgatory"),
     "openai": ("openai",),

@@ -83,6 +83,11 @@ NEEDS = {
         "from vista_guard import Guard; Guard.from_settings(store='memory', reports='postgresql+psycopg://user@host/db')",
         "reports need the database driver psycopg",
     ),
+    "guardrail of LiteLLM": (
+        "litellm",
+        "from vista_guard.integrations.litellm import VistaGuardrail",
+        "the LiteLLM guardrail needs litellm 1.x (No module named 'litellm')",
+    ),
     "metric of DeepEval": (
         "deepeval",
         "from vista_guard.integrations.evals.deepeval import VistaMetric",

@@ -39,7 +39,7 @@ def test_the_file_changes_nothing() -> None:
     before = loaded()
     written()
     assert loaded()[1:] == before[1:]
-    tables = {"proxy": {}, "dashboard": {}}  # the file's own, each read by its command
+    tables: dict[str, Any] = {"proxy": {}, "dashboard": {}}  # the file's own, each read by its command
     assert loaded()[0] == before[0].model_copy(update=tables)
 
 
@@ -56,7 +56,7 @@ def test_each_line_without_its_mark_is_the_default() -> None:
 
 def names(model: type[BaseModel]) -> list[str]:
     """A model's settings and those of the models inside it."""
-    inner = {name: field.annotation for name, field in model.model_fields.items()}
+    inner: dict[str, Any] = {name: field.annotation for name, field in model.model_fields.items()}
     own = [name for name, kind in inner.items() if not _is_model(kind)]
     return own + [name for kind in inner.values() if _is_model(kind) for name in names(kind)]
 

@@ -121,7 +121,7 @@ def test_the_dockerfile_builds_what_is_there() -> None:
     stages = re.findall(r"^FROM \S+ AS (\S+)$", text, re.MULTILINE)
     assert {stage["build"]["target"] for stage in COMPOSE["services"].values() if "build" in stage} <= set(stages)
     assert stages[-1] == "proxy"  # what is built when no target is named
-    assert {name for name in re.findall(r"--from=(\S+)", text)} <= set(stages)
+    assert set(re.findall(r"--from=(\S+)", text)) <= set(stages)
     extras = {extra for names in re.findall(r"\.whl\)\[([^]]+)\]", text) for extra in names.split(",")}
     assert extras <= set(PROJECT["optional-dependencies"])
     assert "USER 10001" in text.partition("AS dashboard")[0]

@@ -71,7 +71,7 @@ def settings_file() -> str:
     from vista_guard.proxy.settings import ProxySettings
     from vista_guard.settings.sources import Settings
 
-    sections = {"proxy": ProxySettings, "dashboard": DashboardSettings}
+    sections: dict[str, type[BaseModel]] = {"proxy": ProxySettings, "dashboard": DashboardSettings}
     return HEAD + "\n".join(_table(Settings, (), sections)) + "\n"
 
 

@@ -140,6 +140,7 @@ class Exchange:
         seconds: that judging a whole answer may take.
         show_message: whether the policy's message is streamed in place of what was withheld.
         on_drop: is told the place of each field that does not pass.
+        repeats: whether the request can be sent once more.
     """
 
     guard: Guard
@@ -155,11 +156,12 @@ class Exchange:
     seconds: float | None = None
     show_message: bool = True
     on_drop: Callable[[Place], object] | None = None
+    repeats: bool = True
 
     @property
     def may_ask_again(self) -> bool:
         """True if an answer that does not hold up may be asked for again."""
-        may = not self.asked.structured and repeatable(self.dialect.api, self.asked.sent)
+        may = self.repeats and not self.asked.structured and repeatable(self.dialect.api, self.asked.sent)
         return may and regenerates(self.guard.parts.policy)
 
     def request_again(self, draft: str, note: str) -> Json:

@@ -111,7 +111,7 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_zizmor_finds_nothing() -> None:
-    command = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github/workflows"]
+    command: list[str | Path] = [BIN / "zizmor", "--offline", "--no-progress", ROOT / ".github/workflows"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, "No findings to report" in done.stdout) == (0, True), done.stdout
 

@@ -1,0 +1,1 @@
+"""The guard as a validator of Guardrails AI."""

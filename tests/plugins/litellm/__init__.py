@@ -1,0 +1,1 @@
+"""The guardrail in LiteLLM's own proxy."""
