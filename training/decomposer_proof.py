@@ -32,7 +32,7 @@ from vista_lab.training.decomposer.completions import Scoring, Term
 from vista_lab.training.decomposer.exemplars import EmbeddedTeacher, LabelledLog, StepsPrompt, Teaching, teach
 from vista_lab.training.decomposer.inputs import exemplar_parts, sentence_parts
 from vista_lab.training.decomposer.recipes import read_policy_recipe
-from vista_lab.training.decomposer.train import CollapseError, Job, train
+from vista_lab.training.decomposer.train import AFTER, BEFORE, CollapseError, Job, train
 
 RECIPE = str(Path(__file__).with_name("decomposer-tiny.toml"))
 PROMPT = """---
@@ -132,16 +132,16 @@ TOKEN = r"\n| ?[A-Za-z]+| ?[0-9]+| ?[^\sA-Za-z0-9]"
 TEMPLATE = "{% for m in messages %}{{ m['content'] }}{{ eos_token if m['role'] == 'assistant' else '\\n' }}{% endfor %}"
 
 
-def write_base(folder: Path, texts: Sequence[str], seed: int) -> None:
+def write_base(folder: Path, texts: Sequence[str], seed: int, token: str = TOKEN) -> None:
     """A random Llama of two layers, with a token for each word of these texts."""
     import torch
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    words = sorted({word for text in texts for word in re.findall(TOKEN, text)})
+    words = sorted({word for text in texts for word in re.findall(token, text)})
     vocabulary = {word: place for place, word in enumerate(["<pad>", "<eos>", "<unk>", *words])}
     tokens = Tokenizer(models.WordLevel(vocabulary, "<unk>"))
-    tokens.pre_tokenizer = pre_tokenizers.Split(Regex(TOKEN), "removed", invert=True)
+    tokens.pre_tokenizer = pre_tokenizers.Split(Regex(token), "removed", invert=True)
     tokens.decoder = decoders.Fuse()
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=tokens, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>", chat_template=TEMPLATE
@@ -246,26 +246,37 @@ def interval(path: Path, seed: int = 13) -> tuple[float, float, float]:
     return float(means.mean()), float(low), float(high)
 
 
-def one_seed(folder: Path, seed: int) -> dict[str, Any]:
-    """SFT, GRPO with the dense and the sparse reward, and GRPO without SFT."""
+def one_seed(folder: Path, seed: int) -> None:
+    """SFT, GRPO with the dense and the sparse reward, and GRPO without SFT; `figures.json` grows with each."""
     prompt = prepare(folder, seed)
     found: dict[str, Any] = {"seed": seed, "sft": run(folder, "sft", "sft", "tiny", prompt, seed=seed)}
-    print(json.dumps(found), flush=True)
+    _keep(folder, found)
     for reward in ("dense", "sparse"):
-        found[reward] = run(folder, reward, "grpo", "sft", prompt, seed=seed, reward=reward)
-        found[f"{reward}, before"] = interval(folder / reward / "held-out-before.jsonl")
-        found[f"{reward}, after"] = interval(folder / reward / "held-out.jsonl")
-        print(json.dumps({name: found[name] for name in (reward, f"{reward}, before", f"{reward}, after")}), flush=True)
+        found[reward] = dict(run(folder, reward, "grpo", "sft", prompt, seed=seed, reward=reward))
+        for name in (BEFORE, AFTER):
+            found[reward][name] = interval(folder / reward / name)
+        _keep(folder, found)
+        if reward == "dense":
+            found["without SFT"] = without_sft(folder, prompt, seed)
+            _keep(folder, found)
+
+
+def without_sft(folder: Path, prompt: StepsPrompt, seed: int) -> str:
+    """What a run says that begins with the random base."""
     try:
         run(folder, "bare", "grpo", "tiny", prompt, seed=seed, patience=3)
     except CollapseError as exc:
-        found["without SFT"] = str(exc)
-    print(found.get("without SFT"), flush=True)
-    return found
+        return str(exc)
+    return "nothing"
+
+
+def _keep(folder: Path, found: Mapping[str, Any]) -> None:
+    (folder / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    print(json.dumps(found), flush=True)
 
 
 def main() -> None:
-    """Runs the seeds and writes `figures.json`."""
+    """Runs the seeds, one after another."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
@@ -274,8 +285,8 @@ def main() -> None:
     import torch
 
     torch.set_num_threads(given.threads)
-    found = [one_seed(given.out / f"seed{seed}", seed) for seed in given.seeds]
-    (given.out / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    for seed in given.seeds:
+        one_seed(given.out / f"seed{seed}", seed)
 
 
 if __name__ == "__main__":
