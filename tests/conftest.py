@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
 import certifi
 import pytest
+import typer.testing
 from hypothesis import HealthCheck, settings
 
 from vista_guard import Guard, Persona
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, WordEmbedder
 
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("busy", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")  # a machine at work elsewhere fails no test
+
+# A tenth of a second for each command that a test runs: Typer puts all of them together, every time.
+typer.testing._get_command = cache(typer.testing._get_command)
 
 GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))
 
@@ -47,6 +54,19 @@ LONG = (
 def pytest_sessionstart() -> None:
     """No garbage collection while tests are collected: nothing of it is garbage, and looking takes a third of the time."""
     gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Each worker first imports its share of the files: rewriting their assertions takes half of a first collection, and
+    workers that went through the files side by side would each rewrite all of them."""
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    files = sorted(file for folder in session.config.args for file in Path(folder).resolve().rglob("test_*.py"))
+    for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
+        with suppress(Exception, pytest.skip.Exception):  # what cannot be imported is reported when it is collected
+            import_module(".".join(file.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import os
 import re
 import shutil
-import subprocess
 import sys
 from operator import attrgetter
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 import vista_guard
 from tools.pages import ARCHITECTURE, old_pages
+from tools.pages import main as write_pages
 from tools.picture import PICTURE, picture, shown
 from tools.rooms import PACKAGES, first_line, layers, tree, with_rooms
 
@@ -78,19 +77,21 @@ def test_the_reference_has_every_public_name() -> None:
     assert shown == sorted(vista_guard.__all__)
 
 
-def test_old_pages_are_found_and_rewritten(tmp_path: Path) -> None:
+def test_old_pages_are_found_and_rewritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
     (tmp_path / "docs/cli.md").unlink()
     page = tmp_path / ARCHITECTURE
     page.write_text(page.read_text("utf-8").replace("  guard.py", "  gone.py"), encoding="utf-8")
-    run = [sys.executable, "-m", "tools.pages"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    old = subprocess.run([*run, "--check"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    found = "docs/cli.md, docs/design/architecture.md: old; run: make docs\n"
-    assert (old.returncode, old.stdout, old.stderr) == (1, "", found)
-    written = subprocess.run(run, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    said = "wrote docs/cli.md\nwrote docs/design/architecture.md\n"
-    assert (written.returncode, written.stdout, written.stderr) == (0, said, "")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["tools.pages", "--check"])
+    with pytest.raises(SystemExit) as old:
+        write_pages()
+    assert old.value.code == "docs/cli.md, docs/design/architecture.md: old; run: make docs"
+    monkeypatch.setattr(sys, "argv", ["tools.pages"])
+    write_pages()
+    assert capsys.readouterr() == ("wrote docs/cli.md\nwrote docs/design/architecture.md\n", "")
     assert old_pages(tmp_path) == {}
 
 
@@ -108,18 +109,19 @@ def test_a_page_without_its_markers_is_refused() -> None:
         with_rooms("# Architecture", ROOT)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_each_module_says_on_its_first_line_what_it_is(module: Path) -> None:
-    assert re.fullmatch(r"\S.{10,}\.", first_line(module))
+def test_each_module_says_on_its_first_line_what_it_is() -> None:
+    silent = [module for module in MODULES if not re.fullmatch(r"\S.{10,}\.", first_line(module))]
+    assert [str(module.relative_to(ROOT)) for module in silent] == []
 
 
 def test_the_picture_is_what_the_demo_shows() -> None:
     assert shown((ROOT / PICTURE).read_text("utf-8")) == shown(picture()), "run: make picture"
 
 
-@pytest.mark.parametrize(("page", "target"), LINKS, ids=[f"{page}->{target}" for page, target in LINKS])
-def test_what_a_page_links_to_is_there(page: Path, target: str) -> None:
-    assert (ROOT / page.parent / target).exists()
+def test_what_a_page_links_to_is_there() -> None:
+    assert len(LINKS) > 100
+    broken = [(page, target) for page, target in LINKS if not (ROOT / page.parent / target).exists()]
+    assert [f"{page} -> {target}" for page, target in broken] == []
 
 
 @pytest.mark.parametrize("module", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -129,11 +131,10 @@ def test_the_examples_in_docstrings_run(module: Path) -> None:
     assert (failed, tried > 0) == (0, True)
 
 
-@pytest.mark.parametrize("name", [f"{module}.{name}" for module, names in SHOWN.items() for name in names.split()])
-def test_what_users_call_shows_an_example(name: str) -> None:
-    module = next(name for name in (name.rsplit(".", 1)[0], name.rsplit(".", 2)[0]) if name in SHOWN)
-    shown = attrgetter(name.removeprefix(f"{module}."))(importlib.import_module(module))
-    assert ">>> " in (shown.__doc__ or "")
+@pytest.mark.parametrize("module", SHOWN)
+def test_what_users_call_shows_an_example(module: str) -> None:
+    home = importlib.import_module(module)
+    assert [name for name in SHOWN[module].split() if ">>> " not in (attrgetter(name)(home).__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("page", ["evaluating", "guarding", "policies", "tutorial-first", "watching"])

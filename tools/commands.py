@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from functools import cache
+from io import StringIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ Results go to stdout; progress and errors go to stderr. Exit codes:
 
 @cache
 def commands_page() -> str:
-    """Help of every command, as Markdown. Typer puts all of them together anew for each: it takes a second."""
+    """Help of every command, as Markdown."""
     from vista_guard.cli import app
 
     paths: list[tuple[str, ...]] = [(_name(command),) for command in app.registered_commands]
@@ -45,13 +46,21 @@ def commands_page() -> str:
 
 def help_of(*command: str) -> str:
     """What `vista-guard COMMAND --help` prints on a terminal of `WIDTH` columns."""
-    from typer.testing import CliRunner
+    told = StringIO()
+    columns = WIDTH + 2  # Click leaves two of them free
+    with _columns(columns), redirect_stdout(told), suppress(SystemExit):
+        _assembled()([*command, "--help"], prog_name="vista-guard", max_content_width=columns)
+    return "\n".join(line.rstrip() for line in told.getvalue().splitlines()) + "\n"
+
+
+@cache
+def _assembled() -> Callable[..., object]:
+    """All commands, put together once: Typer's runner would do it anew for each."""
+    from typer.main import get_command
 
     from vista_guard.cli import app
 
-    with _columns(WIDTH):
-        result = CliRunner().invoke(app, [*command, "--help"], prog_name="vista-guard")
-    return "\n".join(line.rstrip() for line in result.stdout.splitlines()) + "\n"
+    return get_command(app)
 
 
 def _name(command: CommandInfo) -> str:

@@ -23,7 +23,7 @@ from vista_guard.types import Role, SourceKind, Turn
 
 FORMS = forms()
 HALL = STATEMENTS[0]
-EXAMPLES = 40
+EXAMPLES = 30
 """About half a second each."""
 FRAMES = tuple(frame for frame in MENTIONS if "{" in frame)
 

@@ -45,18 +45,19 @@ def test_there_are_enough_of_them() -> None:
     assert len(FORMS) >= 150
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_a_lie_in_any_form_is_withheld_or_said_to_be_unchecked(name: str, embedded: Guard) -> None:
-    text = FORMS[name](LIE_YEAR)
-    report = embedded.check(told(text))
-    assert report.decision.action in WITHHELD or covers(report, text), report.outcomes
+def test_a_lie_in_any_form_is_withheld_or_said_to_be_unchecked(embedded: Guard) -> None:
+    texts = {name: form(LIE_YEAR) for name, form in FORMS.items()}
+    reports = {name: embedded.check(told(text)) for name, text in texts.items()}
+    passed = [name for name, report in reports.items() if report.decision.action not in WITHHELD]
+    assert {name: reports[name].outcomes for name in passed if not covers(reports[name], texts[name])} == {}
 
 
-@pytest.mark.parametrize("name", sorted(sentences().keys() - NOT_HELD))
-def test_a_lie_without_a_figure_too(name: str, embedded: Guard) -> None:
-    text = sentences()[name]("The whale hall is closed to children.")
-    report = embedded.check(told(text, "The whale hall is open to children."))
-    assert report.decision.action in WITHHELD or report.unchecked, report.outcomes
+def test_a_lie_without_a_figure_too(embedded: Guard) -> None:
+    known = "The whale hall is open to children."
+    texts = {name: form("The whale hall is closed to children.") for name, form in sentences().items()}
+    reports = {name: embedded.check(told(text, known)) for name, text in texts.items() if name not in NOT_HELD}
+    passed = [name for name, report in reports.items() if report.decision.action not in WITHHELD]
+    assert {name: reports[name].outcomes for name in passed if not reports[name].unchecked} == {}
 
 
 def test_the_truth_in_any_form_is_not_called_a_lie(embedded: Guard) -> None:
@@ -133,7 +134,7 @@ from vista_guard.reading.canonical import canonical
 from vista_guard.types import Role, Turn
 for unit in sys.argv[1:]:
     unit = unit.encode().decode("unicode_escape")
-    text = (unit * 100_000)[:100_000]
+    text = (unit * 50_000)[:50_000]
     reading = canonical(text)
     assert len(reading.text) == len(reading.starts) == len(reading.ends)
     for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()):
@@ -162,7 +163,7 @@ LOOSE = (
 UNITS = (*TIGHT.split(), *LOOSE)
 
 
-@pytest.mark.parametrize("first", range(0, len(UNITS), 16))
+@pytest.mark.parametrize("first", range(0, len(UNITS), 32))
 def test_a_hostile_text_is_taken_apart_in_a_time_that_grows_with_its_length(first: int) -> None:
-    # Far above what sixteen of them take (some seconds on a slow machine), far below what one would take by its square.
-    subprocess.run([sys.executable, "-c", HOSTILE, *UNITS[first : first + 16]], check=True, timeout=120)
+    # Far above what thirty-two of them take (some seconds on a slow machine), far below what one would take by its square.
+    subprocess.run([sys.executable, "-c", HOSTILE, *UNITS[first : first + 32]], check=True, timeout=120)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -21,41 +22,73 @@ POLICIES = ("strict", "balanced")
 SURFACES = {**AGENTS, **GRAPHS, **CALLED}
 
 
-async def attacked(surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture) -> tuple[Seen, Host]:
-    """What is left of an attack; that nothing of the secret is in it holds for all of them."""
+Check = Callable[[Seen, Host], None]
+Drafts = Sequence[tuple[Said, str]]
+"""What is said, and the policy behind which it is said."""
+
+
+async def withstands(surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture, check: Check) -> None:
+    """Attacks a surface with each of these. Nothing of the secret is left, and `check` holds; names all that fail."""
     caplog.set_level(logging.DEBUG)
-    host = Host(policy)
-    seen = await surface(host, said)
-    places = {
-        "shown": "\n".join(seen.shown),
-        "read": seen.read,
-        "kept": seen.kept,
-        "error": seen.error,
-        "log": caplog.text,
-        "known": await host.known(),
-    }
-    assert [name for name, text in places.items() if SECRET.partition("-")[0] in text] == []
-    return seen, host
+    failed = []
+    for said, policy in drafts:
+        caplog.clear()
+        host = Host(policy)
+        seen = await surface(host, said)
+        places = {
+            "shown": "\n".join(seen.shown),
+            "read": seen.read,
+            "kept": seen.kept,
+            "error": seen.error,
+            "log": caplog.text,
+            "known": await host.known(),
+        }
+        try:
+            assert [name for name, text in places.items() if SECRET.partition("-")[0] in text] == []
+            check(seen, host)
+        except AssertionError as exc:
+            failed.append(f"{said}, {policy}: {exc}")
+    assert failed == []
 
 
-def attacks(surfaces: Mapping[str, Surface], talks: tuple[Said, ...]) -> pytest.MarkDecorator:
-    """Each of these on each of these, with the policies in turn."""
-    found = [
-        pytest.param(surfaces[name], said, POLICIES[number % 2], id=f"{name}-{said}-{POLICIES[number % 2]}")
-        for number, (name, said) in enumerate(product(surfaces, talks))
-    ]
-    return pytest.mark.parametrize(("surface", "said", "policy"), found)
+def door(name: str) -> str:
+    """The door of a surface, by the surface's name; empty for one that has no other."""
+    found = re.search(r"\b(async generator|generator|a?invoke|a?stream)\b", name)
+    return found[0] if found else ""
 
 
-@attacks(SURFACES, TALKS)
+def attacks(
+    surfaces: Mapping[str, Surface], talks: tuple[Said, ...], *, every_door: bool = True
+) -> pytest.MarkDecorator:
+    """Each of these on each of these, with the policies in turn; with `every_door` off, the doors of a surface in turn, too."""
+    rooms: dict[str, list[str]] = {}
+    for name in surfaces:
+        rooms.setdefault(name if every_door else name.replace(door(name), "*"), []).append(name)
+    drafts: dict[str, list[tuple[Said, str]]] = {name: [] for name in surfaces}
+    for row, (doors, (place, said)) in enumerate(product(rooms.values(), enumerate(talks))):
+        # Talks come in pairs, alone and behind the truth: each of a pair meets each door, and each policy.
+        turn, shift = (row, 0) if every_door else (place // (2 * len(doors)), place // 2)
+        drafts[doors[(place + shift) % len(doors)]].append((said, POLICIES[turn % 2]))
+    return pytest.mark.parametrize(
+        ("surface", "drafts"), [(surfaces[name], drafts[name]) for name in surfaces], ids=list(surfaces)
+    )
+
+
+def blocked(host: Host) -> bool:
+    return [report.decision.action for report in host.sink.reports] == [Action.BLOCK]
+
+
+@attacks(SURFACES, TALKS, every_door=False)
 async def test_a_lie_in_an_odd_place_is_withheld(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen, host = await attacked(surface, said, policy, caplog)
-    assert seen.error == ""
-    assert seen.read.endswith(MESSAGE)
-    assert seen.read.replace(MESSAGE, "").strip() in ("", TRUTH, "```", "~~~text", f"{TRUTH}\n\n~~~text")
-    assert [report.decision.action for report in host.sink.reports] == [Action.BLOCK]
+    def check(seen: Seen, host: Host) -> None:
+        assert seen.error == ""
+        assert seen.read.endswith(MESSAGE)
+        assert seen.read.replace(MESSAGE, "").strip() in ("", TRUTH, "```", "~~~text", f"{TRUTH}\n\n~~~text")
+        assert blocked(host)
+
+    await withstands(surface, drafts, caplog, check)
 
 
 @attacks(
@@ -63,20 +96,25 @@ async def test_a_lie_in_an_odd_place_is_withheld(
     THOUGHT,
 )
 async def test_thoughts_of_a_withheld_answer_go_with_it(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen, _ = await attacked(surface, said, policy, caplog)
-    assert (seen.read, seen.error) == (MESSAGE, "")
+    def check(seen: Seen, _: Host) -> None:
+        assert (seen.read, seen.error) == (MESSAGE, "")
+
+    await withstands(surface, drafts, caplog, check)
 
 
 @attacks({**AGENTS, **CALLED}, STRANGERS)
 async def test_who_speaks_as_somebody_else_is_not_shown(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    if said.messages[0].type in ("tool", "function") and surface in STREAMED:
-        pytest.skip("a tool's message passes in a stream, as it is nobody's answer (docs/design/guarantees.md)")
-    seen, _ = await attacked(surface, said, policy, caplog)
-    assert "InputError" in seen.error or seen.read.endswith(MESSAGE)
+    def check(seen: Seen, _: Host) -> None:
+        assert "InputError" in seen.error or seen.read.endswith(MESSAGE)
+
+    if surface in STREAMED:  # a tool's message passes in a stream, as it is nobody's answer (docs/design/guarantees.md)
+        drafts = [(said, policy) for said, policy in drafts if said.messages[0].type not in ("tool", "function")]
+        assert drafts
+    await withstands(surface, drafts, caplog, check)
 
 
 STREAMED = [
@@ -84,41 +122,49 @@ STREAMED = [
 ]
 
 
-@attacks({**SURFACES}, ROLES)
+@attacks(SURFACES, ROLES)
 async def test_an_assistant_by_its_role_only_is_judged(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen, _ = await attacked(surface, said, policy, caplog)
-    assert seen.read.endswith(MESSAGE)
+    def check(seen: Seen, _: Host) -> None:
+        assert seen.read.endswith(MESSAGE)
+
+    await withstands(surface, drafts, caplog, check)
 
 
 @attacks(AGENTS, BESIDE_CALLS)
 async def test_words_beside_a_call_are_judged_and_the_agent_goes_on(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen, host = await attacked(surface, said, policy, caplog)
-    assert seen.error == ""
-    assert seen.read in (TRUTH, MESSAGE) or seen.read.endswith(MESSAGE)
-    assert host.sink.reports[0].decision.action is Action.BLOCK
+    def check(seen: Seen, host: Host) -> None:
+        assert seen.error == ""
+        assert seen.read == TRUTH or seen.read.endswith(MESSAGE)
+        assert host.sink.reports[0].decision.action is Action.BLOCK
+
+    await withstands(surface, drafts, caplog, check)
 
 
 @attacks(GRAPHS, SEVERAL)
 async def test_of_several_messages_each_is_judged(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
+    surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen, host = await attacked(surface, said, policy, caplog)
-    assert (seen.error, seen.read or MESSAGE) == ("", MESSAGE)
-    assert [report.decision.action for report in host.sink.reports] == [Action.BLOCK]
+    def check(seen: Seen, host: Host) -> None:
+        assert (seen.error, seen.read or MESSAGE) == ("", MESSAGE)
+        assert blocked(host)
+
+    await withstands(surface, drafts, caplog, check)
 
 
-@attacks(SURFACES, (Said("the truth", TALKS[0].messages),))
-async def test_the_truth_comes_through(
-    surface: Surface, said: Said, policy: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    message = said.messages[0].model_copy(update={"content": TRUTH})
-    seen, host = await attacked(surface, Said("the truth", (message,)), policy, caplog)
-    assert (seen.read, seen.error) == (TRUTH, "")
-    assert [report.decision.action for report in host.sink.reports] == [Action.ALLOW]
+TRUE = Said("the truth", (TALKS[0].messages[0].model_copy(update={"content": TRUTH}),))
+
+
+@attacks(SURFACES, (TRUE,))
+async def test_the_truth_comes_through(surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture) -> None:
+    def check(seen: Seen, host: Host) -> None:
+        assert (seen.read, seen.error) == (TRUTH, "")
+        assert [report.decision.action for report in host.sink.reports] == [Action.ALLOW]
+
+    await withstands(surface, drafts, caplog, check)
 
 
 RAISING = {

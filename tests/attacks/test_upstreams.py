@@ -8,7 +8,7 @@ import logging
 import re
 import socketserver
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx2
@@ -34,6 +34,11 @@ from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
 
 ASKED = [{"role": "user", "content": "When did the whale hall open?", "documents": [NOTES]}]
 BY_NAME = {f"a{number}": answer for number, answer in enumerate(ANSWERS)}
+KINDS: dict[str, dict[str, Answer]] = {}
+for _name, _answer in BY_NAME.items():
+    KINDS.setdefault(str(_answer).removesuffix(f"-{_answer.name}"), {})[_name] = _answer
+LOST = [answer for answer in ANSWERS if not answer.true and not answer.words and "sound" not in answer.name]
+"""Answers whose words stand in no known place."""
 
 
 class Museum:
@@ -99,33 +104,60 @@ def test_there_are_many() -> None:
     assert len({str(answer) for answer in ANSWERS}) == len(ANSWERS)
 
 
-@pytest.mark.parametrize("name", BY_NAME, ids=[str(answer) for answer in BY_NAME.values()])
-def test_the_proxy_shows_nothing_of_it(museum: Museum, name: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG, "vista_guard")
-    answer = BY_NAME[name]
-    given = museum.post(answer.api, name, stream=answer.events is not None)
-    shown = given.text + str(given.headers)
-    assert given.status_code in (200, 502)
-    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"default/{name}")) == (False,) * 3
-    assert "1850" not in shown.replace(name, "")
-    if answer.words:
-        assert '"BLOCK"' in shown.replace(" ", "")
-    elif answer.true:
-        assert TRUTH in given.text
-    else:
-        assert '"ALLOW"' not in shown.replace(" ", "") or TRUTH in given.text
+def each(kind: str, check: Callable[[str, Answer], None]) -> None:
+    """Checks every answer of a kind; names all that fail."""
+    failed = []
+    for name, answer in KINDS[kind].items():
+        try:
+            check(name, answer)
+        except AssertionError as exc:
+            failed.append(f"{answer}: {exc}")
+    assert failed == []
 
 
-@pytest.mark.parametrize("name", BY_NAME, ids=[str(answer) for answer in BY_NAME.values()])
-def test_the_client_shows_nothing_of_it(museum: Museum, name: str, caplog: pytest.LogCaptureFixture) -> None:
+def leaks(museum: Museum, conversation: str, shown: str, caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Places where the secret is now."""
+    places = {"shown": shown, "log": caplog.text, "knowledge": museum.remembered(conversation)}
+    caplog.clear()
+    return [place for place, text in places.items() if SECRET in text]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_proxy_shows_nothing_of_it(museum: Museum, kind: str, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "vista_guard")
-    answer = BY_NAME[name]
-    shown = heard(guarded(museum.client, museum.guard), answer, name)
-    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"client-{name}")) == (False,) * 3
-    if answer.words:
-        assert "Blocked" in shown
-    elif answer.true:
-        assert TRUTH in shown
+
+    def check(name: str, answer: Answer) -> None:
+        given = museum.post(answer.api, name, stream=answer.events is not None)
+        shown = given.text + str(given.headers)
+        assert given.status_code in (200, 502)
+        assert leaks(museum, f"default/{name}", shown, caplog) == []
+        assert "1850" not in shown.replace(name, "")
+        if answer.words:
+            assert '"BLOCK"' in shown.replace(" ", "")
+        elif answer.true:
+            assert TRUTH in given.text
+        else:
+            assert '"ALLOW"' not in shown.replace(" ", "") or TRUTH in given.text
+        if answer in LOST:  # an error, and no answer that says nothing
+            empty = given.status_code == 200 and '"error"' not in given.text
+            assert not empty or any(told in given.text for told in (TRUTH, '"unjudged"', '"content_filter"'))
+
+    each(kind, check)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_client_shows_nothing_of_it(museum: Museum, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "vista_guard")
+
+    def check(name: str, answer: Answer) -> None:
+        shown = heard(guarded(museum.client, museum.guard), answer, name)
+        assert leaks(museum, f"client-{name}", shown, caplog) == []
+        if answer.words:
+            assert "Blocked" in shown
+        elif answer.true:
+            assert TRUTH in shown
+
+    each(kind, check)
 
 
 def heard(client: Any, answer: Answer, name: str) -> str:
@@ -147,37 +179,29 @@ def heard(client: Any, answer: Answer, name: str) -> str:
     return "\n".join(seen)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, answer in BY_NAME.items() if answer.events is not None], ids=lambda name: str(BY_NAME[name])
-)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("streamed")])
 def test_a_turn_that_is_held_whole_shows_nothing_of_it(
-    museum: Museum, name: str, caplog: pytest.LogCaptureFixture
+    museum: Museum, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "vista_guard")
-    answer = BY_NAME[name]
-    given = museum.post(answer.api, name, museum.held, stream=True)
-    shown = given.text + str(given.headers)
-    assert (SECRET in shown, SECRET in caplog.text, SECRET in museum.remembered(f"default/{name}")) == (False,) * 3
-    if answer.words:
-        assert '"BLOCK"' in shown.replace(" ", "")
-    elif answer.true:
-        assert TRUTH in given.text
 
+    def check(name: str, answer: Answer) -> None:
+        given = museum.post(answer.api, name, museum.held, stream=True)
+        shown = given.text + str(given.headers)
+        assert leaks(museum, f"default/{name}", shown, caplog) == []
+        if answer.words:
+            assert '"BLOCK"' in shown.replace(" ", "")
+        elif answer.true:
+            assert TRUTH in given.text
 
-LOST = [answer for answer in ANSWERS if not answer.true and not answer.words and "sound" not in answer.name]
+    each(kind, check)
 
 
 class TestWordsInNoKnownPlace:
     """What is left of such an answer is empty. That is an error, and no answer that says nothing."""
 
-    @pytest.mark.parametrize("answer", LOST, ids=str)
-    def test_the_proxy_says_so(self, museum: Museum, answer: Answer) -> None:
-        name = next(name for name, one in BY_NAME.items() if one is answer)
-        given = museum.post(answer.api, name, stream=answer.events is not None)
-        empty = given.status_code == 200 and '"error"' not in given.text
-        assert not empty or TRUTH in given.text or '"unjudged"' in given.text or '"content_filter"' in given.text, (
-            given.text
-        )
+    def test_there_are_some(self) -> None:
+        assert len(LOST) >= 60
 
     @pytest.mark.parametrize("stream", [False, True])
     def test_an_answer_that_says_nothing_anywhere_is_one(self, museum: Museum, stream: bool) -> None:
@@ -331,14 +355,18 @@ def test_headers_of_an_answer_pass_by_a_list(museum: Museum) -> None:
     assert (given.headers["x-request-id"], SECRET in str(given.headers)) == ("abc", False)
 
 
-@pytest.mark.parametrize("answer", [it for it in ANSWERS if it.events is None], ids=str)
-def test_what_passes_passes_again(answer: Answer) -> None:
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.endswith("whole")])
+def test_what_passes_passes_again(kind: str) -> None:
     """A second look finds nothing to take away: what the table gives is what the table knows."""
-    sift = sift_completion if answer.api == "chat" else sift_response
-    once, twice = Sifting(), Sifting()
-    passed = sift(answer.body, once)
-    assert sift(json.loads(json.dumps(passed)), twice) == passed
-    assert twice.dropped == 0
+
+    def check(_: str, answer: Answer) -> None:
+        sift = sift_completion if answer.api == "chat" else sift_response
+        once, twice = Sifting(), Sifting()
+        passed = sift(answer.body, once)
+        assert sift(json.loads(json.dumps(passed)), twice) == passed
+        assert twice.dropped == 0
+
+    each(kind, check)
 
 
 class RawUpstream(socketserver.ThreadingTCPServer):
@@ -376,7 +404,7 @@ class RawAnswer(socketserver.BaseRequestHandler):
 def raw(museum: Museum) -> Iterator[tuple[RawUpstream, str]]:
     """An upstream of raw bytes, and the proxy in front of it."""
     with RawUpstream() as upstream:
-        thread = threading.Thread(target=upstream.serve_forever)
+        thread = threading.Thread(target=upstream.serve_forever, args=(0.01,))
         thread.start()
         things = [f"{method} things" for method in ("GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH")]
         with serving(build_app(museum.guard, ProxySettings(upstream=upstream.url, pass_paths=things))) as url:
@@ -402,19 +430,20 @@ HEADERS = [
 def every_way(url: str) -> list[httpx2.Response]:
     """A judged request, and requests that pass."""
     body = {"model": "any", "messages": ASKED}
-    judged = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=20)
-    return [judged, *(httpx2.request(method, f"{url}/v1/things", timeout=20) for method in ("GET", "HEAD", "POST"))]
+    known: Any = {"verify": False, "timeout": 20}  # and no client of its own, which would send such cookies back
+    judged = httpx2.post(f"{url}/v1/chat/completions", json=body, **known)
+    return [judged, *(httpx2.request(method, f"{url}/v1/things", **known) for method in ("GET", "HEAD", "POST"))]
 
 
 @pytest.mark.parametrize("header", HEADERS, ids=ascii)
-@pytest.mark.parametrize("status", [200, 302, 404, 503])
-def test_a_header_of_any_bytes_is_no_error_of_ours(raw: tuple[RawUpstream, str], header: bytes, status: int) -> None:
+def test_a_header_of_any_bytes_is_no_error_of_ours(raw: tuple[RawUpstream, str], header: bytes) -> None:
     upstream, url = raw
-    upstream.status, upstream.header = status, header
-    for answer in every_way(url):
-        assert answer.status_code in (status, 502)
-        if answer.status_code != status and answer.content:
-            assert answer.json()["error"]["code"].startswith("upstream_")
+    for status in (200, (302, 404, 503)[HEADERS.index(header) % 3]):  # fuzzed headers come with every status
+        upstream.status, upstream.header = status, header
+        for answer in every_way(url):
+            assert answer.status_code in (status, 502)
+            if answer.status_code != status and answer.content:
+                assert answer.json()["error"]["code"].startswith("upstream_")
 
 
 def test_bytes_of_a_header_pass_as_they_are(raw: tuple[RawUpstream, str]) -> None:
@@ -424,7 +453,7 @@ def test_bytes_of_a_header_pass_as_they_are(raw: tuple[RawUpstream, str]) -> Non
     assert [dict(answer.headers.raw)[b"x-title"] for answer in passed] == [b"Caf\xe9 \xe6\x97\xa5"] * 3
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(
     name=st.sampled_from([b"x-a", b"set-cookie", b"content-type", b"location", b"cache-control", b"content-encoding"]),
     value=st.binary(max_size=30).map(lambda value: re.sub(rb"[\r\n]", b"", value)),

@@ -316,23 +316,23 @@ def test_settings_name_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
-    for number in range(200):
+    for number in range(60):
         (shelf / f"{number:03}.txt").write_text(f"Ledger {number} lists {number * 3} ships.", encoding="utf-8")
     command = "from vista_guard.cli.documents import documents; documents()"
     arguments = [sys.executable, "-c", command, "add", str(shelf), "--data-dir", "data"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
-        for _ in range(20):
+        for _ in range(10):
             assert process.stderr.readline().startswith("added")
         process.kill()
         process.stderr.read()
     survived = len(stored())
-    assert 20 <= survived < 204
+    assert 10 <= survived < 64
     result = run("add", shelf)
-    kept = f"{204 - survived} added, {survived} unchanged; "
+    kept = f"{64 - survived} added, {survived} unchanged; "
     assert (result.exit_code, result.stdout.startswith(kept)) == (0, True)
-    assert len(stored()) == len(lines("search", "ships", "--limit", "1000")) == 204
+    assert len(stored()) == len(lines("search", "ships", "--limit", "1000")) == 64
 
 
 @pytest.fixture
@@ -378,11 +378,11 @@ def replayed(name: str) -> TurnReport:
     return TurnReport.model_validate_json(Path(name).read_text("utf-8"))
 
 
-def held_against() -> list[tuple[bool, Label]]:
-    """Whether evidence was missing, and the label: for `check`, for `replay`, for `serve` and for the library."""
+def held_against(*, by_all: bool = True) -> list[tuple[bool, Label]]:
+    """Whether evidence was missing, and the label: for `check` and the library, and with `by_all` for `replay` and `serve`."""
     said = conversation(assistant(TURN))
-    reports = [checked(), replayed(f"{len(list(Path().glob('*.out')))}.out")]
-    for guard in (build_guard({}, data_dir=None), Guard.from_settings()):
+    reports = [checked(), *([replayed(f"{len(list(Path().glob('*.out')))}.out")] if by_all else [])]
+    for guard in (Guard.from_settings(), *([build_guard({}, data_dir=None)] if by_all else [])):
         with guard:
             reports.append(guard.check(said))
     return [(report.evidence_missing, report.findings[0].label) for report in reports]
@@ -400,9 +400,9 @@ def test_every_command_finds_what_was_added_without_being_told_where(
     assert held_against() == [FOUNDED] * 4
     with monkeypatch.context() as off:
         off.setenv("VISTA_GUARD_RETRIEVE", "false")
-        assert held_against() == [UNFOUNDED] * 4
+        assert held_against(by_all=False) == [UNFOUNDED] * 2
     assert anywhere("documents", "remove", *ALL).exit_code == 0
-    assert held_against() == [UNFOUNDED] * 4
+    assert held_against(by_all=False) == [UNFOUNDED] * 2
 
 
 def test_a_tenants_documents_are_nobody_elses(shelf: Path) -> None:

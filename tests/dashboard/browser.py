@@ -99,6 +99,19 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
+def each_look(page: Page) -> Iterator[int]:
+    """Shows the page wide and light, then narrow and dark, without loading it anew; the widths. Neither changes the other."""
+    for width, theme in ((1280, "light"), (390, "dark")):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]  # a literal
+        page.wait_for_function(f"{_BRIGHTNESS} {'>' if theme == 'light' else '<'} 128", timeout=WAIT_MS)
+        page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
+        yield width
+
+
+_BRIGHTNESS = "+getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor.match(/[0-9]+/)[0]"
+
+
 def faults(page: Page) -> list[str]:
     """What axe finds serious or critical on the page, each with where it is."""
     found = Axe().run(page).response["violations"]
@@ -152,7 +165,7 @@ def stolen(context: BrowserContext, address: str, name: str = "127.0.0.1") -> li
             """Nothing on the screen."""
 
     with HTTPServer(("127.0.0.1", 0), Blank) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         page = context.new_page()
         try:

@@ -38,7 +38,7 @@ class Provider(BaseHTTPRequestHandler):
 def provider() -> Iterator[str]:
     """Where it listens."""
     with HTTPServer(("127.0.0.1", 0), Provider) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
+from vista_guard.cli import app
 from vista_guard.demo import run
 from vista_guard.demo.museum import VISIT
 from vista_guard.inference.onnx import WEIGHTS
@@ -63,8 +65,8 @@ def test_every_turn_comes_out_as_scripted() -> None:
 
 @needs_weights
 def test_it_can_be_shown_again_from_the_same_folder_on_a_narrow_screen(tmp_path: Path) -> None:
-    runs = [command("--data-dir", str(tmp_path), COLUMNS="50") for _ in range(2)]
-    assert [(done.returncode, done.stderr) for done in runs] == [(0, ""), (0, "")]
+    runs = [CliRunner().invoke(app, ["demo", "--data-dir", str(tmp_path)], env={"COLUMNS": "50"}) for _ in range(2)]
+    assert [(done.exit_code, done.stderr) for done in runs] == [(0, ""), (0, "")]
     assert (tmp_path / "chroma" / "chroma.sqlite3").is_file()
     assert max(len(line) for done in runs for line in done.stdout.splitlines()) <= 50
 

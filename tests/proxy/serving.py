@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from vista_guard.proxy.app import build_app
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder
+from vista_guard.testing.server import prompt_server
 from vista_guard.types import Document, TurnReport
 
 NOTES = "The whale hall of the tide museum opened in 1925."
@@ -122,10 +123,13 @@ def serving(app: Any, prepare: Callable[[socket.socket], object] = lambda _: Non
     listening = socket.create_server(("127.0.0.1", 0))
     prepare(listening)
     quiet: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
-    server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="on", timeout_graceful_shutdown=5, **quiet))
+    config = uvicorn.Config(app, ws="none", lifespan="on", timeout_graceful_shutdown=5, **quiet)
+    stopping, loop = asyncio.Event(), asyncio.new_event_loop()
+    server = prompt_server(config, stopping)
 
     def run() -> None:
-        asyncio.run(server.serve(sockets=[listening]))
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(server.serve(sockets=[listening]))
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
@@ -135,7 +139,8 @@ def serving(app: Any, prepare: Callable[[socket.socket], object] = lambda _: Non
     try:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        with suppress(RuntimeError):  # the thread has ended, and its loop is closed
+            loop.call_soon_threadsafe(stopping.set)
         thread.join(20)
         listening.close()
         assert not thread.is_alive(), "the proxy did not stop"

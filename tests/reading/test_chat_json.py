@@ -211,9 +211,9 @@ def test_what_is_no_document(value: object, error: str) -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=8,
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
 )
 KEYS = (
     "role",
@@ -228,10 +228,10 @@ KEYS = (
     "id",
     "metadata",
 )
-MESSAGE = st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from(sorted(ROLES)) | st.lists(JSON))
+MESSAGE = st.dictionaries(st.sampled_from(KEYS), JSON | st.sampled_from(sorted(ROLES)), max_size=5)
 
 
-@given(st.lists(MESSAGE.map(lambda message: {"role": "assistant", **message})))
+@given(st.lists(MESSAGE.map(lambda message: {"role": "assistant", **message}), max_size=4))
 def test_any_json_is_a_conversation_or_an_input_error(messages: list[dict[str, Any]]) -> None:
     try:
         conversation = to_conversation(messages)

@@ -678,7 +678,7 @@ CUTS = st.lists(st.integers(0, 1000), max_size=6)
 
 
 class TestAnySplitOfAnyText:
-    @settings(SETTINGS, max_examples=100)
+    @settings(SETTINGS, max_examples=60)
     @given(TEXTS, CUTS, st.sampled_from([40, 40_000]))
     @example("It is 3.5 m. The (big. One", [7, 8], 40_000)
     def test_sentences_end_at_the_same_places(self, text: str, places: Sequence[int], longest: int) -> None:
@@ -688,7 +688,7 @@ class TestAnySplitOfAnyText:
         assert whole == sorted(set(whole))
         assert whole[-1:] == ([len(text)] if text else [])
 
-    @settings(SETTINGS, max_examples=300)
+    @settings(SETTINGS, max_examples=150)
     @given(st.lists(MARKS, max_size=14).map("".join), CUTS)
     @example('"\u201c\u3002The hall opened(\u201d', [])
     @example("`\u3002The hall opened`", [])
@@ -699,7 +699,7 @@ class TestAnySplitOfAnyText:
         assert _ends(list(text), 40_000) == whole
         assert _ends(_pieces(text, places), 40_000) == whole
 
-    @settings(SETTINGS, max_examples=30)
+    @settings(SETTINGS, max_examples=20)
     @given(TEXTS, CUTS, st.sampled_from(["monitor", "balanced", "strict"]))
     @example("It holds \x00 a NUL.\n- ", [10], "strict")
     def test_the_same_goes_out(self, text: str, places: Sequence[int], policy: str) -> None:

@@ -111,7 +111,12 @@ class Failure(BaseModel):
     error: ErrorDetail
 
 
-_FAILURES: dict[int | str, Json] = {status: {"model": Failure} for status in (400, 401, 408, 413, 429, 500, 503, 504)}
+_FAILURE: Json = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Failure"}}}}
+_FAILURES: dict[int | str, Json] = {
+    # The first brings the schema that the others refer to: FastAPI makes a validator for each one that names a model.
+    400: {"model": Failure},
+    **dict.fromkeys((401, 408, 413, 429, 500, 503, 504), _FAILURE),
+}
 
 
 def router(guard: Guard, settings: ProxySettings) -> APIRouter:
@@ -153,7 +158,7 @@ def _add_check(routes: APIRouter, conversations: Conversations, settings: ProxyS
 def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings) -> None:
     stores = _report_stores(guard)
 
-    @routes.get("/guard/conversations/{conversation_id:path}", responses={404: {"model": Failure}})
+    @routes.get("/guard/conversations/{conversation_id:path}", responses={404: _FAILURE})
     async def show(
         conversation_id: str, request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> ConversationView:

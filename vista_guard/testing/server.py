@@ -14,6 +14,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from threading import Lock
@@ -935,6 +936,31 @@ _STARTING_SECONDS = 30.0
 _STOPPING_SECONDS = 30.0
 
 
+def prompt_server(config: uvicorn.Config, stopping: asyncio.Event) -> uvicorn.Server:
+    """A server that ends as soon as `stopping` is set. Uvicorn's own looks every 0.1 s, and rests as long before it ends."""
+    import uvicorn
+
+    class Prompt(uvicorn.Server):
+        async def main_loop(self) -> None:
+            await self.on_tick(0)
+            await stopping.wait()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            for listening in (*self.servers, *(sockets or ())):
+                listening.close()
+            for connection in list(self.server_state.connections):
+                connection.shutdown()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                    while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110 - uvicorn's plain sets
+                        await asyncio.sleep(0.002)
+            for task in self.server_state.tasks:
+                task.cancel()
+            await self.lifespan.shutdown()
+
+    return Prompt(config)
+
+
 class Loopback:
     """Serves an ASGI application on a free port of 127.0.0.1."""
 
@@ -942,9 +968,9 @@ class Loopback:
         self._transports: dict[tuple[str, int], asyncio.Transport] = {}
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=2048)
         self.port: int = self._socket.getsockname()[1]
-        self._server = self._uvicorn(app)
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
+        self._server = self._uvicorn(app)
         self._thread = threading.Thread(target=self._run, name=f"scripted-chat-{self.port}", daemon=True)
         self._thread.start()
         deadline = time.monotonic() + _STARTING_SECONDS
@@ -993,7 +1019,6 @@ class Loopback:
 
     def _break_off(self) -> None:
         self._stopping.set()
-        self._server.should_exit = True
         for transport in list(self._transports.values()):
             transport.abort()
 
@@ -1017,15 +1042,14 @@ class Loopback:
                 super().connection_lost(exc)
 
         settings: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
-        return uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http=Kept,
-                ws="none",
-                lifespan="off",
-                loop="none",
-                timeout_keep_alive=300,
-                timeout_graceful_shutdown=10,
-                **settings,
-            )
+        config = uvicorn.Config(
+            app,
+            http=Kept,
+            ws="none",
+            lifespan="off",
+            loop="none",
+            timeout_keep_alive=300,
+            timeout_graceful_shutdown=10,
+            **settings,
         )
+        return prompt_server(config, self._stopping)

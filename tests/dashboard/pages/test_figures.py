@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.dashboard import replays, seeded, weeks
-from tests.dashboard.browser import Served, faults, serving
+from tests.dashboard.browser import Served, each_look, faults, serving
 from tests.dashboard.pages.conftest import OpenPage
 from tests.dashboard.seeded import SCRIPT
 
@@ -35,15 +35,14 @@ def cookies(served: Served, browser: Browser) -> Any:
     return served.cookies(browser)
 
 
-# Each width and each theme once: neither changes what the other does.
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("path", ["/trends?hours=720", LAB, RUNS])
-def test_pages_of_figures_can_be_read_by_everybody(opened: OpenPage, path: str, width: int, theme: Any) -> None:
-    page = opened(path, width=width, theme=theme)
-    expect(page.locator("h2").first).to_be_visible()
-    assert faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert_untouched(page)
+def test_pages_of_figures_can_be_read_by_everybody(opened: OpenPage, path: str) -> None:
+    page = opened(path)
+    for width in each_look(page):
+        expect(page.locator("h2").first).to_be_visible()
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert_untouched(page)
 
 
 def test_trends_has_a_table_beneath_each_chart(opened: OpenPage) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.browser import Served, faults, stolen
+from tests.dashboard.browser import Served, each_look, faults, stolen
 from tests.dashboard.pages.conftest import OpenPage
 from tests.dashboard.seeded import HOSTILE, SCRIPT
 
@@ -23,13 +23,13 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_can_be_read_by_everybody(opened: OpenPage, path: str, width: int, theme: Any) -> None:
-    page = opened(path, width=width, theme=theme)
-    assert faults(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert page.title() != "owned"
+def test_every_page_can_be_read_by_everybody(opened: OpenPage, path: str) -> None:
+    page = opened(path)
+    for width in each_look(page):
+        assert faults(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.title() != "owned"
 
 
 def test_scripts_and_markdown_stay_text(opened: OpenPage) -> None:

@@ -1,4 +1,4 @@
-"""`vista-guard oasis generate`, `join`, `stats`, `export` in processes of their own: kills, wrong input, and every file."""
+"""`vista-guard oasis generate`, `join`, `stats`, `export`: kills, wrong input, and every file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 pytest.importorskip("openai")
 pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")
 
+from vista_guard.cli import app
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.synthesis.records import RECORDS, read_records
 from vista_lab.synthesis.scripted import House, houses, pair_script
@@ -25,10 +27,9 @@ from vista_lab.synthesis.scripted import House, houses, pair_script
 ROOT = Path(__file__).parents[3]
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    """The command, to its end."""
-    command = [sys.executable, "-m", "vista_guard.cli", "oasis", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+def run(*arguments: object) -> Result:
+    """The command, to its end, in this process."""
+    return CliRunner().invoke(app, ["oasis", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -72,7 +73,7 @@ def test_after_kill_9_no_written_record_is_asked_about_again(tmp_path: Path, fol
         done = {known_name(record["passage"]["text"], known) for record in kept}
         before = dict(asked)
         second = run(*arguments)
-    assert second.returncode == 0, second.stderr
+    assert second.exit_code == 0, second.stderr
     assert f"{len(kept)} were there before" in second.stdout
     assert len(list(read_records(out))) == 24
     assert {name: asked[name] for name in done} == {name: before[name] for name in done}
@@ -93,15 +94,15 @@ def test_from_documents_to_files_without_a_model(tmp_path: Path) -> None:
         )
         (docs / f"{number}.md").write_text(f"# {name}\n\n{text}\n", encoding="utf-8")
     made = run("generate", docs, "--out", tmp_path / "ours", "--gate", "none")
-    assert (made.returncode, made.stderr) == (0, "6 passages of 6 documents\n")
+    assert (made.exit_code, made.stderr) == (0, "6 passages of 6 documents\n")
     assert made.stdout.startswith(f"6 accepted; 6 of 6 passages are in {tmp_path / 'ours'}")
     again = run("generate", docs, "--out", tmp_path / "ours", "--gate", "none")
     assert "no new records (6 were there before)" in again.stdout
     told = run("stats", tmp_path / "ours", "--no-shortcuts")
-    assert told.returncode == 0
+    assert told.exit_code == 0
     assert "claims a passage" in told.stdout
     written = run("export", tmp_path / "ours", "--out", tmp_path / "data", "--test", "0", "--validation", "0")
-    assert written.returncode == 0
+    assert written.exit_code == 0
     assert "12  " in written.stdout
 
 
@@ -121,6 +122,6 @@ def test_from_documents_to_files_without_a_model(tmp_path: Path) -> None:
 )
 def test_wrong_input_is_named(arguments: list[str], said: str) -> None:
     done = run(*arguments)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

@@ -225,7 +225,7 @@ _WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @example("if a , b otherwise")
 @example("the museum opens , closes and ,")
 @given(st.lists(_WORDS, min_size=1, max_size=30).map(" ".join))
@@ -249,14 +249,14 @@ _AROUND = st.sampled_from(
 )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(_AROUND, _CODE)
 def test_identifiers_survive_letter_for_letter(around: str, code: str) -> None:
     text = around.replace("{}", f"`{code}`")
     assert code in " ".join(said(text))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(_WORDS, min_size=1, max_size=30).map(" ".join))
 def test_spans_hold_the_words_of_their_claims(text: str) -> None:
     for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()):

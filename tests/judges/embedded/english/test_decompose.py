@@ -341,7 +341,7 @@ _PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.one_of(st.text(max_size=200), st.lists(_PIECES, max_size=14).map("".join)))
 def test_any_text_decomposes_with_exact_spans(text: str) -> None:
     claims = decompose(Turn(role=Role.ASSISTANT, text=text), ())
@@ -358,7 +358,7 @@ _WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example("a opened mill . it mill")
 @given(st.lists(_WORDS, min_size=1, max_size=25).map(" ".join))
 def test_claims_invent_no_words(text: str) -> None:

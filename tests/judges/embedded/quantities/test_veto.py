@@ -98,7 +98,7 @@ _ODD = [
 ]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(_ODD), max_size=40), st.lists(st.sampled_from(_ODD), max_size=40))
 def test_no_figure_is_too_odd_to_be_looked_for(claim: list[str], evidence: list[str]) -> None:
     lacking(" ".join(claim), " ".join(evidence))
