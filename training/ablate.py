@@ -1,9 +1,10 @@
-"""The gain of each family of the embedded judge's rules: ``python -m training.ablate --data DIR [--twins FILE] [--limit 300]``.
+"""The gain of each family of the embedded judge's rules: ``python -m training.ablate --data DIR --rows FILE [--twins FILE]``.
 
 Every family is switched off in turn, on development sets and on the attacks of the tests. Two figures a set: of what is fine, the
 share of claims that are held; of what is wrong, the share of turns in which nothing is held. A markdown table shows how many
 points each rises without the family; a row with ``only`` small or negative numbers is a rule that does not earn its place.
 Each turn is judged once with all rules, and again without every family that changed something in it.
+The counts of each turn are a line in the file of ``--rows``: a run that was stopped is resumed there, and ends with its table.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import asyncio
 import importlib
 import inspect
+import json
 import multiprocessing
 import os
 import pkgutil
@@ -348,6 +350,21 @@ Counts = NDArray[np.int64]
 _Row = tuple[str, Mapping[str, Counts]]
 
 
+def kept_rows(file: Path, setting: str) -> dict[int, _Row]:
+    """The rows of an earlier run with the same setting by the numbers of their cases; begins the file where there is none.
+
+    Raises:
+        SystemExit: the file belongs to a run with another setting.
+    """
+    if not file.exists():
+        file.write_text(f"{json.dumps(setting)}\n", encoding="utf-8")
+    first, *lines = file.read_text(encoding="utf-8").splitlines()
+    if json.loads(first) != setting:
+        raise SystemExit(f"{file} holds rows of another run ({first}); name another file, or repeat that run's options")
+    rows = (json.loads(line) for line in lines)
+    return {number: (name, {family: np.array(one) for family, one in counts.items()}) for number, name, counts in rows}
+
+
 class Bench:
     """Judges turns with all rules, and without each family that changed something."""
 
@@ -410,8 +427,8 @@ def table(total: Mapping[str, Mapping[str, Counts]]) -> Iterator[str]:
 _WORK: list[Bench] = []
 
 
-def _judged(number: int) -> _Row:
-    return _WORK[0].judged(number)
+def _judged(number: int) -> tuple[int, _Row]:
+    return number, _WORK[0].judged(number)
 
 
 def main() -> None:
@@ -422,6 +439,9 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=300, help="cases of a set")
     parser.add_argument("--only", action="append", choices=FAMILIES, help="may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument(
+        "--rows", type=Path, required=True, help="where the counts of each turn stand; resumed if it is there"
+    )
     args = parser.parse_args()
     families = args.only or list(FAMILIES)
     found = sets(args.data, args.twins, args.limit)
@@ -429,21 +449,18 @@ def main() -> None:
     cases = [
         (name, case) for row in zip_longest(*found.values()) for name, case in zip(found, row, strict=True) if case
     ]
+    version = Calibration.load().version
+    rows = kept_rows(args.rows, f"weights {version}, limit {args.limit}, {len(cases)} turns, families {families}")
     _WORK.append(Bench(cases, families))
-    with multiprocessing.get_context("fork").Pool(args.jobs) as workers:
-        rows = progress(workers.imap_unordered(_judged, range(len(cases)), chunksize=4), len(cases))
-        print("\n".join(table(summed(rows, families))))
-
-
-def progress(rows: Iterable[_Row], count: int) -> Iterator[_Row]:
-    """The rows, counted on stderr; a run that is interrupted ends with what it has."""
-    try:
-        for number, row in enumerate(rows, 1):
-            yield row
-            if number % 100 == 0:
-                print(f"{number} of {count} turns", file=sys.stderr, flush=True)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr, flush=True)
+    left = [number for number in range(len(cases)) if number not in rows]
+    with multiprocessing.get_context("fork").Pool(args.jobs) as workers, args.rows.open("a", encoding="utf-8") as file:
+        for number, (name, counts) in workers.imap_unordered(_judged, left):
+            rows[number] = name, counts
+            listed = {family: one.tolist() for family, one in counts.items()}
+            print(json.dumps([number, name, listed]), file=file, flush=True)
+            if len(rows) % 100 == 0:
+                print(f"{len(rows)} of {len(cases)} turns", file=sys.stderr, flush=True)
+    print("\n".join(table(summed(rows.values(), families))))
 
 
 if __name__ == "__main__":

@@ -37,8 +37,8 @@ def how_to_install(extra: str) -> str:
     Never by the package's bare name: on the index that name is not ours yet.
     """
     try:
-        told = distribution("vista-guard").read_text("direct_url.json")
-        direct = json.loads(told) if told else {}
+        direct_url = distribution("vista-guard").read_text("direct_url.json")
+        direct = json.loads(direct_url) if direct_url else {}
     except (PackageNotFoundError, ValueError):
         direct = {}
     url = urlsplit(str(direct.get("url", "")))

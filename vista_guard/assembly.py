@@ -110,12 +110,12 @@ def with_decomposer(
         return judge  # whose claims are the shipped ones: with them its risk table holds
     from vista_guard.judges.decomposers.named import build_decomposer, cached, decomposing
 
-    found = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)
-    if found is None:
+    chosen = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)
+    if chosen is None:
         return judge
     if on_made is not None:
-        on_made(found)
-    return decomposing(judge, cached(found, settings.judge_cache) if found is not given else found)
+        on_made(chosen)
+    return decomposing(judge, cached(chosen, settings.judge_cache) if chosen is not given else chosen)
 
 
 def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
@@ -182,26 +182,26 @@ def _asked_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> Ri
     name = "max_flag_rate" if policy.max_false_alarm_rate is None else "max_false_alarm_rate"
     asked = f"policy.{name} is {getattr(policy, name)}"
     how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
-    found = _table(judge, path)
-    if found is None:
+    table = _table(judge, path)
+    if table is None:
         raise ConfigError(f"{asked}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
-    if found.judge != judge:
+    if table.judge != judge:
         raise ConfigError(
-            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {found.judge.name} "
-            f"{found.judge.version}, but {judge.name} {judge.version} judges: {how}"
+            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
+            f"{table.judge.version}, but {judge.name} {judge.version} judges: {how}"
         )
-    return found
+    return table
 
 
 def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     """The table of this judge, where there is one."""
-    found = _table(judge, path)
-    if found is None or found.judge == judge:
-        return found
+    table = _table(judge, path)
+    if table is None or table.judge == judge:
+        return table
     if path is not None:
         logger.warning(
             "the risk table %s was made for the judge %s %s, but %s %s judges: turns have no calibrated risk",
-            *(path, found.judge.name, found.judge.version, judge.name, judge.version),
+            *(path, table.judge.name, table.judge.version, judge.name, judge.version),
         )
     return None
 

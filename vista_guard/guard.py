@@ -406,8 +406,8 @@ class Guard:
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
         from vista_guard.turn.report import earned
 
-        said = Turn(role=Role.ASSISTANT, text=report.response)
-        key = Conversation(turns=(*conversation.turns[: report.turn_index], said)).turn_key()
+        turn = Turn(role=Role.ASSISTANT, text=report.response)
+        key = Conversation(turns=(*conversation.turns[: report.turn_index], turn)).turn_key()
         await self.parts.knowledge.remember(conversation.id or "", key, earned(report.remembered, report.outcomes))
 
 

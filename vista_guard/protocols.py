@@ -100,7 +100,7 @@ class Decomposer(Protocol):
         ...
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """As `Judge.decompose`."""
+        """Splits a turn into claims, in the turn's order, as a judge does."""
         ...
 
 

@@ -169,16 +169,16 @@ async def verify(
         for text in texts:
             known = {piece.number: piece for piece in (lines.of_group(text.id) if lines else ())}
             parts = list(enumerate(pieces(text.text)))
-            found: list[PieceResult] = []
+            piece_results: list[PieceResult] = []
             async with aclosing(_judged(guard, text, parts, known, at_once)) as results:
                 async for piece in results:
                     if lines is not None and piece.number not in known:
                         lines.append(piece)
-                    found.append(piece)
-                    tell(text.id, len(found), len(parts))
+                    piece_results.append(piece)
+                    tell(text.id, len(piece_results), len(parts))
                     if first and piece.is_false:
                         break
-            yield _result(text, made, found, complete=len(found) == len(parts))
+            yield _result(text, made, piece_results, complete=len(piece_results) == len(parts))
     finally:
         if lines is not None:
             lines.close()
@@ -211,7 +211,7 @@ async def _piece(guard: Guard, text: Document, number: int, piece: Piece, known:
     if known is not None:
         return known
     spans = [*([piece.follows] if piece.follows else []), piece.span]
-    before, said = ["", *(text.text[one.start : one.end] for one in spans)][-2:]
+    before, said = ["", *(text.text[span.start : span.end] for span in spans)][-2:]
     mark = _MARK if piece.heading and not piece.follows and not said.startswith("#") else ""
     turns = tuple(Turn(role=Role.ASSISTANT, text=one) for one in (before, mark + said) if one)
     reports = [one async for one in guard.areplay(Conversation(turns=turns), turns=[len(turns) - 1])]

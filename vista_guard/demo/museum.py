@@ -32,8 +32,10 @@ class Step:
 
     def differs(self, report: TurnReport) -> str | None:
         """Describes a result that differs from the script, or None."""
-        found = tuple(_labels(outcomes) for outcomes in (*(past.outcomes for past in report.attempts), report.outcomes))
-        expected, got = (_told(self.action, self.labels), _told(report.decision.action, found))
+        labels = tuple(
+            _labels(outcomes) for outcomes in (*(past.outcomes for past in report.attempts), report.outcomes)
+        )
+        expected, got = (_told(self.action, self.labels), _told(report.decision.action, labels))
         return None if expected == got else f"expected {expected}, got {got}"
 
 

@@ -168,11 +168,11 @@ def in_words(message: BaseMessage) -> BaseMessage:
         kind = AIMessageChunk if isinstance(message, BaseMessageChunk) else AIMessage
         message = kind(content=message.content, id=message.id, additional_kwargs=message.additional_kwargs)
     content = _content_in_words(message.content)
-    said = _said_beside(message)
-    if not said:
+    texts = _said_beside(message)
+    if not texts:
         return message if content == message.content else message.model_copy(update={"content": content})
     kept = {name: held for name, held in message.additional_kwargs.items() if name not in ("refusal", "audio")}
-    return message.model_copy(update={"content": _with_more(content, said), "additional_kwargs": kept})
+    return message.model_copy(update={"content": _with_more(content, texts), "additional_kwargs": kept})
 
 
 def _content_in_words(content: str | list[str | dict[str, object]]) -> str | list[str | dict[str, object]]:
@@ -188,14 +188,14 @@ def _hidden_words(part: object) -> str:
     kind = str(part.get("type"))
     if kind in _UNSPOKEN or kind.endswith(_DONE):
         return ""
-    return "\n".join(said for name in _SPOKEN if isinstance(said := part.get(name), str) and said)
+    return "\n".join(text for name in _SPOKEN if isinstance(text := part.get(name), str) and text)
 
 
 def _said_beside(message: AIMessage) -> list[str]:
     """Text outside the content: OpenAI's refusal, and transcripts of audio."""
     audio = message.additional_kwargs.get("audio")
-    said = (message.additional_kwargs.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None)
-    return [text for text in said if isinstance(text, str) and text]
+    texts = (message.additional_kwargs.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None)
+    return [text for text in texts if isinstance(text, str) and text]
 
 
 def _with_more(content: str | list[str | dict[str, object]], said: list[str]) -> str | list[str | dict[str, object]]:
@@ -365,7 +365,7 @@ def thread_id_of(config: RunnableConfig) -> str | None:
 def _read_mapping(request: HostState) -> Conversation:
     if "messages" in request:
         return _conversation(_items(request["messages"]))
-    question = next((said for key in QUESTION_KEYS if isinstance(said := request.get(key), str)), None)
+    question = next((text for key in QUESTION_KEYS if isinstance(text := request.get(key), str)), None)
     if question is None:
         keys = ", ".join(QUESTION_KEYS)
         raise InputError(
@@ -415,8 +415,8 @@ def _draft_of(messages: Sequence[object], new: int | None = None) -> ReplyDraft:
     places = places_of_draft(added)
     if not places or not turns or turns[-1].role is not Role.ASSISTANT:
         return ReplyDraft(None)
-    said = [_conversation([added[place]]).turns[-1].text for place in places]
-    return ReplyDraft("\n\n".join(said), turns[-1].documents)
+    texts = [_conversation([added[place]]).turns[-1].text for place in places]
+    return ReplyDraft("\n\n".join(texts), turns[-1].documents)
 
 
 def places_of_draft(messages: Sequence[object]) -> list[int]:
@@ -434,8 +434,8 @@ def _speaks(message: object) -> bool:
 
 
 def _calls(message: object) -> bool:
-    found = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
-    return bool(found)
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
+    return bool(calls)
 
 
 def _conversation(messages: Iterable[object]) -> Conversation:
@@ -459,9 +459,9 @@ def _chat_json(message: object) -> HostState:
     if isinstance(message, BaseMessage):
         message = in_words(message)
     converted: HostState = convert_to_openai_messages([cast(MessageLikeRepresentation, message)])[0]
-    found = _artifact_documents(message)
+    artifacts = _artifact_documents(message)
     # A retriever tool's artifact is what its text was printed from: the documents themselves, with their titles.
-    return {**converted, "content": "", "documents": found} if found else converted
+    return {**converted, "content": "", "documents": artifacts} if artifacts else converted
 
 
 def _artifact_documents(message: object) -> list[Document]:
@@ -485,9 +485,9 @@ def _is_text(part: object) -> bool:
 
 
 def _first_key(mapping: HostState, keys: Sequence[str]) -> str:
-    found = next((key for key in keys if key in mapping), None)
-    if found is None:
+    present = next((key for key in keys if key in mapping), None)
+    if present is None:
         raise InputError(
             f"the mapping has the keys {sorted(map(str, mapping))}; vista-guard reads one of {', '.join(keys)}"
         )
-    return found
+    return present

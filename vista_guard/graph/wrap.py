@@ -159,8 +159,8 @@ class AnswerChunks:
         if self._whole is not None:
             self._released += text
             return None
-        said = AIMessageChunk(content=text, id=self._like.id) if isinstance(self._like, AIMessageChunk) else text
-        return said if self._key is None else {self._key: said}
+        piece = AIMessageChunk(content=text, id=self._like.id) if isinstance(self._like, AIMessageChunk) else text
+        return piece if self._key is None else {self._key: piece}
 
     def whole(self) -> object:
         """The whole answer, with what was released of it; None when it came in pieces."""
@@ -185,9 +185,9 @@ class AnswerChunks:
         if documents := read_documents(chunk):
             yield Found(documents)
         for key in ANSWER_KEYS:
-            said = chunk.get(key)
-            if isinstance(said, str | BaseMessage):
-                yield from self._deltas_said(said, key, chunk if len(chunk) > 1 else None)
+            value = chunk.get(key)
+            if isinstance(value, str | BaseMessage):
+                yield from self._deltas_said(value, key, chunk if len(chunk) > 1 else None)
                 return
         yield Passed(chunk)
 

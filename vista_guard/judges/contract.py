@@ -101,9 +101,10 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
-    found = (_unless_verified(judge, answer) for answer in answers)
+    findings = (_unless_verified(judge, answer) for answer in answers)
     return [
-        supported_as(check, one) if isinstance(one, Finding) else one for check, one in zip(checks, found, strict=True)
+        supported_as(check, one) if isinstance(one, Finding) else one
+        for check, one in zip(checks, findings, strict=True)
     ]
 
 

@@ -39,14 +39,14 @@ class Chat:
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
         """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
-        told = _choices(answer)[choice]
+        choices = _choices(answer)[choice]
         if blocked:
-            told["message"] = {"role": "assistant", "content": text, "refusal": None}
-            told["finish_reason"] = "content_filter"
+            choices["message"] = {"role": "assistant", "content": text, "refusal": None}
+            choices["finish_reason"] = "content_filter"
         else:
-            kept = {name: held for name, held in _message(told).items() if name not in ("audio", "annotations")}
-            told["message"] = {**kept, "content": text}
-        told["logprobs"] = None
+            kept = {name: held for name, held in _message(choices).items() if name not in ("audio", "annotations")}
+            choices["message"] = {**kept, "content": text}
+        choices["logprobs"] = None
 
     def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
         """A stream of chunks."""
@@ -113,9 +113,9 @@ class ChatStream:
             self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
 
     def _worth_passing(self, delta: Json, finish: object) -> bool:
-        said = any(value not in (None, "", [], {}) for key, value in delta.items() if key != "role")
+        has_words = any(value not in (None, "", [], {}) for key, value in delta.items() if key != "role")
         first, self._opened = not self._opened and finish is None and "role" in delta, True
-        return said or first
+        return has_words or first
 
     def text(self, text: str) -> Iterator[Json]:
         """One chunk, with the log probabilities of the tokens that it completes."""

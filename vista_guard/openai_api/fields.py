@@ -281,10 +281,10 @@ def _token_entries(text: object, entries: object, sifting: Sifting) -> list[Json
 def _token_bytes(entry: object) -> bytes | None:
     if not isinstance(entry, dict):
         return None
-    given, said = entry.get("bytes"), entry.get("token")
+    given, token = entry.get("bytes"), entry.get("token")
     if isinstance(given, list) and all(type(byte) is int and 0 <= byte < 256 for byte in given):
         return bytes(given)
-    return said.encode(errors="replace") if isinstance(said, str) else None
+    return token.encode(errors="replace") if isinstance(token, str) else None
 
 
 def _token_entry(entry: object, spelling: bytes) -> Json:
@@ -308,13 +308,17 @@ _REQUEST_ERROR: Final = _fields("event", {**_all(_token, "type param"), "code": 
 def request_error(status: int, body: object) -> Json:
     """The error of a request that was refused, in upstream's words where no model has spoken yet."""
     error = body.get("error", body) if isinstance(body, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
-    told = scrubbed_error(error)
+    message = error.get("message") if isinstance(error, dict) else error
+    scrubbed = scrubbed_error(error)
     # Servers that cannot read what their model said answer with a 500 that quotes it.
-    if isinstance(said, str) and (400 <= status < 500 or status == 503):
+    if isinstance(message, str) and (400 <= status < 500 or status == 503):
         named = _REQUEST_ERROR(error, Sifting())
-        return {**told, "message": said[:_LONGEST_ERROR], **(named if isinstance(named, dict) else {})}
-    return {**told, "message": f"upstream answered with status {status}", "code": told["code"] or "upstream_status"}
+        return {**scrubbed, "message": message[:_LONGEST_ERROR], **(named if isinstance(named, dict) else {})}
+    return {
+        **scrubbed,
+        "message": f"upstream answered with status {status}",
+        "code": scrubbed["code"] or "upstream_status",
+    }
 
 
 def scrubbed_error(error: object) -> Json:
@@ -395,11 +399,11 @@ def _in_words(message: Json, joint: str, sifting: Sifting) -> Json:
     """A refusal, and what is spoken, are words as all others: they are judged, and delivered, as the content."""
     audio, content = message.get("audio"), message.get("content")
     transcript = audio.get("transcript") if isinstance(audio, dict) else None
-    said = [text for text in (content, message.get("refusal")) if text]
-    if transcript and transcript not in said[:1] and not str(content).endswith(f"{joint}{transcript}"):
-        said.append(transcript)
+    texts = [text for text in (content, message.get("refusal")) if text]
+    if transcript and transcript not in texts[:1] and not str(content).endswith(f"{joint}{transcript}"):
+        texts.append(transcript)
     if message.get("refusal") or transcript:
-        message["content"] = joint.join(str(text) for text in said)
+        message["content"] = joint.join(str(text) for text in texts)
     if "refusal" in message:
         message["refusal"] = None
     if isinstance(audio, dict) and transcript and audio.get("data"):

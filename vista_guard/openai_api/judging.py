@@ -42,8 +42,8 @@ _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 def headers(report: TurnReport) -> list[tuple[str, str]]:
     """The decision, and the score when there is one."""
-    told = [("x-vista-guard-decision", report.decision.action.value)]
-    return told if report.score is None else [*told, ("x-vista-guard-score", f"{report.score:.4f}")]
+    pairs = [("x-vista-guard-decision", report.decision.action.value)]
+    return pairs if report.score is None else [*pairs, ("x-vista-guard-score", f"{report.score:.4f}")]
 
 
 def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
@@ -67,7 +67,7 @@ def field(report: TurnReport, name: str | None) -> Json:
     """The verdict as JSON. Claims are named only when the whole turn was delivered: those of a withheld one say what it said,
     and so does the decision's reason."""
     counts = Counter(map(label_of, report.outcomes))
-    told: Json = {
+    values: Json = {
         "decision": report.decision.action.value,
         "score": report.score,
         "risk": report.risk,
@@ -80,8 +80,8 @@ def field(report: TurnReport, name: str | None) -> Json:
         "policy": report.policy,
     }
     if report.decision.action not in _DELIVERED:
-        return told
-    return {**told, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
+        return values
+    return {**values, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
 
 
 def _claim(outcome: Outcome) -> Json:
@@ -231,12 +231,12 @@ def worst(reports: dict[int, TurnReport]) -> TurnReport:
 
 
 def _put_verdict(exchange: Exchange, answer: Json, reports: dict[int, TurnReport]) -> list[str]:
-    told = field(worst(reports), exchange.name) if reports else None
+    verdict = field(worst(reports), exchange.name) if reports else None
     # Said of what is delivered: a withheld answer brings nothing but the policy's words.
     delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
     exchange.dialect.sift(answer, delivered)
-    if (told := unjudged_field(told, delivered.told)) is not None:
-        answer[FIELD] = told
+    if (verdict := unjudged_field(verdict, delivered.told)) is not None:
+        answer[FIELD] = verdict
     return delivered.told
 
 
@@ -252,8 +252,8 @@ async def _judge_text(exchange: Exchange, answer: Json, place: int, text: str, a
     try:
         async with asyncio.timeout(exchange.seconds):
             if exchange.find is not None:
-                found = await asyncio.to_thread(exchange.find, with_answer(past, text, documents))
-                documents = join_documents(documents, found)
+                documents_found = await asyncio.to_thread(exchange.find, with_answer(past, text, documents))
+                documents = join_documents(documents, documents_found)
             report = await _check(exchange.guard, past, text, documents)
     except TimeoutError:
         raise _late() from None
@@ -421,8 +421,8 @@ class StreamedAnswer:
                     continue
                 known = join_documents(exchange.documents, self._found)
                 await exchange.on_judged(Judged(item, known, self._choice, self.stream.response_id, alone))
-                told = unjudged_field(field(item, exchange.name), self.stream.unjudged)
-                for event in self.stream.end(told, blocked=item.blocked):
+                words = unjudged_field(field(item, exchange.name), self.stream.unjudged)
+                for event in self.stream.end(words, blocked=item.blocked):
                     yield event
 
     def _events_for(self, item: Delta) -> Iterator[Json]:

@@ -61,9 +61,9 @@ def request_again(api: Api, request: Mapping[str, object], draft: str, note: str
     """The request with the draft and the note after what was said; all else as it was."""
     name = "messages" if api == "chat" else "input"
     given = request[name]
-    said: list[object] = given if isinstance(given, list) else [{"role": "user", "content": given}]
+    items: list[object] = given if isinstance(given, list) else [{"role": "user", "content": given}]
     more = [{"role": "assistant", "content": draft}, {"role": "user", "content": note}]
-    return {**request, name: [*said, *more]}
+    return {**request, name: [*items, *more]}
 
 
 def repeatable(api: Api, request: Mapping[str, object]) -> bool:
@@ -101,8 +101,8 @@ def ground(
     asked = cast(
         "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
     )  # read with care: what is no message is refused
-    *said, to_come = to_conversation(asked, documents=documents, patterns=None).turns
-    return Conversation(turns=tuple(said), id=identity), to_come.documents
+    *turns, to_come = to_conversation(asked, documents=documents, patterns=None).turns
+    return Conversation(turns=tuple(turns), id=identity), to_come.documents
 
 
 def with_answer(conversation: Conversation, text: str, documents: Iterable[Document] = ()) -> Conversation:

@@ -119,8 +119,8 @@ class ResponseStream:
             yield from self._read_text(event)
         else:
             item = event.get("item")
-            if kind == "response.output_item.done" and (found := found_documents([item])):
-                yield Found(found)
+            if kind == "response.output_item.done" and (documents := found_documents([item])):
+                yield Found(documents)
             yield Passed(event, binding=_acts(item))
 
     def _failure(self, event: Json) -> Json:

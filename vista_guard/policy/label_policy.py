@@ -155,9 +155,9 @@ class LabelPolicy(BaseModel):
             table.turns
         )  # Tables of older versions know nothing of risks.
         sharing = max(len(ruled) + by_risk, 1)
-        found = table.thresholds(ruled, rate, rules=sharing)
+        thresholds = table.thresholds(ruled, rate, rules=sharing)
         changed = {
-            label: self.rules[label].model_copy(update={"min_confidence": limit}) for label, limit in found.items()
+            label: self.rules[label].model_copy(update={"min_confidence": limit}) for label, limit in thresholds.items()
         }
         name = (
             f"policy.max_false_alarm_rate, shared by {sharing} rules," if sharing > 1 else "policy.max_false_alarm_rate"
@@ -237,8 +237,8 @@ class LabelPolicy(BaseModel):
         return Action.FLAG if isinstance(limit, float) and risk >= limit else Action.ALLOW
 
     def _mends(self, outcomes: Sequence[Outcome]) -> bool:
-        found = [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.label in self.rules]
-        return any(self.rules[one.label](one.confidence) is Action.REPAIR for one in found)
+        findings = [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.label in self.rules]
+        return any(self.rules[finding.label](finding.confidence) is Action.REPAIR for finding in findings)
 
     def _action(self, outcome: Outcome, asked: Action | None) -> Action:
         if not isinstance(outcome, Finding):

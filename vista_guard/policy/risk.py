@@ -123,16 +123,16 @@ class TurnGroup(_Frozen):
         Args:
             least: fewest turns of a range; what has fewer goes with its neighbour.
         """
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         first, turns = 0, 0
         for last in (*STRATA, max(max(self.claims), STRATA[-1] + 1)):
             turns = sum(count for claims, count in self.claims.items() if first <= claims <= last)
             if turns >= least:
-                found.append((first, last))
+                ranges.append((first, last))
                 first, turns = last + 1, 0
-        if turns and found:
-            found[-1] = (found[-1][0], max(self.claims))
-        return found
+        if turns and ranges:
+            ranges[-1] = (ranges[-1][0], max(self.claims))
+        return ranges
 
     def threshold(self, rate: float, *, stratified: bool = True) -> float | None:
         """Returns the smallest risk from which turns may be flagged or withheld within the rate.
@@ -148,19 +148,19 @@ class TurnGroup(_Frozen):
         if needed is None or self.n < needed:
             return None
         ranges = self.strata(max(needed, 1)) if stratified else [(0, max(self.claims))]
-        found = [self._threshold(first, last, rate) for first, last in ranges]
-        known = [limit for limit in found if limit is not None]
-        return max(known) if len(known) == len(found) else None
+        thresholds = [self._threshold(first, last, rate) for first, last in ranges]
+        known = [limit for limit in thresholds if limit is not None]
+        return max(known) if len(known) == len(thresholds) else None
 
     def share(self, limit: float, first: int = 0, last: int | None = None) -> float | None:
         """Returns the share of fine turns, with `first` to `last` claims, of at least this risk. None without turns."""
         turns = sum(count for claims, count in self.claims.items() if first <= claims <= (last or claims))
-        alarms = sum(one.risk >= limit and first <= one.claims <= (last or one.claims) for one in self.alarms)
+        alarms = sum(alarm.risk >= limit and first <= alarm.claims <= (last or alarm.claims) for alarm in self.alarms)
         return alarms / turns if turns else None
 
     def _threshold(self, first: int, last: int, rate: float) -> float | None:
         turns = sum(count for claims, count in self.claims.items() if first <= claims <= last)
-        held = [Alarm(one.risk, 1.0) for one in self.alarms if first <= one.claims <= last]
+        held = [Alarm(alarm.risk, 1.0) for alarm in self.alarms if first <= alarm.claims <= last]
         return smallest_threshold(held, turns, rate)
 
 
@@ -247,9 +247,9 @@ class RiskTable(_Frozen):
                 f"{name} is {rate:g}, and the risk table of {self.judge.name} {self.judge.version} has no risks of fine turns. "
                 "Make one at the turn level, with fine turns and others: vista-guard calibrate REPORTS --labels LABELS --out FILE"
             )
-        found = {group.source: group.threshold(rate) for group in self.turns}
+        thresholds = {group.source: group.threshold(rate) for group in self.turns}
         for group in self.turns:
-            if found[group.source] is None:
+            if thresholds[group.source] is None:
                 needed = needed_turns(rate)
                 count = "an endless number of" if needed is None else f"{needed:,}"
                 raise ConfigError(
@@ -257,12 +257,12 @@ class RiskTable(_Frozen):
                     f"{group.n:,}. "
                     "Label more turns (vista-guard calibrate), or allow a higher rate"
                 )
-        return max(limit for limit in found.values() if limit is not None)
+        return max(limit for limit in thresholds.values() if limit is not None)
 
     def _threshold(self, group: RiskGroup, label: Label, rate: float, rules: int) -> float:
-        found = group.threshold(label, rate / rules)
-        if found is not None:
-            return found
+        threshold = group.threshold(label, rate / rules)
+        if threshold is not None:
+            return threshold
         shared = f", shared by {rules} rules" if rules > 1 else ""
         asked = f"policy.max_false_alarm_rate is {rate:g}{shared}"
         needed = needed_turns(rate / rules)

@@ -103,10 +103,10 @@ class TurnRisk(BaseModel):
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> float | None:
         """The risk in [0, 1]; None when nothing was judged."""
-        found = signals(outcomes, evidence_missing=evidence_missing)
-        if found is None:
+        values = signals(outcomes, evidence_missing=evidence_missing)
+        if values is None:
             return None
-        return _logistic(self.intercept + sum(getattr(self, name) * value for name, value in found._asdict().items()))
+        return _logistic(self.intercept + sum(getattr(self, name) * value for name, value in values._asdict().items()))
 
 
 def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
@@ -118,7 +118,7 @@ def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
     if not findings:
         return None
-    return 1.0 - math.prod(1.0 - one.confidence for one in findings if one.label in HELD_AGAINST)
+    return 1.0 - math.prod(1.0 - finding.confidence for finding in findings if finding.label in HELD_AGAINST)
 
 
 def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals | None:
@@ -126,7 +126,7 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
     if not findings:
         return None
-    held = [one for one in findings if one.label in HELD_AGAINST]
+    held = [finding for finding in findings if finding.label in HELD_AGAINST]
     strengths = sorted((one.confidence**_POWER for one in held), reverse=True)
     return Signals(
         mean=_strongest_mean(strengths, len(findings) - len(held)),

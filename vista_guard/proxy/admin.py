@@ -62,7 +62,7 @@ class CheckRequest(BaseModel):
 
 
 class ConversationView(BaseModel):
-    """What is kept of a conversation: its reports, oldest first, and what it established."""
+    """A stored conversation: its reports, oldest first, and its knowledge."""
 
     conversation_id: str
     reports: list[TurnReport]
@@ -78,7 +78,7 @@ class Forgotten(BaseModel):
 
 
 class GuardrailRequest(BaseModel):
-    """What LiteLLM's generic guardrail sends; of what else it sends nothing is needed here."""
+    """The request of LiteLLM's generic guardrail; its other fields are ignored."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_GUARDRAIL_EXAMPLE]})
 
@@ -89,7 +89,7 @@ class GuardrailRequest(BaseModel):
 
 
 class GuardrailAnswer(BaseModel):
-    """What LiteLLM's generic guardrail reads."""
+    """The answer that LiteLLM's generic guardrail reads."""
 
     action: Literal["NONE", "BLOCKED", "GUARDRAIL_INTERVENED"]
     blocked_reason: str | None = None
@@ -97,7 +97,7 @@ class GuardrailAnswer(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    """What went wrong, as OpenAI's API tells it."""
+    """An error in the form of OpenAI's API."""
 
     message: str
     type: str

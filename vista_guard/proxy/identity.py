@@ -141,7 +141,7 @@ class DividedDocuments(DocumentStore, Protocol):
 
 
 def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettings) -> DocumentStore | None:
-    """What the tenant's turns are held against when they bring no documents: its own, and those of no tenant where it may.
+    """Documents for the tenant's turns that bring none: its own, and those of no tenant where it may.
 
     Everything is for everybody where there are no keys, and in a store that does not divide.
     """

@@ -117,7 +117,7 @@ def new_key() -> str:
 
 
 def key_hash(key: str | bytes) -> str:
-    """What the settings keep of a key: `sha256:` and 64 hex digits."""
+    """The hash of a key, for the settings: `sha256:` and 64 hex digits."""
     return f"sha256:{sha256(key.encode('utf-8', 'surrogatepass') if isinstance(key, str) else key).hexdigest()}"
 
 

@@ -253,7 +253,7 @@ def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str
 
 
 def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:
-    """What a failed call tells the caller; the log learns upstream's address and the kind of failure, never a path or a key."""
+    """The error for the caller of a failed call; the log gets upstream's address and the kind of failure, no path, no key."""
     if isinstance(exc, httpx2.TimeoutException):
         return timed_out(settings)
     logger.warning("upstream %s failed: %s", settings.upstream_address, type(exc).__name__)
@@ -268,7 +268,7 @@ def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool =
 
 
 def timed_out(settings: ProxySettings, what: str = "did not answer in time") -> Problem:
-    """What the caller is told of an upstream that is too slow; the log learns its address."""
+    """The error for the caller of a slow upstream; the log gets its address."""
     metrics.upstream_error("timeout")
     logger.warning("upstream %s %s", settings.upstream_address, what)
     return Problem(504, "upstream_timeout", f"{settings.upstream_name} {what}")

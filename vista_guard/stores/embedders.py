@@ -157,7 +157,7 @@ def _longest(folder: ModelFolder, tokens: ModelTokens) -> int:
 
 
 def _pooling(folder: ModelFolder) -> Pooling:
-    """What sentence-transformers wrote beside the model.
+    """The pooling in the files that sentence-transformers wrote beside the model.
 
     Raises:
         ConfigError: it pools in a way that is not read here.
@@ -181,7 +181,7 @@ def _pooling(folder: ModelFolder) -> Pooling:
 
 
 def _prefixes(folder: ModelFolder, options: EmbedderOptions) -> tuple[str, str]:
-    """What stands before a query and before a passage."""
+    """The prefixes of a query and of a passage."""
     prompts = folder.json("config_sentence_transformers.json").get("prompts")
     told: Mapping[str, object] = prompts if isinstance(prompts, Mapping) else {}
     called = f"{folder.name} {folder.config.get('_name_or_path', '')}".lower().replace("\\", "/").split("/")

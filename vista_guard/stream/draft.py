@@ -98,12 +98,12 @@ def _actions(policy: Policy) -> set[Action]:
 @lru_cache(maxsize=1)
 def _probes() -> tuple[Outcome, ...]:
     claim = Claim(id="t0.c1", text="?")
-    found = (
+    probes = (
         Finding(claim=claim, label=label, confidence=confidence, reason="?")
         for label in Label
         for confidence in (0.0, 0.5, 1.0)
     )
-    return (Unchecked(claim=claim, error="?"), *found)
+    return (Unchecked(claim=claim, error="?"), *probes)
 
 
 async def _resume(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
@@ -370,7 +370,7 @@ class Draft:
     @staticmethod
     def judged_until(work: Work) -> float:
         """The character up to which the claims are known: a decomposer may wait for the sentences behind one."""
-        waiting = (one.span for one in work.claims if isinstance(one, UncheckedClaim) and one.pending)
+        waiting = (claim.span for claim in work.claims if isinstance(claim, UncheckedClaim) and claim.pending)
         return min((span.start for span in waiting if span is not None), default=inf)
 
     async def whole(self, text: str) -> Work:

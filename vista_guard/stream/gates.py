@@ -107,18 +107,18 @@ class _HeldAnswer:
 
     def pieces(self, work: Work) -> Iterator[str | Passed]:
         """The draft as it came, or what is said in its place."""
-        text, said, place = self.text, work.response or "", 0
+        text, response, place = self.text, work.response or "", 0
         held = list(self.held)
-        if said and said != text:
+        if response and response != text:
             yield from (passed for end, passed in held if end == 0)
-            yield said
+            yield response
             held = [(end, passed) for end, passed in held if end > 0]
         for end, passed in [] if work.decided.action is Action.BLOCK else held:
-            if said == text and text[place:end]:
+            if response == text and text[place:end]:
                 yield text[place:end]
             yield passed
             place = end
-        if said == text and text[place:]:
+        if response == text and text[place:]:
             yield text[place:]
 
 

@@ -41,7 +41,7 @@ def units(ends: Sequence[int], start: int, outcomes: Sequence[Outcome], most: in
         outcomes: of the turn so far.
         most: claims of a turn that are judged.
     """
-    spans = sorted((one.claim.span for one in outcomes if one.claim.span), key=lambda span: span.start)
+    spans = sorted((outcome.claim.span for outcome in outcomes if outcome.claim.span), key=lambda span: span.start)
     starts = [span.start for span in spans]
     reach = list(accumulate((span.end for span in spans), max))
     silent: list[int] = []
@@ -387,7 +387,9 @@ class SentenceGate:
             for claim in work.claims
             if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
         )
-        outcomes = tuple(one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end)
+        outcomes = tuple(
+            outcome for outcome in work.outcomes if outcome.claim.span is None or outcome.claim.span.start < end
+        )
         work = self._deliver_rest(decided.with_(outcomes=outcomes, kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")

@@ -89,8 +89,8 @@ class Source:
 
     def take_found(self) -> tuple[Document, ...]:
         """Documents found since the last call."""
-        found, self._found = self._found, ()
-        return found
+        documents, self._found = self._found, ()
+        return documents
 
     def go_on(self) -> None:
         """There may be room for more."""
@@ -222,15 +222,15 @@ class Delivery:
         self.commit()
         text, marks = self._source.text, marks or {}
         opening = end - len(text[self.upto : end].lstrip())
-        said = self._between(text[self.upto : opening])
+        released = self._between(text[self.upto : opening])
         if self._gap is None:
             self._place(self.upto, opening, len(self.said))
         self.upto, self._gap = opening, None
         stops = {end, *marks, *(place for place, _ in self._source.passed if place < end)}
         for stop in sorted({max(stop, opening) for stop in stops}):
-            self._place(self.upto, stop, len(self.said) + len(said))
-            self.say(said + text[self.upto : stop] + marks.get(stop, ""))
-            said, self.upto = "", stop
+            self._place(self.upto, stop, len(self.said) + len(released))
+            self.say(released + text[self.upto : stop] + marks.get(stop, ""))
+            released, self.upto = "", stop
             self.pass_on()
         self._source.go_on()
 
@@ -265,8 +265,8 @@ class Delivery:
         if last is not None and (last.draft.end, last.response.end) == (start, place):
             self.placed.pop()
             start, place = last.draft.start, last.response.start
-        said = Span(start=place, end=place + end - start)
-        self.placed.append(DraftSpan(draft=Span(start=start, end=end), response=said))
+        span = Span(start=place, end=place + end - start)
+        self.placed.append(DraftSpan(draft=Span(start=start, end=end), response=span))
 
     def _between(self, space: str) -> str:
         """The white space before a sentence. After a sentence that was dropped, the wider of the two."""

@@ -38,7 +38,7 @@ class TurnFigures:
 def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
     """Computes a turn's figures; `repair` is the kind of its repair, if any."""
     timings = report.timings.model_dump(exclude={"agent", "total"})
-    found = [(finding.label.value, finding.confidence) for finding in report.findings]
+    confidences = [(finding.label.value, finding.confidence) for finding in report.findings]
     return TurnFigures(
         action=report.decision.action,
         gate=report.gate or "turn",
@@ -47,8 +47,8 @@ def figures_of(report: TurnReport, repair: str | None) -> TurnFigures:
         repair=repair or "none",
         seconds=sum(timings.values()) / 1000,
         stages={stage: milliseconds / 1000 for stage, milliseconds in timings.items() if milliseconds},
-        labels=Counter(label for label, _ in found),
-        confidences=tuple(found),
+        labels=Counter(label for label, _ in confidences),
+        confidences=tuple(confidences),
         unchecked=Counter(map(error_type, report.unchecked)),
         evidence_missing=report.evidence_missing,
         usage=report.usage,

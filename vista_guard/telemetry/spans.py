@@ -34,7 +34,9 @@ Told = dict[str, str | bool | int | float]
 
 def turn_attributes(report: TurnReport, repair: str | None) -> Told:
     """Returns the attributes without text: numbers, names and closed sets of words."""
-    counts = Counter(one.label.value.lower() if isinstance(one, Finding) else "unchecked" for one in report.outcomes)
+    counts = Counter(
+        outcome.label.value.lower() if isinstance(outcome, Finding) else "unchecked" for outcome in report.outcomes
+    )
     values: dict[str, str | bool | int | float | None] = {
         attributes.ACTION: report.decision.action.value,
         attributes.SCORE: report.score,
@@ -178,13 +180,13 @@ class TurnTrace:
     ) -> None:
         self.telemetry, self.gate = telemetry, gate
         self._common: dict[str, str] = {} if conversation_id is None else conversation_attributes(conversation_id)
-        told = {
+        values = {
             **self._common,
             attributes.KIND: "AGENT" if agent else "GUARDRAIL",
             attributes.TURN_INDEX: index,
             attributes.GATE: gate,
         }
-        self._span = telemetry.tracer.start_span(attributes.TURN, attributes=told)
+        self._span = telemetry.tracer.start_span(attributes.TURN, attributes=values)
         self.recording = self._span.is_recording()
         self._context = set_span_in_context(self._span) if self.recording else None
         self._sentences = 0

@@ -468,10 +468,12 @@ def gold_script(
     """
     labels = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
     claims = {text: _sentences(text, label) for text, label in labels.items()}
-    ((twice, count),) = Counter(one.text for given in claims.values() for one in given).most_common(1) or [("", 0)]
+    ((twice, count),) = Counter(claim.text for given in claims.values() for claim in given).most_common(1) or [
+        ("", 0)
+    ]
     if count > 1:
         raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
-    alone = {one.text: [one] for given in claims.values() for one in given}
+    alone = {claim.text: [claim] for given in claims.values() for claim in given}
     judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in labels.items()}
 
     def answer(request: ReceivedRequest) -> str:

@@ -55,14 +55,16 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
 
 def delivered_turn(work: Work) -> Conversation:
     """The conversation that ends with what was delivered, by whose `turn_key` knowledge knows the turn."""
-    said = Turn(role=Role.ASSISTANT, text=work.response or "")
-    return Conversation(turns=(*work.history, said))
+    turn = Turn(role=Role.ASSISTANT, text=work.response or "")
+    return Conversation(turns=(*work.history, turn))
 
 
 def earned(claims: Sequence[Claim], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:
     """The claims as knowledge takes them: those that were not VERIFIED carry their label, so that an opinion stays one."""
     labels = {
-        one.claim.id: one.label for one in outcomes if isinstance(one, Finding) and one.label is not Label.VERIFIED
+        outcome.claim.id: outcome.label
+        for outcome in outcomes
+        if isinstance(outcome, Finding) and outcome.label is not Label.VERIFIED
     }
     return tuple(
         EarnedClaim(**dict(claim), label=labels[claim.id]) if claim.id in labels else claim for claim in claims
@@ -182,14 +184,16 @@ def _is_whole(draft: str, report: TurnReport) -> bool:
 
 def _passages(work: Work, evidence: EvidenceSet, report: TurnReport) -> tuple[Passage, ...]:
     # Passages of the turn's own documents are in those.
-    found = () if work.turn.documents else (*evidence.documents, *_quotes_elsewhere(evidence, report))
-    return (*found, *evidence.knowledge)
+    passages = () if work.turn.documents else (*evidence.documents, *_quotes_elsewhere(evidence, report))
+    return (*passages, *evidence.knowledge)
 
 
 def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Passage]:
     """Quotes from passages that were found for a claim, and not for the turn."""
     known = [(passage.source_id, passage.text) for passage in evidence.documents]
-    for quote in (one for finding in report.findings for one in finding.evidence if one.source is SourceKind.DOCUMENT):
+    for quote in (
+        piece for finding in report.findings for piece in finding.evidence if piece.source is SourceKind.DOCUMENT
+    ):
         if not any(quote.source_id == name and quote.quote in text for name, text in known):
             known.append((quote.source_id, quote.quote))
             yield Passage(

@@ -163,13 +163,13 @@ class TurnReport(Noun):
         """
         if not self.draft_spans and self.gate is None and self.decision.action in (Action.ALLOW, Action.FLAG):
             return (span,) if span.end <= len(self.response) else ()
-        found = []
+        spans = []
         for piece in self.draft_spans:
             start, end = max(span.start, piece.draft.start), min(span.end, piece.draft.end)
             if start < end:
                 shift = piece.response.start - piece.draft.start
-                found.append(Span(start=start + shift, end=end + shift))
-        return tuple(found)
+                spans.append(Span(start=start + shift, end=end + shift))
+        return tuple(spans)
 
     @property
     def findings(self) -> tuple[Finding, ...]:

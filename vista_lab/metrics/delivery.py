@@ -1,4 +1,4 @@
-"""What an answer delivers: facts told, facts contradicted, and what each costs the reader in tokens (KnowMT-Bench, §3.3.2).
+"""Delivery of an answer: facts told, facts contradicted, and the tokens that each costs the reader (KnowMT-Bench, §3.3.2).
 
 Pure: verdicts on the facts of a reference answer and on the statements of an answer in, figures out. Two things differ from what
 the paper defines, as its own tables do: S_f and S_h are means of each answer's own harmonic mean, with

@@ -31,7 +31,7 @@ _IN_ONE_QUERY = 500
 
 
 class Condition(StrEnum):
-    """What the annotator saw: the text alone, or the judge's labels too."""
+    """The annotator's view: the text alone, or the judge's labels too."""
 
     BLIND = "blind"
     SUGGESTIONS = "suggestions"

@@ -376,7 +376,7 @@ def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
 def _settled(
     mark: str, item: Item, part: str, values: Mapping[str, Mapping[str, Value]], discussed: Discussed
 ) -> Value | None:
-    """What more than half of those say who gave this mark, else what was agreed on. One alone counts."""
+    """The majority of those who gave this mark, else what was agreed on. One alone counts."""
     votes = Counter(own[mark] for own in values.values() if mark in own)
     if not votes:
         return None

@@ -167,7 +167,7 @@ class GoldLine(_Line):
 
     @property
     def drawn_with(self) -> str:
-        """What intervals draw it with: its group, else its conversation."""
+        """The cluster that bootstrap intervals draw it with: its group, else its conversation."""
         return self.group or self.conversation_id
 
 

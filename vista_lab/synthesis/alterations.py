@@ -58,7 +58,7 @@ class Alteration:
 
     @property
     def words(self) -> frozenset[str]:
-        """What a paraphrase must leave alone, or the edit would be lost."""
+        """Words that a paraphrase must leave alone, or the edit would be lost."""
         return frozenset(re.findall(r"[\w'-]+", f"{self.removed} {self.added}".lower()))
 
 
@@ -207,7 +207,7 @@ _NP = r"(?:(?:The|the|A|a|An|an|This|this|Its|its) )?[\w'’-]+(?: (?!(?:which|w
 
 
 def _directions(ground: Ground) -> Iterator[Alteration]:
-    """What stands on both sides of a relation that has a direction changes places."""
+    """Swaps the two sides of a relation that has a direction."""
     claim = ground.claim
     if _BARRED.search(claim):
         return

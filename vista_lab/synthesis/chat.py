@@ -91,7 +91,7 @@ class ModelGenerator:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """What else changes its answers."""
+        """Everything else that changes its answers."""
         return {"calls": self.calls, "parameters": json.dumps(dict(self.model.parameters), sort_keys=True)}
 
     async def generate(self, passage: Passage) -> Answered:
@@ -156,7 +156,7 @@ class ModelGenerator:
         await self.model.aclose()
 
     def estimate(self, passages: Iterable[Passage], total: int, sample: int = 40) -> Estimated:
-        """What `total` passages will take, from the prompts of some and the paper's lengths of answers. Nothing is asked."""
+        """Estimates `total` passages from the prompts of some and the paper's lengths of answers, without a call."""
         seen = list(islice(passages, sample))
         read_chars = written_chars = 0.0
         for passage in seen:
@@ -177,7 +177,7 @@ _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "un
 
 @dataclass(frozen=True)
 class Estimated:
-    """What a run will take, without attempts that have to be repeated. `cost` in US dollars; None where no price is known."""
+    """Calls, tokens and cost of a run, without repeated attempts. `cost` in US dollars; None where no price is known."""
 
     calls: int
     input_tokens: int

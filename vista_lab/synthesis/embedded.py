@@ -81,7 +81,7 @@ class EmbeddedGenerator:
 
     @property
     def options(self) -> dict[str, str]:
-        """What else changes its pairs."""
+        """Everything else that changes its pairs."""
         return {"edits": self._edits}
 
     async def generate(self, passage: Passage) -> Answered:

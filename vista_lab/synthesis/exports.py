@@ -243,7 +243,7 @@ class Triplet:
     document: str
 
     def training_row(self) -> dict[str, Any]:
-        """As `training.train` reads it."""
+        """A row for `training.train`."""
         return {
             "premise": self.passage,
             "hypothesis": self.claim,
@@ -254,7 +254,7 @@ class Triplet:
         }
 
     def calibration_row(self) -> dict[str, Any]:
-        """As `vista-guard calibrate --pairs` reads it."""
+        """A row for `vista-guard calibrate --pairs`."""
         return {
             "evidence": self.passage,
             "claim": self.claim,

@@ -85,7 +85,7 @@ GATES = (
 
 
 def standing(verdicts: Sequence[GateVerdict]) -> tuple[State, str]:
-    """What became of a record by its verdicts, and why: failed before doubtful, the first of each is named."""
+    """A record's state by its verdicts, and why: failed before doubtful, the first of each is named."""
     for grade, state in ((Grade.FAILED, State.REJECTED), (Grade.DOUBTFUL, State.DOUBTFUL)):
         first = next((one for one in verdicts if one.grade is grade), None)
         if first is not None:

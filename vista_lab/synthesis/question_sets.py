@@ -225,7 +225,7 @@ class QuestionSetMaker:
         return (*await self._ask("extension", shown, asked, earlier), *questions)
 
     def _certain(self, questions: Sequence[str], facts: Sequence[str]) -> Iterator[GateVerdict]:
-        """What needs no model: a question asked twice, and facts that the questions before the last give away."""
+        """Faults that need no model: a question asked twice, and facts that the questions before the last give away."""
         twice = [text for text, count in Counter(map(_letters, questions)).items() if count > 1]
         grade = Grade.FAILED if twice else Grade.PASSED
         yield GateVerdict(gate="repeated-turn", grade=grade, why="a question is asked twice" if twice else "")
@@ -243,7 +243,7 @@ class QuestionSetMaker:
             )
 
     async def _review(self, questions: Sequence[str], facts: Sequence[str], asked: Asked) -> tuple[GateVerdict, ...]:
-        """What the model says of its sequence: shared facts and drift. People have the last word."""
+        """The model's review of its sequence: shared facts and drift. People have the last word."""
         shown = {"questions": _tagged("questions", _numbered(questions)), "facts": _tagged("facts", _numbered(facts))}
 
         def verdicts(found: Mapping[str, Any], text: str) -> tuple[GateVerdict, ...]:
@@ -464,7 +464,7 @@ async def build(
 
 
 def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
-    """What people say of the questions of a set, by id: True where every mark of every review is good, False where one is not.
+    """People's marks of a set's questions, by id: True where every mark of every review is good, False where one is not.
 
     Args:
         paths: the `consensus.jsonl` of `vista-guard agree`, one on the form `knowmt_facts` and one on `knowmt_sequences`.

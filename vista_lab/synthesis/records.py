@@ -96,7 +96,7 @@ class NoPair:
 
 @dataclass(frozen=True)
 class Answered:
-    """What came of a passage, and how many calls it took."""
+    """The outcome of a passage, and how many calls it took."""
 
     pair: GeneratedPair | NoPair
     attempts: int = 1

@@ -205,7 +205,7 @@ def houses(count: int, faults: Sequence[str] = (), share: float = 0.1, seed: int
 
 
 def answer_of(house: House) -> dict[str, Any]:
-    """What the model makes of a house's passage, with its fault."""
+    """The model's answer to a house's passage, with its fault."""
     rng = Random(house.name)
     place = rng.randrange(len(house.facts))
     opened = f"{house.name} opened in {house.year}."

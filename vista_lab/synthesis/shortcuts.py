@@ -31,7 +31,7 @@ _TOKEN = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Row:
-    """What the check reads of a pair."""
+    """The fields of a pair that the check reads."""
 
     premise: str
     claim: str
@@ -70,7 +70,7 @@ def read(path: Path, by: str = "kind") -> list[Row]:
 
 
 def row_of(raw: Mapping[str, Any], number: int, by: str = "kind") -> Row:
-    """What the check reads of a pair's fields; a pair without a twin stands alone."""
+    """The row of a pair's fields; a pair without a twin stands alone."""
     kind, twin = raw.get(by, raw["source"]), raw.get("twin") or f"row {number}"
     return Row(raw["premise"], raw["hypothesis"], list(raw["allowed"]) == [0], kind, twin)
 

@@ -107,7 +107,7 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
 
 
 def kind(finding: PairFinding) -> str:
-    """What was found of a pair, in a word.
+    """The result of a pair, in a word.
 
     Examples:
         >>> kind(PairFinding(True, False)), kind(PairFinding(None, False))

@@ -74,7 +74,7 @@ class Setting:
         return met.balanced_accuracy, met.macro_f1, met.other.f1
 
     def cells(self) -> list[str]:
-        """As `values`, with intervals, and the number of claims."""
+        """The values with intervals, and the number of claims."""
         met = self.met
         intervals = met.balanced_interval(), met.macro_f1_interval(), met.f1_supported_interval()
         figures = [in_brackets(value, interval) for value, interval in zip(self.values(), intervals, strict=True)]

@@ -223,7 +223,7 @@ def _tokens(value: float | None) -> str:
 
 
 def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
-    """What stands in no column, of those cohorts where there is something to say."""
+    """Remarks that fit no column, one a cohort that has any."""
     for cohort, found in each:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
         said = [f"no answer: {', '.join(parts)}"] if parts else []
@@ -534,7 +534,7 @@ def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
 
 
 def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """What a guard did and what it changes."""
+    """A guard's actions and their effect on the figures."""
     pairs = list(setting_pairs(cohorts, guarded=True))
     if not pairs:
         return []

@@ -49,7 +49,7 @@ DRAWN = (
 
 
 class RecallScores(BaseModel):
-    """What `oasis score retriever --json` prints: recall for k = 1, 2, …, over so many claims."""
+    """The output of `oasis score retriever --json`: recall for k = 1, 2, …, over so many claims."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 

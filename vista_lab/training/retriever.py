@@ -143,7 +143,7 @@ def train_library(split: Split[RetrieverRow], recipe: LibraryRecipe, out: Path, 
 
 
 def prompts_of(recipe: LibraryRecipe) -> dict[str, str]:
-    """What is put before claims and passages: an E5 was made with it, and no other encoder knows it."""
+    """The prefixes of claims and passages: an E5 was made with it, and no other encoder knows it."""
     known = "e5" in Path(recipe.base).name.lower()
     return {"claim": recipe.claim_prefix if known else "", "passage": recipe.passage_prefix if known else ""}
 

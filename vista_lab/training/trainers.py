@@ -1,4 +1,4 @@
-"""What the recipes share that train by transformers and sentence-transformers: the base, the arguments, resumption."""
+"""Parts shared by the recipes that train with transformers and sentence-transformers: the base, the arguments, resumption."""
 
 from __future__ import annotations
 

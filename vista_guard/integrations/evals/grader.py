@@ -71,8 +71,8 @@ class Case(Noun):
         if draft.text is None:
             raise InputError("the answer has no text for the user; there is nothing to judge")
         brought = _merge_documents(draft.documents, given_documents(documents))
-        said = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
-        return cls(conversation=Conversation(turns=(*past, said)), turns="last")
+        turn = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
+        return cls(conversation=Conversation(turns=(*past, turn)), turns="last")
 
     @classmethod
     def of_transcript(cls, messages: object, *, documents: GivenDocuments | None = (), turns: Turns = "all") -> Self:

@@ -64,8 +64,8 @@ def _case(state: TaskState, turns: Turns) -> Case:
         messages.append(
             {"role": "assistant", "content": state.output.completion}
         )  # a solver that sets the output alone
-    found = state.metadata.get("documents") or state.metadata.get("context")
-    return Case.of_transcript(messages, documents=found, turns=turns)
+    documents = state.metadata.get("documents") or state.metadata.get("context")
+    return Case.of_transcript(messages, documents=documents, turns=turns)
 
 
 def _message(message: Any) -> Mapping[str, object]:

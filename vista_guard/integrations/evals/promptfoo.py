@@ -64,10 +64,10 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
     """
     try:
         config = _config(context.get("config") or {})
-        said = _chat(output)
+        messages = _chat(output)
         case = Case.of_run(
             {"messages": _messages(context.get("prompt"))},
-            output if said is None else said,
+            output if messages is None else messages,
             documents=list(_evidence(context, config)),
             turns=config.get("turns", "all"),
         )
@@ -101,9 +101,9 @@ def _wrong(key: str, value: object, then: str) -> ConfigError:
 
 def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Document]:
     for name in ("vars", "metadata"):
-        found = context.get(name) or {}
+        given = context.get(name) or {}
         for key in EVIDENCE:
-            value = found.get(key)
+            value = given.get(key)
             yield from _documents(f"{key} in {name}", _read_documents(value) if key == "documents" else value)
     yield from _documents("documents in the assertion's config", config.get("documents"))
 

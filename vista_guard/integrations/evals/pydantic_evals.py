@@ -69,8 +69,8 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
 
     def case(self, ctx: EvaluatorContext[Any, Any, Any]) -> Case:
         """The case of a task's run."""
-        found = ctx.metadata.get("documents") if isinstance(ctx.metadata, Mapping) else None
-        return Case.of_run(ctx.inputs, ctx.output, documents=found, turns=self.turns)
+        documents = ctx.metadata.get("documents") if isinstance(ctx.metadata, Mapping) else None
+        return Case.of_run(ctx.inputs, ctx.output, documents=documents, turns=self.turns)
 
     def grader(self) -> Grader:
         """Who judges: shared by all evaluators that name the same judge and policy."""

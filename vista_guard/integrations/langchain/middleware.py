@@ -163,7 +163,7 @@ def words_beside_call(response: ModelResponse) -> str:
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
     return "\n\n".join(
-        said for one in response.result if is_assistant(one) and (said := str(in_words(one).text).strip())
+        words for one in response.result if is_assistant(one) and (words := str(in_words(one).text).strip())
     )
 
 

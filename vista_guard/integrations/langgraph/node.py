@@ -195,8 +195,8 @@ class NodeTurn:
     def _messages_with(self, report: TurnReport) -> list[BaseMessage]:
         """The update's messages, with what is delivered in the last one of the draft, and the others of it gone."""
         *others, last = places_of_draft(self._messages)
-        said = {last: _with_response(self._messages[last], report)}
-        return [said.get(place, message) for place, message in enumerate(self._messages) if place not in others]
+        replaced = {last: _with_response(self._messages[last], report)}
+        return [replaced.get(place, message) for place, message in enumerate(self._messages) if place not in others]
 
     def _reply(self) -> HostState:
         """The update as the guard reads an agent's answer."""
@@ -204,8 +204,8 @@ class NodeTurn:
         documents = {key: self._values[key] for key in DOCUMENT_KEYS if key in self._values}
         if any(_speaks(message) for message in self._messages):
             # What the node files under a user's name ends no turn: it is read for what the assistant says.
-            said = [message for message in self._messages if message.type not in ("remove", "human")]
-            return {**documents, "messages": [*self._so_far, *said]}
+            messages = [message for message in self._messages if message.type not in ("remove", "human")]
+            return {**documents, "messages": [*self._so_far, *messages]}
         if any(isinstance(self._values.get(key), str | BaseMessage) for key in ANSWER_KEYS):
             return self._values
         return {"messages": []}

@@ -341,8 +341,8 @@ class HeardCalls(Listener):
 
     def on_retriever_end(self, documents: Sequence[LangChainDocument], **kwargs: object) -> None:
         """Documents were found: evidence for what is said from now on."""
-        found = tuple(read_document(document) for document in documents)
-        self._on_loop(lambda: self._find(found))
+        retrieved = tuple(read_document(document) for document in documents)
+        self._on_loop(lambda: self._find(retrieved))
 
     def _begin(self, run_id: UUID) -> None:
         call = self._calls[run_id] = HeardCall(self._documents)

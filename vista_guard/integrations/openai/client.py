@@ -195,16 +195,16 @@ class _AnyGuarded:
     def _process_response_data(self, *, data: Any, cast_to: Any, response: Any) -> Any:
         """Makes an object of an answer's or an event's JSON; the verdict in it becomes the object's report."""
         inner: Any = super()
-        told = response.extensions.get(TOLD)
-        if not isinstance(told, Told) or not isinstance(data, dict):
+        verdict = response.extensions.get(TOLD)
+        if not isinstance(verdict, Told) or not isinstance(data, dict):
             return inner._process_response_data(data=data, cast_to=cast_to, response=response)
         whole = data.get("response")
         holds = whole if isinstance(whole, dict) else data
         is_judged = holds.pop(FIELD, None) is not None
         made = inner._process_response_data(data=data, cast_to=cast_to, response=response)
         if is_judged and whole is not None:
-            told.final = _attach_reports(made.response, told)
-        return _attach_reports(made, told) if is_judged else made
+            verdict.final = _attach_reports(made.response, verdict)
+        return _attach_reports(made, verdict) if is_judged else made
 
 
 class _Guarded(_AnyGuarded):
@@ -219,11 +219,11 @@ class _Guarded(_AnyGuarded):
 
     def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
-        told = _told_or_raise(given)
+        verdict = _told_or_raise(given)
         return (
             inner._process_response(**given)
-            if told is None
-            else _attach_to_stream(inner._process_response(**given), told)
+            if verdict is None
+            else _attach_to_stream(inner._process_response(**given), verdict)
         )
 
 
@@ -239,9 +239,9 @@ class _AsyncGuarded(_AnyGuarded):
 
     async def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
-        told = _told_or_raise(given)
+        verdict = _told_or_raise(given)
         made = await inner._process_response(**given)
-        return made if told is None else _attach_to_stream(made, told)
+        return made if verdict is None else _attach_to_stream(made, verdict)
 
 
 def _with_lists(options: Any) -> Any:
@@ -255,15 +255,15 @@ def _with_lists(options: Any) -> Any:
 
 def _told_or_raise(given: dict[str, Any]) -> Told | None:
     """Returns what the transport knows of the answer; raises the error that replaces it."""
-    told = given["response"].extensions.get(TOLD)
-    if not isinstance(told, Told):
+    verdict = given["response"].extensions.get(TOLD)
+    if not isinstance(verdict, Told):
         return None
-    if told.error is not None:
-        raise told.error
+    if verdict.error is not None:
+        raise verdict.error
     options = given["options"]
     if callable(options.post_parser):
-        options.post_parser = _parser_of_delivered(options.post_parser, told)
-    return told
+        options.post_parser = _parser_of_delivered(options.post_parser, verdict)
+    return verdict
 
 
 def _attach_to_stream(made: Result, told: Told) -> Result:
@@ -362,8 +362,8 @@ class GuardedResponseStream(ResponseStream[Format]):
     def get_final_response(self) -> ParsedResponse[Format]:
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
         self.until_done()
-        told = _told_by(self._raw_stream)
-        return _attach_reports(_withheld_response(told) or super().get_final_response(), told)
+        verdict = _told_by(self._raw_stream)
+        return _attach_reports(_withheld_response(verdict) or super().get_final_response(), verdict)
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
@@ -372,13 +372,13 @@ class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
     async def get_final_response(self) -> ParsedResponse[Format]:
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
-        told = _told_by(self._raw_stream)
-        return _attach_reports(_withheld_response(told) or await super().get_final_response(), told)
+        verdict = _told_by(self._raw_stream)
+        return _attach_reports(_withheld_response(verdict) or await super().get_final_response(), verdict)
 
 
 def _told_by(stream: Any) -> Told:
-    told = stream.response.extensions.get(TOLD)
-    return told if isinstance(told, Told) else Told()
+    verdict = stream.response.extensions.get(TOLD)
+    return verdict if isinstance(verdict, Told) else Told()
 
 
 def _chat_events(

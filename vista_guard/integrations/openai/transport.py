@@ -161,11 +161,11 @@ class ClientGuard:
         Raises:
             Blocked: an answer was withheld, and `on_block` is raise.
         """
-        told = list(reports)
+        listed = list(reports)
         if self.on_report is not None:
-            for report in told:
+            for report in listed:
                 self.on_report(report)
-        blocked = next((report for report in told if report.blocked), None)
+        blocked = next((report for report in listed if report.blocked), None)
         if blocked is not None and self.on_block == "raise":
             raise Blocked(blocked)
 
@@ -235,8 +235,8 @@ class Call:
         if report.conversation_id != self._past.id:
             report = report.model_copy(update={"conversation_id": self._past.id})
         self.told.reports[judged.choice] = report
-        said = with_answer(self._past, report.response, judged.documents) if report.response else self._past
-        self._keep(judged.response_id, said)
+        past = with_answer(self._past, report.response, judged.documents) if report.response else self._past
+        self._keep(judged.response_id, past)
         if self.streamed:
             self._guarding.tell([report])
 

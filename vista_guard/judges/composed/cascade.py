@@ -62,21 +62,21 @@ def signals(check: Check) -> dict[str, float]:
     finding = None if check.supported else check.finding
     label = finding.label if finding else Label.VERIFIED
     sure = min(max(finding.confidence if finding else check.confidence, 0.02), 0.98)
-    found = {f"is {label}": 1.0}
+    values = {f"is {label}": 1.0}
     if label in _SURE:
-        found[f"sure {label}"] = math.log(sure / (1.0 - sure))
-        found[f"speaker {label}"] = float(_SPEAKER.search(check.claim.text) is not None)
+        values[f"sure {label}"] = math.log(sure / (1.0 - sure))
+        values[f"speaker {label}"] = float(_SPEAKER.search(check.claim.text) is not None)
     if label is Label.VERIFIED:
-        found["quoted"] = _quoted_share(check)
-        found["known"] = float(bool(check.evidence) and check.evidence[0].source is not SourceKind.DOCUMENT)
-    return found
+        values["quoted"] = _quoted_share(check)
+        values["known"] = float(bool(check.evidence) and check.evidence[0].source is not SourceKind.DOCUMENT)
+    return values
 
 
 def _quoted_share(check: Check) -> float:
     """Share of the claim's words that its evidence has, in [0, 1]."""
-    said = _stems(check.claim.text)
+    stems = _stems(check.claim.text)
     shown = _stems(" ".join(f"{one.quote} {one.title or ''}" for one in check.evidence))
-    return len(said & shown) / len(said) if said else 1.0
+    return len(stems & shown) / len(stems) if stems else 1.0
 
 
 def _stems(text: str) -> set[str]:

@@ -59,12 +59,13 @@ async def judge_turn(
 
 async def label(judge: Judge, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
     """The answers, with a `finding` in every check that is not supported: what became of `categorize` is known at once."""
-    checks = [one for one in answers if isinstance(one, Check) and not one.supported]
-    asked = [one for one in checks if one.finding is None]
-    found = iter(await contract.categorize(judge, asked, evidence))
-    labels = iter([one.finding or next(found) for one in checks])
+    checks = [answer for answer in answers if isinstance(answer, Check) and not answer.supported]
+    asked = [check for check in checks if check.finding is None]
+    labelled = iter(await contract.categorize(judge, asked, evidence))
+    labels = iter([check.finding or next(labelled) for check in checks])
     return [
-        _with_finding(one, next(labels)) if isinstance(one, Check) and not one.supported else one for one in answers
+        _with_finding(answer, next(labels)) if isinstance(answer, Check) and not answer.supported else answer
+        for answer in answers
     ]
 
 
@@ -152,8 +153,8 @@ class EnsembleJudge:
         """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to all judges."""
         names = judge_names(self._judges)
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
-        found = await self._labels(checks, votes, evidence)
-        return [finding(answer) for answer in found]
+        labelled = await self._labels(checks, votes, evidence)
+        return [finding(answer) for answer in labelled]
 
     async def aclose(self) -> None:
         """Closes all judges."""
@@ -209,13 +210,13 @@ class EnsembleJudge:
             label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
         )
         given = [{one.claim.id: one for one in column} for column in labelled]
-        found: list[Check | Unchecked] = []
+        outcomes: list[Check | Unchecked] = []
         for answer, wanted in zip(agreed, unlabelled, strict=True):
             said = {
                 name: one[answer.claim.id] for name, one in zip(names, given, strict=True) if answer.claim.id in one
             }
-            found.append(self._with_label(answer, said) if wanted and isinstance(answer, Check) else answer)
-        return found
+            outcomes.append(self._with_label(answer, said) if wanted and isinstance(answer, Check) else answer)
+        return outcomes
 
     def _with_label(self, check: Check, said: dict[str, Check | Unchecked]) -> Check | Unchecked:
         findings = {

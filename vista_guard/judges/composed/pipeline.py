@@ -138,11 +138,11 @@ class RetrievingJudge:
         if find is None:
             return await ask(items, evidence)
         texts = list(dict.fromkeys(claim.text for claim in claims))
-        found = dict(zip(texts, await ensemble.together(_found(find, text) for text in texts), strict=True))
+        passages_by_text = dict(zip(texts, await ensemble.together(_found(find, text) for text in texts), strict=True))
         groups = defaultdict[tuple[Passage, ...], list[int]](list)
         answers: dict[int, Answer | Unchecked] = {}
         for place, claim in enumerate(claims):
-            passages = found[claim.text]
+            passages = passages_by_text[claim.text]
             if isinstance(passages, Exception):
                 answers[place] = Unchecked(claim=claim, error=str(passages))
             else:
@@ -250,7 +250,7 @@ class FirstPassageJudge:
         embedder = self._embedder
         queries = embedder.embed_queries(texts) if isinstance(embedder, QueryEmbedder) else embedder.embed(texts)
         # Rounded, as in the stores: the last digits depend on the shape of the product, and so would the order of equals.
-        scores = np.round(queries @ embedder.embed([one.text for one in passages]).T, 5)
+        scores = np.round(queries @ embedder.embed([passage.text for passage in passages]).T, 5)
         return [[passages[place] for place in np.argsort(-row, kind="stable")] for row in scores]
 
 

@@ -49,7 +49,7 @@ def sureness(answers: Sequence[Check | Unchecked]) -> float:
         >>> round(sureness([Check(claim=claim, supported=True, confidence=0.9), Unchecked(claim=claim, error="?")]), 2)
         0.4
     """
-    return sum(abs(2.0 * _support(one) - 1.0) for one in answers) / len(answers)
+    return sum(abs(2.0 * _support(answer) - 1.0) for answer in answers) / len(answers)
 
 
 def _support(one: Check | Unchecked) -> float:
@@ -153,12 +153,12 @@ class SplittingJudge(DecomposingJudge):
     ) -> Sequence[Check | Unchecked]:
         """Verdicts on the parts, in the turn's order; ids `t{turn index}.c{n}`."""
         whole = await self.decompose(turn, history)
-        found = [
+        outcomes = [
             part
             for answer in await contract.verify(self._judge, whole, evidence)
             for part in await self._parts(answer, turn, history, evidence, DEEPEST)
         ]
-        return [_numbered(answer, f"t{len(history)}.c{number}") for number, answer in enumerate(found, 1)]
+        return [_numbered(answer, f"t{len(history)}.c{number}") for number, answer in enumerate(outcomes, 1)]
 
     async def _parts(
         self, answer: Check | Unchecked, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet, depth: int
@@ -171,7 +171,7 @@ class SplittingJudge(DecomposingJudge):
         parts = await contract.verify(self._judge, claims, evidence)
         if not parts or (sureness(parts) <= sure and not _is_too_long(answer)):
             return [answer]
-        deeper = await ensemble.together(self._parts(one, turn, history, evidence, depth - 1) for one in parts)
+        deeper = await ensemble.together(self._parts(part, turn, history, evidence, depth - 1) for part in parts)
         return [one for some in deeper for one in some]
 
 
@@ -188,18 +188,18 @@ def _numbered(answer: Check | Unchecked, name: str) -> Check | Unchecked:
 
 
 def _stems(*texts: str) -> frozenset[str]:
-    found = frozenset[str]().union(*map(words, texts)) - _GLUE
-    return frozenset(word if word[0].isdigit() else word[:_STEM] for word in found if len(word) > 1 or word.isdigit())
+    stems = frozenset[str]().union(*map(words, texts)) - _GLUE
+    return frozenset(word if word[0].isdigit() else word[:_STEM] for word in stems if len(word) > 1 or word.isdigit())
 
 
 def _same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:
     """True if the parts have all words of the whole, and no others but such as stand around it."""
-    said, kept = _stems(whole), _stems(*parts)
+    stems, kept = _stems(whole), _stems(*parts)
     denials, left = (len(_DENIAL.findall(text)) for text in (whole, " ".join(parts)))
     # A denial of two things is one of each.
     denied = left >= denials if denials else not left
     source = "\n".join([whole, *around])
-    return denied and said <= kept and not any(invented(part, source) for part in parts)
+    return denied and stems <= kept and not any(invented(part, source) for part in parts)
 
 
 def _place(part: str, within: Span | None, text: str) -> Span | None:
@@ -207,7 +207,7 @@ def _place(part: str, within: Span | None, text: str) -> Span | None:
     if within is None:
         return None
     wanted = _stems(part)
-    sentences = [one for one in sentence_spans(text) if within.start <= one.start and one.end <= within.end]
-    read = [(one, _stems(text[one.start : one.end])) for one in sentences]
+    sentences = [span for span in sentence_spans(text) if within.start <= span.start and span.end <= within.end]
+    read = [(sentence, _stems(text[sentence.start : sentence.end])) for sentence in sentences]
     own = [one for one, said in read if 2 * len(said & wanted) > len(said)]
     return Span(start=own[0].start, end=own[-1].end) if own else within

@@ -81,11 +81,11 @@ class LocalDecomposer:
     def _decompose(self, turn: Turn, index: int) -> list[Claim]:
         passages = list(self._passages(turn.text))
         answers = self._written([turn.text[some[0].start : some[-1].end] for some in passages])
-        found: dict[str, Span] = {}
+        spans: dict[str, Span] = {}
         for sentences, answer in zip(passages, answers, strict=True):
             for text in self._claims(answer):
-                found.setdefault(text, _place(text, turn.text, sentences))
-        pairs = enumerate(found.items(), 1)
+                spans.setdefault(text, _place(text, turn.text, sentences))
+        pairs = enumerate(spans.items(), 1)
         return [Claim(id=f"t{index}.c{number}", text=text, span=span) for number, (text, span) in pairs]
 
     def _passages(self, text: str) -> Iterator[list[Span]]:
@@ -134,7 +134,7 @@ class LocalDecomposer:
         if separator is not None:
             parts = answer.split(separator)
         else:
-            parts = [answer[one.start : one.end] for one in sentence_spans(answer)]
+            parts = [answer[span.start : span.end] for span in sentence_spans(answer)]
         return [text for part in parts if _WORD.search(text := " ".join(part.split()))]
 
 

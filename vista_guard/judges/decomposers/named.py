@@ -109,9 +109,9 @@ def build_decomposer(
     name = str(given).strip()
     if name in RULES:
         return _by_rules(name, embedder)
-    found = chat_form(name)
-    if found is not None:
-        form, chat = found
+    parsed = chat_form(name)
+    if parsed is not None:
+        form, chat = parsed
         asked = chat_model(chat, model)
         return form.build(around(asked) if around else asked, model, options)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():

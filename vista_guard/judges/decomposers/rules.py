@@ -42,12 +42,14 @@ class SentenceDecomposer:
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:  # noqa: ARG002  of the protocol
         """One record a sentence."""
-        found = await asyncio.to_thread(statements, turn.text)
+        sentences = await asyncio.to_thread(statements, turn.text)
         return [
             SentenceTrace(
-                sentence=one.text, span=one.span, claims=(one.text if one.whole else as_it_stands(one.text, turn),)
+                sentence=sentence.text,
+                span=sentence.span,
+                claims=(sentence.text if sentence.whole else as_it_stands(sentence.text, turn),),
             )
-            for one in found
+            for sentence in sentences
         ]
 
 
@@ -94,11 +96,11 @@ class EmbeddedSteps:
         language = foreign(folded(turn.text))
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
-        found = statements(turn.text)
-        homes: dict[int, list[str]] = {place: [] for place in range(len(found))}
+        sentences = statements(turn.text)
+        homes: dict[int, list[str]] = {place: [] for place in range(len(sentences))}
         for claim in decompose(turn, history):
-            homes.setdefault(home(claim, found), []).append(claim.text)
-        return [_traced(one, homes[place], turn) for place, one in enumerate(found)]
+            homes.setdefault(home(claim, sentences), []).append(claim.text)
+        return [_traced(one, homes[place], turn) for place, one in enumerate(sentences)]
 
 
 def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
@@ -128,8 +130,8 @@ def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
 
 def answer_of(trace: SentenceTrace) -> str:
     """The record as a model would answer: `<think>...</think><output>[...]</output>`."""
-    said = json.dumps(list(trace.claims), ensure_ascii=False)
-    return f"<think>\n{trace.thoughts}\n</think>\n<output>{said}</output>"
+    claims = json.dumps(list(trace.claims), ensure_ascii=False)
+    return f"<think>\n{trace.thoughts}\n</think>\n<output>{claims}</output>"
 
 
 def finer(claim: str) -> list[str]:
@@ -139,13 +141,13 @@ def finer(claim: str) -> list[str]:
         >>> finer("Ada Vale was born on 3 May 1901 in Oslo.")
         ['Ada Vale was born on 3 May 1901.', 'Ada Vale was born in Oslo.']
     """
-    said = claim.rstrip(" .")
-    if claim.rstrip().endswith(("?", "!")) or _KEEPS_WHOLE.search(said):
+    text = claim.rstrip(" .")
+    if claim.rstrip().endswith(("?", "!")) or _KEEPS_WHOLE.search(text):
         return [claim]
-    parts = [said]
+    parts = [text]
     for rule in (_relative, _which, _listed, _kinds, _once):
         parts = [part for one in parts for part in rule(one)]
-    if len(parts) == 1 or len(parts) > _MOST or not words(said) <= words(" ".join(parts)) | _JOINTS:
+    if len(parts) == 1 or len(parts) > _MOST or not words(text) <= words(" ".join(parts)) | _JOINTS:
         return [claim]
     return [finish_sentence(part, ()) for part in dict.fromkeys(parts)]
 
@@ -184,32 +186,32 @@ def _relative(said: str) -> Iterator[str]:
 
 def _which(said: str) -> Iterator[str]:
     """ "V was a painter who lived in Oslo": "V was a painter", "V lived in Oslo"."""
-    found = _WHO.fullmatch(said)
+    match = _WHO.fullmatch(said)
     subject = _SUBJECT.match(said)
-    if found and subject and verb_index(["it", found["verb"], *words_of(found["rest"])]) == 1:
-        yield found["one"].rstrip()
-        yield f"{subject['subject']}{found['verb']}{found['rest']}"
+    if match and subject and verb_index(["it", match["verb"], *words_of(match["rest"])]) == 1:
+        yield match["one"].rstrip()
+        yield f"{subject['subject']}{match['verb']}{match['rest']}"
     else:
         yield said
 
 
 def _listed(said: str) -> Iterator[str]:
     """ "The museum has a garden, a library and a cafe": one by one."""
-    found = _HAS.fullmatch(said)
-    if not found or not _ITEMS.fullmatch(found["items"]) or _has_clause(found["items"]):
+    match = _HAS.fullmatch(said)
+    if not match or not _ITEMS.fullmatch(match["items"]) or _has_clause(match["items"]):
         yield said
         return
-    yield from (f"{found['head']}{item}" for item in _AND.split(found["items"]))
+    yield from (f"{match['head']}{item}" for item in _AND.split(match["items"]))
 
 
 def _kinds(said: str) -> Iterator[str]:
     """ "V was a contestant in ... and a finalist in ...": both."""
-    found = _KIND.fullmatch(said)
-    if not found or _has_clause(found["first"]) or _has_clause(found["second"]):
+    match = _KIND.fullmatch(said)
+    if not match or _has_clause(match["first"]) or _has_clause(match["second"]):
         yield said
         return
-    yield f"{found['head']}{found['first']}"
-    yield f"{found['head']}{found['second']}"
+    yield f"{match['head']}{match['first']}"
+    yield f"{match['head']}{match['second']}"
 
 
 def _has_clause(text: str) -> bool:
@@ -220,13 +222,13 @@ def _has_clause(text: str) -> bool:
 
 def _once(said: str) -> Iterator[str]:
     """ "V was born on 3 May in Oslo": day and place apart. Only of what happens once: other deeds may have several of each."""
-    found = _EVENT.fullmatch(said)
-    parts = _TAIL.split(found["tail"]) if found else []
+    event = _EVENT.fullmatch(said)
+    parts = _TAIL.split(event["tail"]) if event else []
     parts = [part.strip(" ,") for part in parts if part.strip(" ,")]
-    if found is None or len(parts) < 2 or any(_is_other_deed(match) for match in _OTHER_DEED.finditer(found["tail"])):
+    if event is None or len(parts) < 2 or any(_is_other_deed(match) for match in _OTHER_DEED.finditer(event["tail"])):
         yield said
         return
-    yield from (f"{found['head']} {part}" for part in parts)
+    yield from (f"{event['head']} {part}" for part in parts)
 
 
 def _is_other_deed(joint: re.Match[str]) -> bool:

@@ -130,17 +130,17 @@ class TracingDecomposer(Decomposer, Protocol):
 
 def claims_of(traces: Sequence[SentenceTrace], index: int) -> list[Claim]:
     """The claims of turn `index`, ids `t{index}.c1` on, spans the sentences'. Equal texts are one claim."""
-    found: dict[str | int, Claim] = {}
+    claims: dict[str | int, Claim] = {}
     for place, one in enumerate(traces):
         if one.status in ("unchecked", "pending"):
             pending = one.status == "pending"
-            found[place] = UncheckedClaim(
+            claims[place] = UncheckedClaim(
                 id="", text=one.sentence, span=one.span, error=one.note or "", raw=one.raw, pending=pending
             )
         else:
             for text in one.claims:
-                found.setdefault(text, Claim(id="", text=text, span=one.span))
-    return [claim.model_copy(update={"id": f"t{index}.c{number}"}) for number, claim in enumerate(found.values(), 1)]
+                claims.setdefault(text, Claim(id="", text=text, span=one.span))
+    return [claim.model_copy(update={"id": f"t{index}.c{number}"}) for number, claim in enumerate(claims.values(), 1)]
 
 
 async def trace_of(decomposer: Decomposer, turn: Turn, history: Sequence[Turn]) -> list[SentenceTrace]:
@@ -223,9 +223,9 @@ def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
         >>> left_out("The hall of Vale opened in 1850.", ["The hall of Vale exists."])
         ['1850']
     """
-    told = {word.casefold() for claim in claims for word in _tokens(claim)}
+    kept = {word.casefold() for claim in claims for word in _tokens(claim)}
     wanted = [word for word in _marked(sentence) if len(word) > 1 or word.isdigit()]
-    return [word for word in wanted if not _is_told(word.casefold(), told)]
+    return [word for word in wanted if not _is_told(word.casefold(), kept)]
 
 
 def _is_told(word: str, told: Collection[str]) -> bool:
@@ -237,9 +237,9 @@ def _is_told(word: str, told: Collection[str]) -> bool:
 def _marked(sentence: str) -> Iterator[str]:
     """Figures, and words with a capital that open neither the sentence nor a quotation."""
     text = folded(sentence)
-    for found in _TOKEN.finditer(text):
-        word = found.group()
-        opens = not re.search(r"[^\W_]", text[: found.start()]) or re.search(r"[.!?:\"]\W*$", text[: found.start()])
+    for token in _TOKEN.finditer(text):
+        word = token.group()
+        opens = not re.search(r"[^\W_]", text[: token.start()]) or re.search(r"[.!?:\"]\W*$", text[: token.start()])
         if any(map(str.isdigit, word)):
             yield word.replace(",", "")
         elif word[0].isupper() and not opens:

@@ -65,7 +65,7 @@ def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
 
 def fingerprint(model: ChatModel, *prompts: PromptInfo) -> str:
     """12 hex digits that change with all that shapes an answer: prompts, and parameters of the model."""
-    shaping = json.dumps([*(one.fingerprint for one in prompts), dict(model.parameters)], sort_keys=True)
+    shaping = json.dumps([*(prompt.fingerprint for prompt in prompts), dict(model.parameters)], sort_keys=True)
     return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
 
@@ -144,15 +144,17 @@ class StepsDecomposer:
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
-        found = await asyncio.to_thread(statements, turn.text)
+        sentences = await asyncio.to_thread(statements, turn.text)
         live = contract.growing()
-        questions = self._questions(found, turn, history, live)
-        new = {one.key: one for one in questions if one is not None and one.key not in live.known}
+        questions = self._questions(sentences, turn, history, live)
+        new = {
+            question.key: question for question in questions if question is not None and question.key not in live.known
+        }
         answers = await ensemble.together(self._read(one, turn) for one in new.values())
         live.known.update(zip(new, answers, strict=True))
         return [
             _unasked(one) if asked is None else live.known[asked.key].model_copy(update={"span": one.span})
-            for one, asked in zip(found, questions, strict=True)
+            for one, asked in zip(sentences, questions, strict=True)
         ]
 
     def _questions(
@@ -176,14 +178,14 @@ class StepsDecomposer:
         sentence = question.sentence
         trace = SentenceTrace(sentence=sentence.text, span=sentence.span, context=question.context)
         try:
-            said, output = await self._ask(question)
+            answer, output = await self._ask(question)
         except JudgeError as exc:
             raw = exc.raw[:RAW_CHARS] if isinstance(exc, UnreadableError) else None
             return trace.model_copy(update={"status": "unchecked", "note": str(exc), "raw": raw})
-        trace = trace.model_copy(update={"thoughts": thoughts(said) or said})
+        trace = trace.model_copy(update={"thoughts": thoughts(answer) or answer})
         if output.stopped == NO_CONTEXT:
             note = f"{self._model.name} could not make the sentence stand alone"
-            return trace.model_copy(update={"status": "unchecked", "note": note, "raw": said[:RAW_CHARS]})
+            return trace.model_copy(update={"status": "unchecked", "note": note, "raw": answer[:RAW_CHARS]})
         claims = [claim for claim in output.claims if says_something(claim)]
         if not claims:
             note = output.stopped or "no claims"
@@ -288,8 +290,8 @@ class RivalDecomposer(StepsDecomposer):
         if self._name == "claimify":
             return await self._claimify(question)
         (stage,) = self._prompts
-        said, claims = await self._answer(stage, question, read_lines if self._is_trained else _texts)
-        return said, Output(tuple(claims))
+        answer, claims = await self._answer(stage, question, read_lines if self._is_trained else _texts)
+        return answer, Output(tuple(claims))
 
     async def _claimify(self, question: SentenceQuestion) -> tuple[str, Output]:
         """Selection, disambiguation, decomposition; the sentence goes on as the call before left it."""
@@ -300,8 +302,8 @@ class RivalDecomposer(StepsDecomposer):
         resolving, clear = await self._answer("claimify-disambiguate", question, read_rewritten)
         if not clear:
             return f"{selecting}\n{resolving}", Output(stopped=NO_CONTEXT)
-        said, claims = await self._answer("claimify-decompose", _about(question, clear), _texts)
-        return f"{selecting}\n{resolving}\n{said}", Output(tuple(claims))
+        answer, claims = await self._answer("claimify-decompose", _about(question, clear), _texts)
+        return f"{selecting}\n{resolving}\n{answer}", Output(tuple(claims))
 
     @property
     def _is_trained(self) -> bool:
@@ -323,7 +325,7 @@ class RivalDecomposer(StepsDecomposer):
 
 
 def _texts(answer: str) -> list[str]:
-    return [one.text for one in read_claims(answer)]
+    return [claim.text for claim in read_claims(answer)]
 
 
 def _about(question: SentenceQuestion, sentence: str) -> SentenceQuestion:

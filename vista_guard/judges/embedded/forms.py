@@ -595,13 +595,13 @@ def looks_encoded(text: str) -> bool:
 
 def unreadable_parts(text: str) -> Iterator[str]:
     """The unreadable parts of `text`; all of it if its words are no words."""
-    said = _ADDRESS.sub(" ", text)
-    yield from (match.group() for match in _LONG.finditer(said) if _is_code_like(match.group()))
-    yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(said))
-    yield from (match.group() for match in _CODES.finditer(said) if _spells(match.group()))
-    words = [word for word in _LONG_WORD.findall(said) if not word.isdigit()]
+    prose = _ADDRESS.sub(" ", text)
+    yield from (match.group() for match in _LONG.finditer(prose) if _is_code_like(match.group()))
+    yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(prose))
+    yield from (match.group() for match in _CODES.finditer(prose) if _spells(match.group()))
+    words = [word for word in _LONG_WORD.findall(prose) if not word.isdigit()]
     if len(words) >= _FEWEST and sum(map(_is_known, words)) < _KNOWN_SHARE * len(words):
-        yield said
+        yield prose
 
 
 def _is_code_like(token: str) -> bool:

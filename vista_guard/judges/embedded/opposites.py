@@ -44,11 +44,11 @@ def bygone(claim: str, evidence: str) -> str | None:
     """
     if not _is_about_now(claim):
         return None
-    told = [(_ending(one), _share(claim, one)) for one in _BYGONE_CLAUSES.split(evidence)]
-    best = max((share for ending, share in told if ending), default=0.0)
-    if best < TOLD or any(share >= best for ending, share in told if not ending):
+    clauses = [(_ending(one), _share(claim, one)) for one in _BYGONE_CLAUSES.split(evidence)]
+    best = max((share for ending, share in clauses if ending), default=0.0)
+    if best < TOLD or any(share >= best for ending, share in clauses if not ending):
         return None
-    return next(ending for ending, share in told if ending and share == best)
+    return next(ending for ending, share in clauses if ending and share == best)
 
 
 def _is_about_now(claim: str) -> bool:
@@ -168,7 +168,7 @@ def _opposed_relation(claim: str, evidence: str, said: tuple[str, ...], found: t
 def _relations(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for place, word in enumerate(tokens):
         if word in _RELATION:
-            thing = next((one for one in tokens[place + 1 : place + 4] if one not in _ARTICLES), "")
+            thing = next((token for token in tokens[place + 1 : place + 4] if token not in _ARTICLES), "")
             yield word, thing.rstrip("s")
 
 

@@ -76,9 +76,9 @@ class Number:
 def numbers(text: str) -> Iterator[Number]:
     """Numbers in order, apart from each other."""
     for match in _NUMBER.finditer(text):
-        found = _number(match)
-        if found is not None:
-            yield found
+        number = _number(match)
+        if number is not None:
+            yield number
 
 
 def equal(first: float, second: float) -> bool:
@@ -263,11 +263,11 @@ def amounts(text: str) -> tuple[Amount, ...]:
 def _dates(text: str) -> Iterator[Amount]:
     for pattern in _DATES:
         for match in pattern.finditer(text):
-            found = match.groupdict()
-            month = _MONTH_OF[found["month"].lower()] if found.get("month") else int(found["number"])
+            groups = match.groupdict()
+            month = _MONTH_OF[groups["month"].lower()] if groups.get("month") else int(groups["number"])
             yield Amount(match.start(), match.end(), "date", month * 100 + int(match["day"]))
-            if found.get("year"):
-                yield Amount(match.start(), match.end(), "", float(found["year"]))
+            if groups.get("year"):
+                yield Amount(match.start(), match.end(), "", float(groups["year"]))
     for match in _NUMERIC_DATE.finditer(text):
         one, two = int(match["one"]), int(match["two"])
         for month, day in ((one, two), (two, one)):
@@ -281,9 +281,9 @@ def _dates(text: str) -> Iterator[Amount]:
 
 def _clocks(text: str) -> Iterator[Amount]:
     for match in _CLOCK.finditer(text):
-        found = _clock(match, text)
-        if found is not None:
-            yield found
+        clock = _clock(match, text)
+        if clock is not None:
+            yield clock
 
 
 def _clock(match: re.Match[str], text: str) -> Amount | None:
@@ -430,8 +430,8 @@ def missing_day(claim: str, evidence: str) -> str | None:
 @lru_cache(maxsize=1024)
 def days(text: str) -> Days:
     """The days of a text."""
-    told = [one for sentence in _SENTENCE.split(text) for one in _day_states(sentence)]
-    stated = [(found, state) for found, state in told if state and found]
+    day_states = [one for sentence in _SENTENCE.split(text) for one in _day_states(sentence)]
+    stated = [(found, state) for found, state in day_states if state and found]
     # "Open daily. Closed on Mondays.": what is said of a day by its name stands against what is said of many.
     widths = {
         number: min(len(found) for found, _ in stated if number in found) for found, _ in stated for number in found
@@ -440,7 +440,7 @@ def days(text: str) -> Days:
     for found, state in stated:
         for number in found:
             states[number] |= {state} if min(len(found), 2) == min(widths[number], 2) else frozenset()
-    return Days(frozenset().union(*(found for found, _ in told), frozenset()), dict(states))
+    return Days(frozenset().union(*(found for found, _ in day_states), frozenset()), dict(states))
 
 
 def _implied_days(text: str) -> frozenset[int]:
@@ -463,12 +463,12 @@ def _day_states(sentence: str) -> Iterator[tuple[frozenset[int], DayState | None
         after = [_state(tokens[one]) for one in stated if one > index]
         order = [*after[:1], *before[-1:]] if behind_first else [*before[-1:], *after[:1]]
         state = order[0] if order else None
-        found = _days_of(tokens[index]) or _ALL - earlier
+        days = _days_of(tokens[index]) or _ALL - earlier
         if index and tokens[index - 1].lastgroup == "except":
-            kept = [(one - found, held) for one, held in kept]
+            kept = [(one - days, held) for one, held in kept]
             state = _opposite(kept[-1][1] if kept else state)
-        kept.append((found, state))
-        earlier |= found
+        kept.append((days, state))
+        earlier |= days
     yield from kept
 
 

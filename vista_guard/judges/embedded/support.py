@@ -203,7 +203,7 @@ def outranking(
 
 
 def denied_statement(claim: Claim) -> Claim | None:
-    """What a claim says is not so, as a claim; None where it says of nothing that it is not."""
+    """The statement that a claim denies, as a claim; None where it denies nothing."""
     said = read(clean(folded(claim.text)))
     inner = said.denied or said.doubted or said.missed
     return claim.model_copy(update={"text": sentence(inner.rstrip(" .!"))}) if inner else None
@@ -224,7 +224,7 @@ def inverted(check: Check, inner: Check | None) -> Check:
     if inner is None:
         return check
     said = read(clean(folded(check.claim.text)))
-    if any(read(clean(folded(one.quote))).framed_like(said) for one in check.evidence):
+    if any(read(clean(folded(piece.quote))).framed_like(said) for piece in check.evidence):
         return check
     if inner.supported:
         return Check(
@@ -286,7 +286,7 @@ class Weighed:
 
 
 def contested(claim: Claim, read: Weighed) -> list[Scored]:
-    """What speaks against a claim, and outranks what confirms it. A document speaks of nobody's tastes."""
+    """Evidence against a claim that outranks what confirms it. A document speaks of nobody's tastes."""
     outranked = outranking(claim, read.found, read.against)
     against = outranked if read.found else read.against
     own = about_itself(claim)

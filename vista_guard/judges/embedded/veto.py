@@ -145,10 +145,10 @@ def _written_alike(wanted: Amount, given: Amount) -> bool:
 
 def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
     """True if two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
-    if wanted.dimension == "time" and sum(one.dimension == "clock" for one in given) > 1:
+    if wanted.dimension == "time" and sum(amount.dimension == "clock" for amount in given) > 1:
         return True  # From nine to five is eight hours.
-    found = [one for one in given if one.dimension not in ("clock", "date")]
-    pairs = combinations(found, 2) if len(found) <= COMPUTED else ()
+    countable = [amount for amount in given if amount.dimension not in ("clock", "date")]
+    pairs = combinations(countable, 2) if len(countable) <= COMPUTED else ()
     return any(_gives(first, second, wanted) for first, second in pairs)
 
 
@@ -173,8 +173,8 @@ def _products(first: float, second: float) -> Iterator[float]:
 
 
 def _identifiers(claim: str) -> list[str]:
-    found = (match.group().rstrip(".-/") for match in _IDENTIFIER.finditer(claim))
-    return [code for code in found if code.count(".") > 1 or not _NO_IDENTIFIER.fullmatch(code)]
+    identifiers = (match.group().rstrip(".-/") for match in _IDENTIFIER.finditer(claim))
+    return [code for code in identifiers if code.count(".") > 1 or not _NO_IDENTIFIER.fullmatch(code)]
 
 
 @lru_cache(maxsize=1024)
@@ -300,25 +300,25 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
 
 
 def _beside(text: str, amount: Amount) -> tuple[str, str]:
-    """What stands before and behind a figure, up to the next one."""
+    """The text before and behind a figure, up to the next one."""
     behind = re.split(r"\d|[,;]", text[amount.end : amount.end + 40])[0]
     return text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("), behind
 
 
 def _bound(before: str, behind: str) -> str:
-    found = _BOUND.search(before) or _OR_SO.match(behind)
-    return "" if found is None else found.lastgroup or "most"
+    match = _BOUND.search(before) or _OR_SO.match(behind)
+    return "" if match is None else match.lastgroup or "most"
 
 
 @lru_cache(maxsize=1024)
 def _rates(text: str) -> frozenset[tuple[str, str]]:
-    """What figures of the text are counted by, and which of them are left out: "per day", "/kg", "every other week"."""
-    found = set[tuple[str, str]]()
+    """The units that figures of the text are counted by, and those left out: "per day", "/kg", "every other week"."""
+    rates = set[tuple[str, str]]()
     for match in _RATE.finditer(text):
         name = (match["of"] or match["ly"] or match["days"]).lower()
         skip = re.sub("second|alternate", "other", (match["skip"] or match["alternate"] or "").strip().lower())
         if name in UNITS:
-            found.add((" ".join(map(str, UNITS[name])), skip))
+            rates.add((" ".join(map(str, UNITS[name])), skip))
         elif match["slash"] or (match["by"] or "a")[0] in "peE":
-            found.add((name[:5], skip))
-    return frozenset(found)
+            rates.add((name[:5], skip))
+    return frozenset(rates)

@@ -146,12 +146,12 @@ class ModelJudge:
         """One call. Spans are those of the words that the model quotes, where the turn has them."""
         if not turn.text.strip():
             return []
-        said = await self._whole(
+        claim_texts = await self._whole(
             lambda kept, _: self._prompts.decompose(turn, kept), parsing.read_claims, turn, history
         )
         return [
             Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
-            for number, one in enumerate(said, 1)
+            for number, one in enumerate(claim_texts, 1)
         ]
 
     async def judge_turn(
@@ -163,7 +163,7 @@ class ModelJudge:
         evidence = self._seen(evidence)
         untrusted = [turn.text, *(past.text for past in history), *_texts(evidence)]
         try:
-            said = await self._whole(
+            judgements = await self._whole(
                 lambda kept, seen: self._prompts.fused(turn, kept, seen),
                 lambda text: parsing.read_fused(text, untrusted),
                 turn,
@@ -172,19 +172,19 @@ class ModelJudge:
                 reminders=0,
             )
         except UnreadableError:
-            said = None
-        if said is None or not said.complete:
+            judgements = None
+        if judgements is None or not judgements.complete:
             meter().warn(
                 f"{self._model.name} did not answer one call about the whole turn in a usable form; two were made"
             )
             return None
         claims = [
             Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
-            for number, one in enumerate(said.claims, 1)
+            for number, one in enumerate(judgements.claims, 1)
         ]
         return [
             _labelled_check(claim, parsing.ParsedCategory(one.label, one.reason, one.evidence), evidence)
-            for claim, one in zip(claims, said.claims, strict=True)
+            for claim, one in zip(claims, judgements.claims, strict=True)
         ]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -220,17 +220,17 @@ class ModelJudge:
             )
         except JudgeError as exc:
             return _as_unchecked(claim, exc)
-        found = quoted_evidence(verdict.quote, evidence)
+        quotes = quoted_evidence(verdict.quote, evidence)
         if verdict.supported:
-            return Check(claim=claim, supported=True, confidence=1.0, evidence=found)
-        return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=found)
+            return Check(claim=claim, supported=True, confidence=1.0, evidence=quotes)
+        return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=quotes)
 
     async def _categorize_check(self, check: Check, evidence: EvidenceSet) -> Finding | Unchecked:
         claim = check.claim
         if check.finding is not None:
             return check.finding
         try:
-            said = await self._about(
+            category = await self._about(
                 claim.text,
                 evidence,
                 lambda seen: self._prompts.categorize(claim, seen),
@@ -238,7 +238,7 @@ class ModelJudge:
             )
         except JudgeError as exc:
             return _as_unchecked(claim, exc)
-        return _finding(claim, said, evidence)
+        return _finding(claim, category, evidence)
 
     async def _judged_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
         """Verdicts with labels. What the first answer leaves out, or answers twice, is asked about once more."""
@@ -246,12 +246,12 @@ class ModelJudge:
         left, raw = list(range(len(claims))), ""
         for _ in range(2):
             try:
-                said, raw = await self._asked_together([claims[index] for index in left], evidence)
+                judgements, raw = await self._asked_together([claims[index] for index in left], evidence)
             except JudgeError as exc:
                 answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
-            found = {index: one for index, one in zip(left, said, strict=True) if one is not None}
-            answers |= {index: _labelled_check(claims[index], one, evidence) for index, one in found.items()}
+            judged = {index: one for index, one in zip(left, judgements, strict=True) if one is not None}
+            answers |= {index: _labelled_check(claims[index], one, evidence) for index, one in judged.items()}
             left = [index for index in left if index not in answers]
             if not left:
                 break
@@ -325,8 +325,8 @@ def _labelled_check(claim: Claim, said: parsing.ParsedCategory, evidence: Eviden
 
 def _finding(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Finding:
     reason = said.reason.strip() or f"the judge gave no reason for {said.label}"
-    found = quoted_evidence(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
-    return Finding(claim=claim, label=said.label, confidence=1.0, evidence=found, reason=reason)
+    quotes = quoted_evidence(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
+    return Finding(claim=claim, label=said.label, confidence=1.0, evidence=quotes, reason=reason)
 
 
 def _as_unchecked(claim: Claim, exc: JudgeError) -> Unchecked:

@@ -219,8 +219,8 @@ def _end(passage: Passage) -> int | None:
 def headings_of(text: str) -> frozenset[str]:
     """Headings in a prompt without tags: lines in capitals, and words before a colon at a line's end."""
     lines = [line.strip() for line in text.splitlines()]
-    found = {heading(line) for line in lines if line.isupper() or _ANNOUNCES.search(line)}
-    return frozenset(found) - {""}
+    headings = {heading(line) for line in lines if line.isupper() or _ANNOUNCES.search(line)}
+    return frozenset(headings) - {""}
 
 
 Stage = Literal[
@@ -352,19 +352,19 @@ def fill(template: Template, values: Mapping[str, str]) -> str:
 
 
 def _front_matter(path: Path, text: str) -> tuple[Literal["json", "text"], str]:
-    found = _FRONT.match(text)
-    if found is None:
+    match = _FRONT.match(text)
+    if match is None:
         return "text", text
-    for line in filter(str.strip, found.group(1).splitlines()):
+    for line in filter(str.strip, match.group(1).splitlines()):
         match [part.strip() for part in line.split(":", 1)]:
             case ["answer", "json"]:
-                return "json", text[found.end() :]
+                return "json", text[match.end() :]
             case ["answer", "text"]:
-                return "text", text[found.end() :]
+                return "text", text[match.end() :]
         raise ConfigError(
             f"prompt file {path} begins with {line.strip()!r}; only answer: json or answer: text is known"
         )
-    return "text", text[found.end() :]
+    return "text", text[match.end() :]
 
 
 def _sections(path: Path, text: str) -> tuple[str, str, str]:
@@ -384,14 +384,14 @@ def _sections(path: Path, text: str) -> tuple[str, str, str]:
 def _template(path: Path, text: str) -> Template:
     parts: list[str | Slot] = []
     end = 0
-    for found in _DOLLAR.finditer(text):
-        name = (found.group(1) or "").strip("{}")
+    for match in _DOLLAR.finditer(text):
+        name = (match.group(1) or "").strip("{}")
         if not name:
-            line = text[: found.start()].count("\n") + 1
+            line = text[: match.start()].count("\n") + 1
             raise ConfigError(f"prompt file {path} has a lone $ in line {line} of a part; write $$ for a dollar sign")
-        alone = (found.start() == 0 or text[found.start() - 1] == "\n") and text[found.end() : found.end() + 1] == "\n"
-        parts += [text[end : found.start()], "$" if name == "$" else Slot(name, alone)]
-        end = found.end() + (alone and name != "$")
+        alone = (match.start() == 0 or text[match.start() - 1] == "\n") and text[match.end() : match.end() + 1] == "\n"
+        parts += [text[end : match.start()], "$" if name == "$" else Slot(name, alone)]
+        end = match.end() + (alone and name != "$")
     return tuple(part for part in (*parts, text[end:]) if part)
 
 

@@ -218,13 +218,13 @@ def _own_files(folder: Path) -> dict[Stage, Path]:
     """The prompt files of a researcher's folder, by stage."""
     known: dict[str, Stage] = {f"{stage}.txt": stage for stage in SLOTS}
     try:
-        found = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+        paths = sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as exc:
         raise ConfigError(f"prompts_dir {folder} cannot be read: {exc}. Give a folder with prompt files") from exc
-    for path in found:
+    for path in paths:
         if path.name not in known:
             raise ConfigError(f"prompts_dir {folder} holds {path.name}; the prompt files are {', '.join(known)}")
-    return {known[path.name]: path for path in found}
+    return {known[path.name]: path for path in paths}
 
 
 T = TypeVar("T")

@@ -89,7 +89,7 @@ class VerifierCalibration(BaseModel):
         """
         how = f"make it with: vista-guard calibrate --verifier {verifier} --out {file}"
         try:
-            found = cls.model_validate_json(file.read_bytes())
+            calibration = cls.model_validate_json(file.read_bytes())
         except OSError as exc:
             raise ConfigError(
                 f"verifier_options.calibration is {str(file)!r}, which cannot be read ({exc.strerror}); {how}"
@@ -98,9 +98,11 @@ class VerifierCalibration(BaseModel):
             first = exc.errors()[0]
             where = ".".join(map(str, first["loc"])) or "the file"
             raise ConfigError(f"{file} is not a verifier's calibration ({where}: {first['msg']}); {how}") from exc
-        if found.verifier != verifier:
-            raise ConfigError(f"{file} was made for the verifier {found.verifier}, and {verifier} verifies; {how}")
-        return found
+        if calibration.verifier != verifier:
+            raise ConfigError(
+                f"{file} was made for the verifier {calibration.verifier}, and {verifier} verifies; {how}"
+            )
+        return calibration
 
     def save(self, file: Path) -> None:
         """Writes the file, and replaces what is there.
@@ -141,8 +143,8 @@ def apply_temperature(probabilities: NDArray[np.float32], temperature: float) ->
     import numpy as np
 
     powers = np.power(probabilities.astype(np.float64), 1.0 / temperature)
-    found: NDArray[np.float32] = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
-    return found
+    scaled: NDArray[np.float32] = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+    return scaled
 
 
 SYSTEM = (

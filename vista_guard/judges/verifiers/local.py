@@ -148,15 +148,15 @@ def _recognise(name: str, config: Mapping[str, Any]) -> Family:
     architectures = " ".join(map(str, config.get("architectures") or ()))
     code = " ".join(map(str, (config.get("auto_map") or {}).values()))
     known = f"{name} {config.get('_name_or_path', '')} {config.get('model_type', '')} {architectures} {code}".lower()
-    found = next((family for word, family in _BY_NAME if word in known), None)
-    if found is None and "ForTokenClassification" in architectures:
+    known_family = next((family for word, family in _BY_NAME if word in known), None)
+    if known_family is None and "ForTokenClassification" in architectures:
         return LETTUCEDETECT
-    if found is None and _is_seq2seq(config):
+    if known_family is None and _is_seq2seq(config):
         raise ConfigError(
             f"verifier {name} is a text-generating model ({config.get('model_type')}), and which family it belongs to its name "
             "does not say: set verifier_options.family, for example to 'minicheck'"
         )
-    return found or NLI
+    return known_family or NLI
 
 
 def _is_seq2seq(config: Mapping[str, Any]) -> bool:
@@ -242,10 +242,10 @@ def label_probabilities(logits: NDArray[np.float32], labels: Sequence[LabelName]
         labels = ("supported", "not_enough")
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares = powers / powers.sum(axis=1, keepdims=True)
-    found = np.zeros((len(logits), len(COLUMNS)), np.float32)
+    columns = np.zeros((len(logits), len(COLUMNS)), np.float32)
     for column, label in enumerate(labels):
-        found[:, COLUMNS.index(label)] += shares[:, column]
-    return found
+        columns[:, COLUMNS.index(label)] += shares[:, column]
+    return columns
 
 
 def _number(item: tuple[str, Any]) -> int:
@@ -306,12 +306,12 @@ class LocalVerifier:
         inputs = [self._inputs.windows(evidence, claim) for evidence, claim in pairs]
         encodings = [window for windows in inputs for window in windows]
         logits = iter(run(self._network, encodings, pad=self._pad, batch_size=self._batch_size))
-        found = np.zeros((len(pairs), len(COLUMNS)), np.float32)
-        found[:, NOT_ENOUGH] = 1.0
+        rows = np.zeros((len(pairs), len(COLUMNS)), np.float32)
+        rows[:, NOT_ENOUGH] = 1.0
         for row, windows in enumerate(inputs):
             if windows:
-                found[row] = self._row([(window, next(logits)) for window in windows])
-        return found
+                rows[row] = self._row([(window, next(logits)) for window in windows])
+        return rows
 
     def _row(self, windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:
         """One pair's probabilities, from the logits of its windows."""

@@ -40,11 +40,11 @@ class VetoedVerifier:
         """Implements `Verifier.probabilities`."""
         import numpy as np
 
-        found = np.array(self._first.probabilities(pairs), np.float32)
-        granted = np.minimum(found[:, SUPPORTED], self._veto.probabilities(pairs)[:, SUPPORTED])
-        found[:, NOT_ENOUGH] += found[:, SUPPORTED] - granted
-        found[:, SUPPORTED] = granted
-        return found
+        rows = np.array(self._first.probabilities(pairs), np.float32)
+        granted = np.minimum(rows[:, SUPPORTED], self._veto.probabilities(pairs)[:, SUPPORTED])
+        rows[:, NOT_ENOUGH] += rows[:, SUPPORTED] - granted
+        rows[:, SUPPORTED] = granted
+        return rows
 
     async def aclose(self) -> None:
         """Closes both."""

@@ -370,7 +370,7 @@ def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
 
 
 def _fingerprint(references: str | None) -> str:
-    """What the items' documents are, for the manifest."""
+    """A fingerprint of the items' documents, for the manifest."""
     import hashlib
 
     from vista_lab.runs.dialogues.retrieving import ORACLE

@@ -24,7 +24,7 @@ _OWN_SENTENCE = "_text"
 
 
 class Workshop:
-    """What rewriters need beside the carrier: kinds of names, strangers to put next to it, sentences to stand around it."""
+    """A rewriter's material beside the carrier: kinds of names, strangers to put next to it, sentences to stand around it."""
 
     def __init__(self, carriers: Sequence[Carrier], kinds: NameKinds, rng: Random) -> None:
         self.kinds, self.rng = kinds, rng
@@ -75,7 +75,7 @@ class Workshop:
         yield from self.turned(carrier, human)
 
     def turned(self, carrier: Carrier, human: bool) -> Iterator[Group]:
-        """What is turned round by a word or two, with a mate that is turned the other way."""
+        """Claims turned round by a word or two, with a mate that is turned the other way."""
         keyed = [(group, f"word {word}") for group, word in wording.opposite_groups(carrier, self.rng)]
         keyed += [(group, "denial") for group in logic.denial_groups(carrier, self.rng)]
         duty = logic.duty_group(carrier)

@@ -1,4 +1,4 @@
-"""What a source of real text gives: labelled pairs, and true claims beside the sentences that decide them."""
+"""Material of a source of real text: labelled pairs, and true claims beside the sentences that decide them."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def plain(quad: Quad, rng: Random) -> Quad:
 
 
 def denied(quad: Quad, rng: Random) -> Quad | None:
-    """What is false denied is true; what is true denied is false."""
+    """The label of a denial: a false claim denied is true, a true one false."""
     pair = polarity.denied_pair(quad.claim, quad.twin, rng)
     return replace(quad, kind=f"{quad.kind}_denied", claim=pair[0], twin=pair[1]) if pair else None
 
@@ -161,7 +161,7 @@ def loosened(quad: Quad, rng: Random) -> Quad | None:
 
 
 def shape(form: tuple[str, bool]) -> str:
-    """What kind of wording it is: the words without the figures."""
+    """The kind of wording: the words without the figures."""
     return (
         "age"
         if re.search(r"over|more|nearly|under", form[0])

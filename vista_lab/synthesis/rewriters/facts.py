@@ -23,7 +23,7 @@ _EXCLUSIVE = re.compile(
 
 
 def subject_quad(one: Carrier, other: Carrier, rng: Random) -> Quad | None:
-    """What is told of one page's subject told of another's, and the evidence with the two names exchanged."""
+    """One page's fact told of another's subject, and the evidence with the two names exchanged."""
     a, b = bare(one.title), bare(other.title)
     if not (both_named(one, a) and both_named(other, b)) or a in b or b in a:
         return None

@@ -25,7 +25,7 @@ _SECTIONS = (
 
 @dataclass(frozen=True)
 class Frame:
-    """What stands around the evidence, the same for all twins of a group."""
+    """The text around the evidence, the same for all twins of a group."""
 
     heading: str
     before: tuple[str, ...]

@@ -167,7 +167,7 @@ def hedge_turned(sentence: str) -> str | None:
 
 
 def hedge_group(carrier: Carrier) -> Group | None:
-    """What may be is not known to be going to be."""
+    """Possibility and certainty: "may be" does not support "will be"."""
     turned = hedge_turned(carrier.claim)
     if not turned or carrier.evidence != (carrier.claim,):
         return None

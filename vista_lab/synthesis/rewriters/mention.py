@@ -130,7 +130,7 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
 
 
 def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
-    """What a mention makes of the claim: denying more than the claim says refutes it not for sure."""
+    """The claim's label beside a mention: denying more than the claim says refutes it not for sure."""
     return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
 
 

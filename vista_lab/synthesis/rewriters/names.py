@@ -1,4 +1,4 @@
-"""What kind of thing a name names, learnt from sentences that say "X is a …" and from the words around names."""
+"""Kinds of things that names name, learnt from sentences that say "X is a …" and from the words around names."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def _without_main(text: str) -> str:
 
 
 def _stated(said: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
-    """What a part states by itself or of a noun beside it; nothing if it only supposes or asks."""
+    """The statement of a part, by itself or of a noun beside it; nothing if it only supposes or asks."""
     words, opens = part.words, part.words[0].lower() if part.words else ""
     if not words or part.opener in _SUPPOSING or (part.opener in _TIMES and not _has_value(part.said)):
         return

@@ -70,14 +70,18 @@ def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
     ahead = opening(sentence)
     begun = sentence[:ahead].rstrip()
-    found = list(_within(sentence[ahead:], offset + ahead))
-    if len(found) > 1 and ahead and any(says_again(begun, sentence[one.start - offset :]) for one in found[1:]):
-        found = []
-    if not ahead or len(found) < 2:
-        yield from found if not ahead else [Clause(offset, offset + len(sentence))]
+    clauses_behind = list(_within(sentence[ahead:], offset + ahead))
+    if (
+        len(clauses_behind) > 1
+        and ahead
+        and any(says_again(begun, sentence[one.start - offset :]) for one in clauses_behind[1:])
+    ):
+        clauses_behind = []
+    if not ahead or len(clauses_behind) < 2:
+        yield from clauses_behind if not ahead else [Clause(offset, offset + len(sentence))]
         return
-    yield Clause(offset, found[0].end)
-    for clause in found[1:]:
+    yield Clause(offset, clauses_behind[0].end)
+    for clause in clauses_behind[1:]:
         yield Clause(clause.start, clause.end, f"{begun} {clause.subject}".rstrip())
 
 

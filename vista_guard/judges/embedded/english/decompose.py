@@ -147,7 +147,7 @@ def trimmed_span(reading: Reading, start: int, end: int) -> Span:
 
 
 class _Questions(NamedTuple):
-    """What an answer may leave out: the question of yes or no or for a name before it, and the one for a value."""
+    """Questions whose words an answer may leave out: for yes or no or a name just before it, and for a value."""
 
     open: str = ""
     value: str = ""

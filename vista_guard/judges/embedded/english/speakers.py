@@ -114,8 +114,8 @@ def name_speakers(text: str, speaker: str, listener: str, kept: Iterable[str] = 
 def written_names(text: str) -> tuple[str, ...]:
     """Names in a turn: code, bold, italics, links, and names that contain "my" or "your"."""
     codes = (code for code in inline_code(text) if _SPEAKING.search(code))
-    found = dict.fromkeys([*codes, *_marked_names(text)])
-    return tuple(sorted((name for name in found if len(name) <= _LONGEST_NAME), key=len, reverse=True)[:_MOST_NAMES])
+    names = dict.fromkeys([*codes, *_marked_names(text)])
+    return tuple(sorted((name for name in names if len(name) <= _LONGEST_NAME), key=len, reverse=True)[:_MOST_NAMES])
 
 
 def _marked_names(text: str) -> Iterator[str]:
@@ -306,11 +306,11 @@ def claims_of_values(question: str, said: str) -> Iterator[tuple[str, str]]:
     question = _HOUSE_DEEDS.sub("we", question)
     asks = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
     timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
-    found = dict[tuple[int, int], str]()
+    claims = dict[tuple[int, int], str]()
     for start, end, joint in sorted(_values(said, asks)):
-        if not any(start < last and first < end for first, last in found) and said[start:end] not in question:
-            found[start, end] = joint if timed else ""
-    for (start, end), joint in list(found.items())[:_MOST_VALUES]:
+        if not any(start < last and first < end for first, last in claims) and said[start:end] not in question:
+            claims[start, end] = joint if timed else ""
+    for (start, end), joint in list(claims.items())[:_MOST_VALUES]:
         value = said[start:end]
         yield value, name_speakers(_with_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
 
@@ -577,12 +577,12 @@ def _sole_name(said: str) -> PronounTopic:
 
 def _all_names(said: str) -> list[str]:
     """Names of a text. A capital that may only open a sentence is none."""
-    found = []
+    names = []
     for match in _PROPER_NOUNS.finditer(said):
         words = match.group().split(" ")
         opens = not said[: match.start()].strip() or said[: match.start()].rstrip()[-1:] in ".!?"
         if opens and (words[0] in _NO_NAMES or may_open(words[0])):
             words = words[1:]
         if any(word not in _NO_NAMES for word in words if word[0].isupper()):
-            found.append(" ".join(words))
-    return found
+            names.append(" ".join(words))
+    return names

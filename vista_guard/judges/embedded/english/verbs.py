@@ -123,13 +123,13 @@ def finite_verb(words: Sequence[str], *, joined: bool = False) -> int | None:
 
     `joined`: the subject may be two nouns ("the southern and the alpine areas").
     """
-    found = verb_index(words)
-    if found is not None and _is_adjective(words, found):
-        found = None
-    if found is not None and _agrees_with_subject(words, found) and not _has_relative(words, found):
-        return found
+    place = verb_index(words)
+    if place is not None and _is_adjective(words, place):
+        place = None
+    if place is not None and _agrees_with_subject(words, place) and not _has_relative(words, place):
+        return place
     first = past_adverbs(words, 0)
-    if found is not None or first >= len(words) or not _opens_subject(words[first]):
+    if place is not None or first >= len(words) or not _opens_subject(words[first]):
         return None
     for index in range(first + 1, min(first + 1 + _MOST_WORDS, len(words))):
         word = words[index]
@@ -161,10 +161,10 @@ def begins_imperative(words: Sequence[str]) -> bool:
 
 def ends_elliptic(words: Sequence[str]) -> bool:
     """True if a clause ends with its auxiliary, so that its meaning stands elsewhere: "electricity is not"."""
-    said = [word.lower() for word in words if word[0].isalnum()]
-    while said and said[-1] in ("not", "too", "either", "so"):
-        said.pop()
-    return bool(said) and is_auxiliary(said[-1])
+    lowered = [word.lower() for word in words if word[0].isalnum()]
+    while lowered and lowered[-1] in ("not", "too", "either", "so"):
+        lowered.pop()
+    return bool(lowered) and is_auxiliary(lowered[-1])
 
 
 def is_third(word: str) -> bool:
@@ -375,9 +375,9 @@ def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
         start -= 1
     # An adverb before the verb ("He also was") belongs to the verb.
     end = until.start() if until else 0
-    found = clause[start:end].strip()
-    tail = found.rsplit(" ", 1)
-    return tail[0] if len(tail) == 2 and tail[1].lower() in ADVERBS else found
+    subject = clause[start:end].strip()
+    tail = subject.rsplit(" ", 1)
+    return tail[0] if len(tail) == 2 and tail[1].lower() in ADVERBS else subject
 
 
 def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) -> str | None:
@@ -535,11 +535,11 @@ def _without_comma(match: re.Match[str], sentence: str) -> int:
     """ "If you book online you'll save 10%": a second subject with its verb begins what follows."""
     if match.re is not _CONDITION:
         return 0
-    found = [*re.finditer(r"\S+", sentence[: match.end()])]
-    for number, word in enumerate(found[2:], start=2):
-        again = word.group().lower() == found[1].group().lower() and word.group().lower() in PRONOUNS
+    words = [*re.finditer(r"\S+", sentence[: match.end()])]
+    for number, word in enumerate(words[2:], start=2):
+        again = word.group().lower() == words[1].group().lower() and word.group().lower() in PRONOUNS
         if is_pronoun_with_verb(word.group()) or (
-            again and number + 1 < len(found) and can_be_verb(found[number + 1].group())
+            again and number + 1 < len(words) and can_be_verb(words[number + 1].group())
         ):
             return word.start()
     return 0

@@ -69,15 +69,18 @@ class SentenceReading:
     def is_rule(self) -> bool:
         """True if it states a consequence, and mentions only its condition."""
         return bool(self.stated) and all(
-            one.kind is MentionKind.SUPPOSED and self.said[one.start :][:3].lower() == "if " for one in self.regions
+            region.kind is MentionKind.SUPPOSED and self.said[region.start :][:3].lower() == "if "
+            for region in self.regions
         )
 
     @property
     def is_told(self) -> bool:
         """True if it states nothing, and tells what a stranger says or what somebody makes up."""
-        kinds = {one.kind for one in self.regions}
+        kinds = {region.kind for region in self.regions}
         told = min(
-            (one for one in self.regions if one.kind is MentionKind.REPORTED), key=lambda one: one.start, default=None
+            (region for region in self.regions if region.kind is MentionKind.REPORTED),
+            key=lambda region: region.start,
+            default=None,
         )
         # In what is told a word such as "one hour" is nobody who tells it.
         strange = told is not None and STRANGERS.search(self.said.removesuffix(told.inner)) is not None
@@ -99,8 +102,8 @@ def is_clause(text: str) -> bool:
 
 def holder(text: str) -> frozenset[str]:
     """Content words of who says something: what stands before the verb."""
-    found = [word for word in _WORD.findall(text.lower()) if word not in _NO_HOLDER]
-    return frozenset(found)
+    words = [word for word in _WORD.findall(text.lower()) if word not in _NO_HOLDER]
+    return frozenset(words)
 
 
 _I = re.IGNORECASE
@@ -346,7 +349,7 @@ def taken_back(said: str) -> str:
 
 
 def disowned(said: str) -> str:
-    """What a label before it denies: "Strike this: X", "✗ X". "That is wrong: X" speaks of what was said before."""
+    """The clause that a label before it denies: "Strike this: X", "✗ X". "That is wrong: X" speaks of what was said before."""
     label = _LABEL.match(said)
     if label is None or _BEHIND.search(label[0]) or not speaks_of_neighbour(label["label"].rstrip(":")):
         return ""
@@ -538,9 +541,9 @@ _TOLD = re.compile(
 
 
 def _told(said: str) -> str:
-    """What somebody says, of "Many believe X"; else all of it."""
-    told = _TOLD.search(said)
-    inner = (told["told"] or told["bare"]) if told else ""
+    """The reported clause of "Many believe X"; else all of it."""
+    report = _TOLD.search(said)
+    inner = (report["told"] or report["bare"]) if report else ""
     return inner if is_clause(inner) else said
 
 

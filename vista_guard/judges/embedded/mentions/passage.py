@@ -171,14 +171,14 @@ def title_kind(title: str) -> MentionKind | None:
 def _by_heading(
     lines: Sequence[PassageLine], under: MentionKind | None
 ) -> tuple[list[SentenceReading], MentionKind | None]:
-    found = []
+    lines_read = []
     for line in lines:
         if line.heading:
             under = kind_of(line.said)
-            found.append(SentenceReading(line.said, ""))
+            lines_read.append(SentenceReading(line.said, ""))
             continue
         if wrong := _WRONG_VALUE.match(line.said):
-            found.append(_with_kind(read(line.said), MentionKind.DENIED, line.said[wrong.end() :]))
+            lines_read.append(_with_kind(read(line.said), MentionKind.DENIED, line.said[wrong.end() :]))
             continue
         label = _LABEL.match(line.said)
         words = _words(label["label"]) if label else frozenset()
@@ -187,8 +187,8 @@ def _by_heading(
             kind, label = under, None
         rest = line.said[label.end() :] if label else line.said
         reading = read(line.said)
-        found.append(_with_kind(reading, kind, rest) if kind else reading)
-    return found, under
+        lines_read.append(_with_kind(reading, kind, rest) if kind else reading)
+    return lines_read, under
 
 
 def _by_scope(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
@@ -198,7 +198,9 @@ def _by_scope(lines: Sequence[PassageLine], found: list[SentenceReading]) -> lis
         if line.opens or line.heading or _REAL.match(line.said):
             left = 0
         opened = _SUPPOSES.match(line.said) or _TELLS.match(line.said)
-        whole = {one.kind for one in found[index].regions if one.start == 0 and one.end == len(line.said)} & _SCOPED
+        whole = {
+            region.kind for region in found[index].regions if region.start == 0 and region.end == len(line.said)
+        } & _SCOPED
         if left and not whole:
             found[index] = _with_kind(found[index], scope, "")
             left -= 1
@@ -318,7 +320,7 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     places = [reading.span(span.start, span.end) for span in spans]
     starts = [place.start for place in places]
     held = [range(*_reach(starts, claim.span)) for claim in claims]
-    told = {index for inside in held for index in inside}
+    spoken = {index for inside in held for index in inside}
     meant = list[Claim]()
     for claim, inside in zip(claims, held, strict=True):
         denier = next((index for index in inside if _denies(found[index], claim.text)), None)
@@ -326,8 +328,8 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
         alone = before is not None and (taking.issuperset(inside) or is_closed(claim.text))
         if denier is not None:
             meant.append(_as_denial(claim, found[denier], places[by.get(denier, denier)]))
-        elif alone and before is not None and before not in told:  # What it denies has no claim of its own.
-            told.add(before)
+        elif alone and before is not None and before not in spoken:  # What it denies has no claim of its own.
+            spoken.add(before)
             meant.append(_as_denial(claim, found[before], places[before]))
         elif not alone:
             # "This is wrong" is said with what it denies.
@@ -353,7 +355,7 @@ def _denies(reading: SentenceReading, claim: str) -> bool:
 def _as_denial(claim: Claim, reading: SentenceReading, beside: Span) -> Claim:
     """The claim that what the sentence denies, or else says, is not true. Its span has the words that deny it, too."""
     whole = read(clean(folded(claim.text)))
-    inner = next((one.inner for one in whole.regions if one.inner and not whole.stated), claim.text)
+    inner = next((region.inner for region in whole.regions if region.inner and not whole.stated), claim.text)
     if _content(reading.denied or reading.doubted) < _content(inner) or is_closed(inner):
         inner = reading.denied or reading.doubted or inner
     first, span = inner.split(" ", 1)[0], claim.span or beside

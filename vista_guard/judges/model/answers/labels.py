@@ -114,15 +114,15 @@ def exact(text: object) -> Said | None:
     """The label that a field holds: the word, or a short answer of which it is the declared label."""
     if not isinstance(text, str) or len(text) > 300:
         return None
-    found = mentions(text)
-    said = {mention.said for mention in found}
-    return found[-1].said if len(said) == 1 and found[-1].declared else None
+    named = mentions(text)
+    labels = {mention.said for mention in named}
+    return named[-1].said if len(labels) == 1 and named[-1].declared else None
 
 
 def mentions(text: str) -> list[Mention]:
     """The labels in running text that are not taken back, doubted, offered as alternatives or listed as the choices."""
     text = text.translate(_WIDE).translate(_INVISIBLE)
-    found: list[tuple[Mention, bool]] = []
+    mentioned: list[tuple[Mention, bool]] = []
     offset, previous = 0, ""
     for line in text.split("\n"):
         matches = list(_LABEL.finditer(line))
@@ -141,31 +141,31 @@ def mentions(text: str) -> list[Mention]:
             if mention and mention.said is Label.VERIFIED and wrapped:
                 mention = Mention(mention.start, mention.end, None, declared=True)
             if mention:
-                found.append((mention, bool(_ITEM.fullmatch(line[: match.start()]))))
+                mentioned.append((mention, bool(_ITEM.fullmatch(line[: match.start()]))))
         offset, previous = offset + len(line) + 1, line[-40:] if line.strip() else previous
-    choices = {mention.said for mention, listed in found if listed}
-    return [mention for mention, listed in found if not (listed and len(choices) > 1)]
+    choices = {mention.said for mention, listed in mentioned if listed}
+    return [mention for mention, listed in mentioned if not (listed and len(choices) > 1)]
 
 
 def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
-    said = _SAID[match.lastgroup or ""]
+    label = _SAID[match.lastgroup or ""]
     begin = max((stop.end() for stop in _STOP.finditer(line, max(0, match.start() - 400), match.start())), default=0)
     before, after = line[begin : match.start()], line[match.end() : match.end() + 200]
-    if _TAKEN_BACK.match(after) and (said is Label.VERIFIED or after.lstrip()[:1] == "?"):
+    if _TAKEN_BACK.match(after) and (label is Label.VERIFIED or after.lstrip()[:1] == "?"):
         return None
     capital = match[0].upper() == match[0]
     quoting = _quoting(line, match)
     if _opens(line, begin, match) and not quoting:
         follows = after.lstrip(" \t*_`\"'”’")[:1]
-        if not follows.isalnum() or (capital and said is not Label.VERIFIED):
-            return Mention(offset + match.start(), offset + match.end(), said, declared=True, opens=True)
+        if not follows.isalnum() or (capital and label is not Label.VERIFIED):
+            return Mention(offset + match.start(), offset + match.end(), label, declared=True, opens=True)
     sentence = before + re.split(r"[.!](?:\s|$)", after, maxsplit=1)[0]
-    if quoting or _DOUBT.search(before if said == "UNVERIFIABLE" else sentence):
+    if quoting or _DOUBT.search(before if label == "UNVERIFIABLE" else sentence):
         return None
-    stated = bool((_DENIED if said == "UNVERIFIABLE" else _STATED).search(before[-120:]))
-    if not stated and (not capital or said is Label.VERIFIED):
+    stated = bool((_DENIED if label == "UNVERIFIABLE" else _STATED).search(before[-120:]))
+    if not stated and (not capital or label is Label.VERIFIED):
         return None
-    return Mention(offset + match.start(), offset + match.end(), said, declared=stated)
+    return Mention(offset + match.start(), offset + match.end(), label, declared=stated)
 
 
 def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
@@ -197,9 +197,9 @@ class Untrusted:
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [letters(text) for text in texts]
         self._near = "\n".join(
-            text[max(0, found.start() - 30) : found.end() + 30]
+            text[max(0, match.start() - 30) : match.end() + 30]
             for text in self._texts
-            for found in re.finditer(r"verifi(?:ed|able)|contradict|evidence|outof|abst[ae]", text)
+            for match in re.finditer(r"verifi(?:ed|able)|contradict|evidence|outof|abst[ae]", text)
         )
 
     def hold(self, text: str) -> bool:
@@ -310,31 +310,35 @@ def says_none(text: str) -> bool:
 
 def items(text: str) -> list[str]:
     """The items of a list, numbered or bulleted, whatever the numbers look like; headings and talk around it are left out."""
-    found: list[tuple[int, str]] = []
+    entries: list[tuple[int, str]] = []
     paragraph_over, number, nested, ended = False, 0, 0, True
     for line in text.replace("\u3000", " ").split("\n"):
         if not line.strip():
             paragraph_over = True
             continue
-        if found and _NEXT_PROMPT.fullmatch(line):
+        if entries and _NEXT_PROMPT.fullmatch(line):
             break
         item = None if _NOISE.fullmatch(line) else _LIST_ITEM.fullmatch(line)
         value = _value(item) if item else None
         below = [int(part) for part in item["nested"].split(".")] if item and item["nested"] else None
-        if below and found and (below[0] not in (number, 0) or below[-1] not in (1, nested + 1)):
+        if below and entries and (below[0] not in (number, 0) or below[-1] not in (1, nested + 1)):
             item = None
         # A number that does not count on may be the first word of a wrapped line: "... was born on / 12. March".
-        if item and (value is None or value == 1 or not found or not number or ended or number <= value <= number + 3):
+        if item and (
+            value is None or value == 1 or not entries or not number or ended or number <= value <= number + 3
+        ):
             number, nested = (value or (below[0] if below else number)), (below[-1] if below else 0)
-            found.append((len(item["indent"]), _strip_marks(item["text"], bool(item["bold"] and not item["closing"]))))
-        elif found and not _NOISE.fullmatch(line) and (not paragraph_over or _belongs(line)):
-            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
+            entries.append(
+                (len(item["indent"]), _strip_marks(item["text"], bool(item["bold"] and not item["closing"])))
+            )
+        elif entries and not _NOISE.fullmatch(line) and (not paragraph_over or _belongs(line)):
+            entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line.strip()}".strip())
         ended = line.rstrip("*_\"')” ").endswith((".", "!", "?", ";", "。"))
         paragraph_over = False if item or not paragraph_over else paragraph_over and not _belongs(line)
-    deeper = [index + 1 < len(found) and found[index + 1][0] > one[0] for index, one in enumerate(found)]
+    deeper = [index + 1 < len(entries) and entries[index + 1][0] > one[0] for index, one in enumerate(entries)]
     kept = [
         words
-        for (_, words), heads in zip(found, deeper, strict=True)
+        for (_, words), heads in zip(entries, deeper, strict=True)
         if not (heads and words.rstrip("*_ ").endswith(":"))
     ]
     return [words for words in map(_unwrap, kept) if any(map(str.isalnum, words))]
@@ -376,8 +380,8 @@ def place(quote: str, text: str) -> Span | None:
         return None
     pattern = r"\s+".join(re.escape(word) for word in words)
     # Translation keeps every character at its place: one for one.
-    found = re.search(pattern, text.translate(_SAME), re.IGNORECASE)
-    return Span(start=found.start(), end=found.end()) if found else None
+    match = re.search(pattern, text.translate(_SAME), re.IGNORECASE)
+    return Span(start=match.start(), end=match.end()) if match else None
 
 
 def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:

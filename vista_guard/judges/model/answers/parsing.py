@@ -55,8 +55,8 @@ def labelled_objects(value: object, known: dict[str, str] | None = None, depth: 
 
 def label_of(entry: dict[str, object]) -> Said | None:
     """The one label of an entry; None when it has none, or two fields that differ."""
-    said = {exact(entry[key]) for key in LABEL_KEYS if key in entry}
-    return said.pop() if len(said) == 1 else None
+    labels = {exact(entry[key]) for key in LABEL_KEYS if key in entry}
+    return labels.pop() if len(labels) == 1 else None
 
 
 def claims_of(value: object, *, bare: bool) -> list[object] | None:
@@ -159,7 +159,7 @@ def read_parts(text: str) -> list[str]:
     Raises:
         UnreadableError: no list of claims, or one of more than two.
     """
-    parts = [one.text for one in read_claims(text)]
+    parts = [claim.text for claim in read_claims(text)]
     if len(parts) > 2:
         raise unreadable(f"has {len(parts)} parts, not two", text)
     return parts if len(parts) == 2 else []
@@ -171,11 +171,11 @@ def read_rewritten(text: str) -> str:
     Raises:
         UnreadableError: no such object, or several with different sentences.
     """
-    found = [piece.value for piece in read(text).pieces if isinstance(piece.value, dict) and piece.closed]
-    said = {one["sentence"] for one in found if isinstance(one.get("sentence"), str)}
-    if len(said) != 1:
+    objects = [piece.value for piece in read(text).pieces if isinstance(piece.value, dict) and piece.closed]
+    sentences = {entry["sentence"] for entry in objects if isinstance(entry.get("sentence"), str)}
+    if len(sentences) != 1:
         raise unreadable("has no single sentence", text)
-    sentence = strings(said.pop())
+    sentence = strings(sentences.pop())
     return "" if lists.says_none(sentence) or not any(map(str.isalnum, sentence)) else sentence
 
 
@@ -189,12 +189,12 @@ def read_lines(text: str) -> list[str]:
         UnreadableError: nothing but thoughts and notes.
     """
     lines = [_LIST_MARK.sub("", line.strip(), count=1) for line in read(text).text.split("\n")]
-    said = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("Note:")]
-    if any("no verifiable claim" in line.casefold() for line in said):
+    lines_said = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("Note:")]
+    if any("no verifiable claim" in line.casefold() for line in lines_said):
         return []
-    if not said:
+    if not lines_said:
         raise unreadable("has no line with a claim", text)
-    return list(dict.fromkeys(said))
+    return list(dict.fromkeys(lines_said))
 
 
 def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
@@ -232,7 +232,7 @@ def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> 
     except UnreadableError:
         return {}
     sources = Untrusted(untrusted)
-    known = {one.casefold(): one for one in ids}
+    known = {identity.casefold(): identity for identity in ids}
     said: dict[str, list[tuple[Said | None, ParsedCategory | None]]] = {}
     for name, label, entry in _answers(answer, known, sources):
         category = _category(label, entry) if isinstance(label, Label) else None
@@ -277,10 +277,10 @@ def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
 
 
 def _winner(text: str, answer: ReadableAnswer, untrusted: Untrusted) -> Mention:
-    found = sorted([*mentions(answer.prose), *_label_mentions(answer, untrusted)], key=lambda mention: mention.start)
-    winner = last(answer.text, found, untrusted, answer.breaks)
+    ranked = sorted([*mentions(answer.prose), *_label_mentions(answer, untrusted)], key=lambda mention: mention.start)
+    winner = last(answer.text, ranked, untrusted, answer.breaks)
     if winner is None:
-        raise unreadable("gives no label of its own" if not found else "gives no single label of its own", text)
+        raise unreadable("gives no label of its own" if not ranked else "gives no single label of its own", text)
     return winner
 
 
@@ -290,8 +290,8 @@ def _label_mentions(answer: ReadableAnswer, untrusted: Untrusted) -> Iterator[Me
         entries = list(labelled_objects(piece.value))
         if (not entries and piece.whole) or untrusted.hold(answer.text[piece.start : piece.end]):
             continue
-        said = {label_of(entry) for entry in entries}
-        single = said.pop() if len(said) == 1 else None
+        labels = {label_of(entry) for entry in entries}
+        single = labels.pop() if len(labels) == 1 else None
         yield Mention(piece.start, piece.end, single, declared=True, entry=entries[-1] if entries else {})
 
 
@@ -322,19 +322,19 @@ def _lines(
         rf"^[^\w\n]{{0,20}}(?:claim\W{{1,4}}|id\W{{1,4}})?({ids}|[a-z]{{1,3}}\d{{1,4}})(?!\w)", re.I | re.M
     )
     heads = list(head.finditer(answer.prose))
-    for index, found in enumerate(heads):
-        name = found[1].casefold()
+    for index, match in enumerate(heads):
+        name = match[1].casefold()
         end = heads[index + 1].start() if index + 1 < len(heads) else len(answer.prose)
-        line = answer.prose[found.start() : end].split("\n", 1)[0]
+        line = answer.prose[match.start() : end].split("\n", 1)[0]
         if name not in known or untrusted.hold(line):
             continue
-        said = answer.prose[found.end() : end]
-        labels = mentions(said)
+        text = answer.prose[match.end() : end]
+        labels = mentions(text)
         if labels:
             # A line whose id is garbled is taken for part of the one above: then the labels differ.
             single = len({mention.said for mention in labels if mention.declared}) == 1
-            own = last(said, labels, untrusted) if single else None
-            yield name, own.said if own else None, {"reason": _after(said, own) if own else ""}
+            own = last(text, labels, untrusted) if single else None
+            yield name, own.said if own else None, {"reason": _after(text, own) if own else ""}
 
 
 def _after(text: str, label: Mention) -> str:
@@ -353,10 +353,10 @@ def _claim(entry: object) -> ClaimText | None:
         return ClaimText(strings(entry), None)
     if not isinstance(entry, dict):
         return None
-    found = [entry[key] for key in CLAIM_KEYS if key in entry]
-    if len(found) != 1 or not isinstance(found[0], str) or (not found[0].strip() and strings(entry.get("quote"))):
+    texts = [entry[key] for key in CLAIM_KEYS if key in entry]
+    if len(texts) != 1 or not isinstance(texts[0], str) or (not texts[0].strip() and strings(entry.get("quote"))):
         return None
-    return ClaimText(strings(found[0]), strings(entry.get("quote")) or None)
+    return ClaimText(strings(texts[0]), strings(entry.get("quote")) or None)
 
 
 def _read_fused(entry: object) -> FusedClaim | None:
@@ -399,8 +399,8 @@ def read_output(text: str) -> Output:
         'No verifiable claim'
     """
     answer = read(text).text
-    found = _OUTPUT.findall(answer)
-    body = _unfenced(found[-1] if found else answer)
+    outputs = _OUTPUT.findall(answer)
+    body = _unfenced(outputs[-1] if outputs else answer)
     if len(body) > _LONGEST:
         raise unreadable(f"has an output of {len(body)} characters", text)
     stopped = stop_phrase(body)
@@ -409,7 +409,7 @@ def read_output(text: str) -> Output:
     listed = _listed(body)
     if listed is None:
         raise unreadable("has no list of claims", text)
-    claims = tuple(dict.fromkeys(claim for one in listed if any(map(str.isalnum, claim := strings(one)))))
+    claims = tuple(dict.fromkeys(claim for entry in listed if any(map(str.isalnum, claim := strings(entry)))))
     if len(claims) == 1 and (stopped := stop_phrase(claims[0])):
         return Output(stopped=stopped)
     return Output(claims)
@@ -451,17 +451,17 @@ def _listed(body: str) -> list[object] | None:
         return _quoted(body) or list(labels.items(body)) or None
     if isinstance(value, tuple):
         value = list(value)
-    found = value if value == [] else claims_of(value, bare=True)
-    if found is None:
+    claims = value if value == [] else claims_of(value, bare=True)
+    if claims is None:
         return None
-    texts = [one if isinstance(one, str) else _text(one) for one in found]
+    texts = [claim if isinstance(claim, str) else _text(claim) for claim in claims]
     return None if None in texts else list(texts)
 
 
 def _text(entry: object) -> str | None:
     """The claim of an object such as {"claim": "..."}."""
-    found = [entry[key] for key in CLAIM_KEYS if key in entry] if isinstance(entry, dict) else []
-    return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+    texts = [entry[key] for key in CLAIM_KEYS if key in entry] if isinstance(entry, dict) else []
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
 
 def _quoted(body: str) -> list[object] | None:

@@ -142,22 +142,22 @@ def _pieces(text: str) -> tuple[list[JsonPiece], list[tuple[int, int]]]:
     pieces: list[JsonPiece] = []
     spans: list[tuple[int, int]] = []
     position = tries = 0
-    while (found := _OBJECT.search(text, position)) and tries < _MOST_TRIES:
-        decoded = _decode_at(text, found.start())
+    while (match := _OBJECT.search(text, position)) and tries < _MOST_TRIES:
+        decoded = _decode_at(text, match.start())
         if decoded is not None:
             value, position = decoded
-            pieces.append(JsonPiece(found.start(), position, value))
-            spans.append((found.start(), position))
-        elif _ENTRY.match(text, found.start()) or (text[found.start()] == "{" and _ENTRY.search(text, found.start())):
+            pieces.append(JsonPiece(match.start(), position, value))
+            spans.append((match.start(), position))
+        elif _ENTRY.match(text, match.start()) or (text[match.start()] == "{" and _ENTRY.search(text, match.start())):
             # Never look for values inside a broken one: they may stand in a string that quotes an injected answer.
-            pieces += _entries(text, found.start())
-            spans.append((found.start(), len(text)))
+            pieces += _entries(text, match.start())
+            spans.append((match.start(), len(text)))
             break
         else:
-            position, tries = found.start() + 1, tries + 1
+            position, tries = match.start() + 1, tries + 1
             if tries == _MOST_TRIES:
-                pieces.append(JsonPiece(found.start(), len(text), None, whole=False))
-                spans.append((found.start(), len(text)))
+                pieces.append(JsonPiece(match.start(), len(text), None, whole=False))
+                spans.append((match.start(), len(text)))
     return pieces, spans
 
 
@@ -175,16 +175,16 @@ def _decode_at(text: str, start: int) -> tuple[object, int] | None:
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     """Keys without regard to case. A key that is there twice with different values has none."""
-    found: dict[str, object] = {}
+    fields: dict[str, object] = {}
     for name, value in pairs:
         key = name.strip().casefold()
-        found[key] = None if key in found and found[key] != value else value
-    return found
+        fields[key] = None if key in fields and fields[key] != value else value
+    return fields
 
 
 def _entries(text: str, start: int) -> Iterator[JsonPiece]:
     """The flat entries of broken JSON, each repaired by itself, so that none can take a label from its neighbour."""
-    starts = [found.start() for found in _ENTRY.finditer(text, start) if _stands_free(text, found.start())]
+    starts = [match.start() for match in _ENTRY.finditer(text, start) if _stands_free(text, match.start())]
     for index, begin in enumerate(starts[: _MOST_ENTRIES + 1]):
         end = starts[index + 1] if index + 1 < len(starts) else len(text)
         body = text[begin : min(end, begin + _LONGEST_ENTRY)]

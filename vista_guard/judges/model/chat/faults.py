@@ -110,9 +110,11 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
     Args:
         key: what to do about a key that is refused.
     """
-    said = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
+    answered = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
     if fault.too_long:
-        return ContextTooLongError(f"{said}; the prompt exceeds the context of {model}; use fewer or shorter documents")
+        return ContextTooLongError(
+            f"{answered}; the prompt exceeds the context of {model}; use fewer or shorter documents"
+        )
     if fault.kind == "timeout":
         return EndpointError(
             f"{endpoint} did not answer within {timeout_s:g} s, retries included; check its load, or raise timeout_s"
@@ -123,19 +125,21 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
         )
     if fault.status == 402 or (fault.status in (403, 429) and _NO_CREDIT.search(f"{fault.code} {fault.message}")):
         error = EndpointError if fault.status == 429 else JudgeError
-        return error(f"{said}; the account has no credit left: add some, or use another account's key")
+        return error(f"{answered}; the account has no credit left: add some, or use another account's key")
     if fault.status == 429:
-        return EndpointError(f"{said}; lower concurrency, requests_per_minute or tokens_per_minute")
+        return EndpointError(f"{answered}; lower concurrency, requests_per_minute or tokens_per_minute")
     if fault.status == 401:
-        return JudgeError(f"{said}; {key}")
+        return JudgeError(f"{answered}; {key}")
     if fault.status == 403:
-        return JudgeError(f"{said}; this account may not use {model} there: {key}")
+        return JudgeError(f"{answered}; this account may not use {model} there: {key}")
     if fault.status == 404:
-        return JudgeError(f"{said}; check the model's name, {model}, and the URL, which ends in /v1 at most endpoints")
+        return JudgeError(
+            f"{answered}; check the model's name, {model}, and the URL, which ends in /v1 at most endpoints"
+        )
     if fault.is_passing:
-        return EndpointError(f"{said}; it failed after all retries, so try again later")
+        return EndpointError(f"{answered}; it failed after all retries, so try again later")
     if fault.status is not None:
-        return JudgeError(f"{said}; the endpoint rejects this request; check which parameters it accepts")
+        return JudgeError(f"{answered}; the endpoint rejects this request; check which parameters it accepts")
     return JudgeError(
         f"{endpoint} returned an unreadable answer: {fault.message}; check that it speaks chat completions"
     )
@@ -157,8 +161,8 @@ def _status(exc: BaseException) -> int | None:
 def _words(body: object) -> str:
     """The message in an error body: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
     if isinstance(body, Mapping):
-        said: Any = body.get("message") or body.get("detail") or body.get("error") or ""
-        return said if isinstance(said, str) else str(said)
+        message: Any = body.get("message") or body.get("detail") or body.get("error") or ""
+        return message if isinstance(message, str) else str(message)
     return body if isinstance(body, str) else ""
 
 

@@ -249,8 +249,10 @@ def _pause(state: RetryCallState) -> float:
 
     exc = state.outcome.exception() if state.outcome is not None else None
     headers: Mapping[str, str] = getattr(getattr(exc, "response", None), "headers", None) or {}
-    said = _seconds(headers.get("retry-after", ""))
-    return min(said, LONGEST_PAUSE_S) if said is not None else wait_random_exponential(multiplier=0.5, max=8)(state)
+    seconds = _seconds(headers.get("retry-after", ""))
+    return (
+        min(seconds, LONGEST_PAUSE_S) if seconds is not None else wait_random_exponential(multiplier=0.5, max=8)(state)
+    )
 
 
 def _seconds(retry_after: str) -> float | None:
