@@ -39,7 +39,7 @@ from vista_lab.runs.dialogues.records import (
     AnswerLine,
     Direction,
     JudgementLine,
-    Sample,
+    PairSample,
     StatementsLine,
     read_answers,
     read_lines,
@@ -66,7 +66,7 @@ class PairVerdict(NamedTuple):
     contradicts: bool | None
     support: float | None = None
     failure: str | None = None
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[PairSample, ...] = ()
 
 
 class PairJudge(Protocol):
@@ -172,7 +172,7 @@ class ModelPairs:
         return [await self._pair(premise, claim) for claim in claims]
 
     async def _pair(self, premise: str, claim: str) -> PairVerdict:
-        samples: list[Sample] = []
+        samples: list[PairSample] = []
         try:
             entails = await self._ask("entails", premise, claim, samples)
             contradicts = await self._ask("contradicts", premise, claim, samples)
@@ -182,7 +182,7 @@ class ModelPairs:
         failure = f"no majority: {', '.join(open_)}" if open_ else None
         return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
 
-    async def _ask(self, question: str, premise: str, claim: str, samples: list[Sample]) -> bool | None:
+    async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
         """One greedy answer; where it cannot be read, more samples and their majority. None: a tie, or none can be read."""
         file = self._files[question]
         slots = {"premise": _tagged("premise", premise), "claim": _tagged("claim", claim)}
@@ -193,7 +193,7 @@ class ModelPairs:
             sampling = {} if sample == 0 else SAMPLING
             reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
             value = read_verdict(reply.text) if reply.finish == "stop" else None
-            samples.append(Sample(question, reply.text, value))
+            samples.append(PairSample(question, reply.text, value))
             if value is not None and sample == 0:
                 return value
             votes += [] if value is None else [value]

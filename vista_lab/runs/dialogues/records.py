@@ -28,7 +28,7 @@ class AnswerName(NamedTuple):
     turn: int
 
 
-class Sample(NamedTuple):
+class PairSample(NamedTuple):
     """One answer of a model that is asked about a pair. `question`: `entails` or `contradicts`. `vote` None: nothing to read."""
 
     question: str
@@ -102,7 +102,7 @@ class JudgementLine(_Line):
     contradicts: bool | None
     support: float | None = None
     """P(entailed), from judges that tell one."""
-    samples: tuple[Sample, ...] = ()
+    samples: tuple[PairSample, ...] = ()
     """All that a model answered, in order."""
     failure: str | None = None
 
