@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
@@ -19,8 +20,23 @@ from vista_guard.cli.common import STOPPED, visible
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.runs.loop import Event
 
+if TYPE_CHECKING:
+    from vista_lab.synthesis.chat import Estimated
+
 SHOWN = 20
 """Broken entries that are shown one by one; the others are only counted."""
+
+
+def tell_estimate(noun: str, found: Estimated, max_cost: float | None) -> None:
+    """Says on stderr what a run of a model will take, and that it is more than it may cost."""
+    cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
+    typer.echo(
+        f"estimate for {noun}: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
+        f"tokens, {cost}; answers that cannot be read are asked for again",
+        err=True,
+    )
+    if found.cost is not None and max_cost is not None and found.cost > max_cost:
+        typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
 
 
 class ReplayProgress:

@@ -35,7 +35,7 @@ def run(*arguments: object) -> Result:
 
 def test_the_commands_of_the_group() -> None:
     told = run("--help").stdout
-    for command in ("show", "exemplars", "rewards", "quality"):
+    for command in ("show", "exemplars", "rewards", "quality", "train"):
         assert re.search(rf"^  {command} ", told, re.MULTILINE)
 
 
@@ -67,6 +67,8 @@ def test_after_kill_9_no_written_exemplar_is_asked_about_again(tmp_path: Path) -
         second = run(*arguments)
     assert second.exit_code == 0, second.stderr
     assert f"40 of 40 sentences have an exemplar ({len(done)} were there before)" in second.stdout
+    left = 40 - len(done)
+    assert f"estimate for {left} sentences: {left} calls" in second.stderr
     for one in done:
         (times,) = (n for text, n in asked.items() if one.question in text and f"<sentence>\n{one.sentence}" in text)
         assert times == 1

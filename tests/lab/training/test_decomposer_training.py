@@ -228,7 +228,7 @@ def test_the_papers_recipes_are_those_of_appendix_h() -> None:
     assert isinstance(grpo, GrpoRecipe)
     assert (sft.rank, sft.alpha, sft.update, sft.learning_rate, sft.epochs, sft.warmup) == (32, 64, 32, 2e-4, 1, 0.1)
     assert (grpo.rank, grpo.alpha, grpo.steps, grpo.learning_rate, grpo.warmup_steps) == (16, 32, 600, 2e-6, 20)
-    assert grpo.update == grpo.batch * 8 * grpo.gpus == 256
+    assert grpo.update == grpo.batch * 8 * 8 == 256
     assert grpo.update // grpo.generations == 32
 
 
@@ -237,7 +237,7 @@ def test_the_papers_recipes_are_those_of_appendix_h() -> None:
     [
         ("completion_tokens = 3072", "prompt_tokens 2,048 + completion_tokens 3,072 exceed the window of 4,096"),
         ("generations = 7", "update is 256, which generations (7) does not divide"),
-        ("at_once = 24", "update is 256, which at_once × gpus (24) does not divide"),
+        ("at_once = 24", "update is 256, which at_once (24) does not divide"),
         ("generations = 1", "generations"),
         ("temprature = 1.0", "temprature"),
     ],

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,25 +30,30 @@ from vista_lab.training.decomposer.policy import Policy, sft_trainer
 from vista_lab.training.decomposer.recipes import GrpoRecipe, SftRecipe
 from vista_lab.training.decomposer.train import CollapseError, Job, train
 
-pytestmark = [
-    pytest.mark.filterwarnings("default"),  # the libraries' own
-]
-TOKEN = r"</?(?:think|output)>|\n| ?\w+| ?[^\s\w]"
+pytestmark = pytest.mark.filterwarnings("default")  # the libraries' own
+
+TOKEN = r"<think>a</think>|<output>.*?</output>|\n| ?\w+| ?[^\s\w]"
+"""Both parts of an answer are single tokens, so that a random model makes the format by chance, and completions differ."""
 ANSWER = '<think>a</think><output>["a."]</output>'
-ROWS = [SentenceRow(sentence=f"a {n}.", label=bool(n % 2), evidence=("a.",), conversation=str(n)) for n in range(12)]
+OTHER = '<output>["a b."]</output>'
+ROWS = [
+    SentenceRow(sentence=f"a {n}.", label=bool(n % 2), evidence=(f"a {n}.",), conversation=str(n)) for n in range(12)
+]
 PARTS = Parts(ROWS[:10], ROWS[10:], "0" * 64)
 
 
 class Odd:
-    """Supports claims of an odd number of words; down after so many pairs."""
+    """Supports claims of an odd number of words. After so many pairs it is down, or kills the process."""
 
     name = "odd"
 
-    def __init__(self, most: int = 10**9) -> None:
-        self.left = most
+    def __init__(self, most: int = 10**9, *, fatal: bool = False) -> None:
+        self.left, self.fatal = most, fatal
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         self.left -= len(pairs)
+        if self.left < 0 and self.fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.left < 0:
             raise JudgeError("the verifier is down")
         return np.array([[p := 0.2 + 0.6 * (len(claim.split()) % 2), 0, 1 - p] for _, claim in pairs], np.float32)
@@ -53,92 +61,99 @@ class Odd:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A random model whose few tokens make the format by chance, so that completions of a group differ."""
+    """A random model of a few tokens."""
     folder = tmp_path_factory.mktemp("base") / "tiny"
-    write_base(folder, [ANSWER], seed=0, token=TOKEN)
+    write_base(folder, [ANSWER, OTHER], seed=0, token=TOKEN)
     return str(folder)
 
 
 @pytest.fixture(scope="module")
-def prompt(tmp_path_factory: pytest.TempPathFactory) -> StepsPrompt:
-    """A short one: the package's own has some thousand tokens."""
+def prompts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short prompt: the package's own has a thousand tokens."""
     folder = tmp_path_factory.mktemp("prompts")
     (folder / "steps.txt").write_text(SHORT, encoding="utf-8")
-    return StepsPrompt(ModelOptions(prompts_dir=folder))
+    return folder
 
 
-Made = Callable[..., Job]
+RECIPE = {
+    "name": "tiny",
+    "learning_rate": 1e-2,
+    "steps": 6,
+    "generations": 4,
+    "update": 8,
+    "batch": 4,
+    "at_once": 8,
+    "rank": 4,
+    "alpha": 8,
+    "prompt_tokens": 300,
+    "completion_tokens": 12,
+    "window": 312,
+    "checkpoint_every": 2,
+    "held_out": 2,
+}
+
+
+def make_job(base: str, prompts: Path, out: Path, verifier: Odd | None = None, **changed: Any) -> Job:
+    """A job of six steps."""
+    how = Scoring(("format", "verifier"), verifier or Odd(), threshold=0.5, stop_counts=True)
+    recipe = GrpoRecipe.model_validate({**RECIPE, "base": base, **changed})
+    return Job(recipe, PARTS, StepsPrompt(ModelOptions(prompts_dir=prompts)), out, "rows", how, patience=0)
+
+
+def train_until_killed(base: str, prompts: Path, out: Path) -> None:
+    train(make_job(base, prompts, out, Odd(most=8, fatal=True)))
+
+
+Make = Callable[..., Job]
 
 
 @pytest.fixture
-def job(base: str, prompt: StepsPrompt, tmp_path: Path) -> Made:
-    """A job of six steps into a folder of this name."""
-
-    def made(name: str, verifier: Odd | None = None, **changed: Any) -> Job:
-        how = Scoring(("format", "verifier"), verifier or Odd(), threshold=0.5, stop_counts=True)
-        return Job(
-            recipe(changed.pop("base", base), **changed), PARTS, prompt, tmp_path / name, "rows", how, patience=0
-        )
-
-    return made
-
-
-def recipe(base: str, **changed: Any) -> GrpoRecipe:
-    values: dict[str, Any] = {
-        "name": "tiny",
-        "base": base,
-        "learning_rate": 1e-2,
-        "steps": 6,
-        "generations": 4,
-        "update": 8,
-        "batch": 4,
-        "at_once": 8,
-        "rank": 4,
-        "alpha": 8,
-        "prompt_tokens": 300,
-        "completion_tokens": 16,
-        "window": 316,
-        "checkpoint_every": 2,
-        "held_out": 2,
-    }
-    return GrpoRecipe.model_validate({**values, **changed})
+def job(base: str, prompts: Path, tmp_path: Path) -> Make:
+    """Makes a job into a folder of this name."""
+    return lambda name, verifier=None, **changed: make_job(
+        changed.pop("base", base), prompts, tmp_path / name, verifier, **changed
+    )
 
 
 def log(out: Path) -> list[Mapping[str, Any]]:
     return [json.loads(line) for line in (out / "log.jsonl").read_text("utf-8").splitlines()]
 
 
-def test_the_loss_is_on_the_completion_alone(base: str, prompt: StepsPrompt, tmp_path: Path) -> None:
+def test_the_loss_is_on_the_completion_alone(base: str, prompts: Path, tmp_path: Path) -> None:
     from trl import SFTConfig
 
-    policy = Policy.load(base)
+    policy, prompt = Policy.load(base), StepsPrompt(ModelOptions(prompts_dir=prompts))
     chat = [{"role": said.role, "content": said.content} for said in prompt.request(input_of(ROWS[0])).messages]
-    how = SftRecipe.model_validate(
-        {"name": "t", "base": base, "learning_rate": 1e-3, "rank": 4, "alpha": 8, "batch": 1, "checkpoint_every": 1}
-        | {"epochs": 1, "update": 1, "window": 4000, "completion_tokens": 16}
+    recipe = SftRecipe.model_validate(
+        {name: RECIPE[name] for name in ("name", "learning_rate", "rank", "alpha", "checkpoint_every")}
+        | {"base": base, "batch": 1, "epochs": 1, "update": 1, "window": 300, "completion_tokens": 16}
     )
     settings = SFTConfig(str(tmp_path), max_length=None, completion_only_loss=True, report_to="none", bf16=False)
-    trainer = sft_trainer(policy, [(chat, ANSWER)], how, settings)
-    batch = next(iter(trainer.get_train_dataloader()))
+    batch = next(iter(sft_trainer(policy, [(chat, ANSWER)], recipe, settings).get_train_dataloader()))
     learnt = batch["labels"][0]
     assert policy.tokenizer.decode(learnt[learnt != -100]) == f"{ANSWER}<eos>"
-    assert batch["input_ids"].shape[1] > 30  # the prompt is there, too
-    assert policy.count(chat) + policy.length(ANSWER) == batch["input_ids"].shape[1]
+    assert batch["input_ids"].shape[1] == policy.count(chat) + policy.length(ANSWER) > 30  # the prompt is there, too
 
 
-def test_a_run_whose_judge_was_down_is_resumed_to_the_same_log(job: Made, tmp_path: Path) -> None:
+def test_a_run_whose_judge_was_down_and_that_was_killed_is_resumed_to_the_same_log(
+    base: str, prompts: Path, job: Make, tmp_path: Path
+) -> None:
     made = train(job("whole"))
     assert made.finished
     whole = log(tmp_path / "whole")
     assert [line["step"] for line in whole] == [1, 2, 3, 4, 5, 6]
     assert any(line["reward_std"] for line in whole)
     assert {"format", "verifier", "dense", "sparse", "claims", "equal_groups", "clipped"} <= set(whole[0])
-    down = Odd(most=12)
     with pytest.raises(JudgeError, match="verifier term has no value: the verifier is down"):
-        train(job("resumed", down))
+        train(job("resumed", Odd(most=8)))
     part = log(tmp_path / "resumed")
-    assert 0 < len(part) < 6
-    assert any((tmp_path / "resumed" / "checkpoints").glob(f"checkpoint-{len(part)}"))
+    assert 0 < len(part) < 4
+    assert (tmp_path / "resumed" / "checkpoints" / f"checkpoint-{len(part)}").is_dir()
+    child = get_context("spawn").Process(target=train_until_killed, args=(base, prompts, tmp_path / "resumed"))
+    child.start()
+    child.join(600)
+    assert child.exitcode == -signal.SIGKILL
+    assert log(tmp_path / "resumed")[: len(part)] == part
     again = train(job("resumed"))
     assert log(tmp_path / "resumed") == whole
     assert again.after == made.after
@@ -147,17 +162,16 @@ def test_a_run_whose_judge_was_down_is_resumed_to_the_same_log(job: Made, tmp_pa
         train(job("resumed"))
 
 
-def test_where_no_group_differs_it_is_said_and_the_run_stops(job: Made, tmp_path: Path) -> None:
-    alone = job("out", completion_tokens=2)  # too short for any format
+def test_where_no_group_differs_it_is_said_and_the_run_stops(job: Make, tmp_path: Path) -> None:
     with pytest.raises(CollapseError, match="no group differs in 2 steps"):
-        train(replace(alone, patience=2))
+        train(replace(job("out", completion_tokens=1), patience=2))  # too short for any format
     assert len(log(tmp_path / "out")) == 2
     assert (tmp_path / "out" / "checkpoints" / "checkpoint-2").is_dir()
     with pytest.raises(ConfigError, match="steps"):
-        train(job("out", completion_tokens=2, steps=7))
+        train(job("out", completion_tokens=1, steps=7))
 
 
-def test_a_base_without_a_chat_template_is_refused(base: str, job: Made, tmp_path: Path) -> None:
+def test_a_base_without_a_chat_template_is_refused(base: str, job: Make, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(base, other)
     (other / "chat_template.jinja").unlink()

@@ -11,9 +11,9 @@ from vista_guard.cli.common import FAILED, STOPPED, exit_codes
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from vista_lab.training.decomposer.exemplars import LabelledLog, StepsPrompt, Taught, Teacher
+    from vista_lab.training.decomposer.exemplars import LabelledLog, SentenceInput, StepsPrompt, Taught, Teacher
 
 EMBEDDED = "embedded"
 
@@ -64,7 +64,9 @@ def exemplars(
             asked: Teacher = EmbeddedTeacher()
         else:
             asked = ModelTeacher(chat_model_of(teacher, max_cost, at_once), prompt)
-        found, signals = _run(_logs(logs, log_format), asked, prompt, out, limit, seed, at_once)
+        found, signals = _run(
+            _logs(logs, log_format), asked, prompt, out, limit, seed, at_once, _estimating(asked, prompt, max_cost)
+        )
         typer.echo(_told(found, out))
     if signals:
         typer.echo("stopped; run the same command again to resume", err=True)
@@ -101,6 +103,7 @@ def _run(
     limit: int | None,
     seed: int,
     at_once: int,
+    before: Callable[[Sequence[SentenceInput]], None],
 ) -> tuple[Taught, list[int]]:
     import asyncio
 
@@ -118,11 +121,25 @@ def _run(
             stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "sentences"), err=True)),
         ):
             try:
-                return await teach(logs, out, how, told, stop)
+                return await teach(logs, out, how, told, stop, before)
             finally:
                 await teacher.aclose()
 
     return asyncio.run(run()), signals
+
+
+def _estimating(
+    asked: Teacher, prompt: StepsPrompt, max_cost: float | None
+) -> Callable[[Sequence[SentenceInput]], None]:
+    """Says what the sentences will cost; nothing for rules."""
+    from vista_lab.cli.long_runs import tell_estimate
+    from vista_lab.training.decomposer.exemplars import ModelTeacher, estimate
+
+    def tell(left: Sequence[SentenceInput]) -> None:
+        if isinstance(asked, ModelTeacher) and left:
+            tell_estimate(f"{len(left):,} sentences", estimate(left, prompt, asked.model), max_cost)
+
+    return tell
 
 
 def _told(found: Taught, out: Path) -> str:

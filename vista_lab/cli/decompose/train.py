@@ -42,7 +42,7 @@ def train(
         str,
         typer.Option(
             metavar="NAME",
-            help="one-gpu: Llama-3.1-8B with LoRA on 141 GB. paper: as in DAD, on eight of 40 GB. Or a TOML file.",
+            help="one-gpu: Llama-3.1-8B with LoRA on 141 GB. paper: as in DAD. Or a TOML file.",
         ),
     ] = "one-gpu",
     base: Annotated[

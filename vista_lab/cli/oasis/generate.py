@@ -215,20 +215,14 @@ def _bar(total: int):  # type: ignore[no-untyped-def]  # typed where it is made
 
 
 def _tell_estimate(maker: ModelGenerator, corpus: Corpus, out: Path, max_cost: float | None) -> None:
+    from vista_lab.cli.long_runs import tell_estimate
     from vista_lab.synthesis.generate import count_records
 
     left = corpus.passages - count_records(out)
     if left <= 0:
         return
     found = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
-    cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
-    typer.echo(
-        f"estimate for {left:,} passages: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
-        f"tokens, {cost}; answers that cannot be read are asked for again",
-        err=True,
-    )
-    if found.cost is not None and max_cost is not None and found.cost > max_cost:
-        typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
+    tell_estimate(f"{left:,} passages", found, max_cost)
 
 
 def _outcome(outcome: Outcome, out: Path) -> str:

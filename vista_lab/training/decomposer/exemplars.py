@@ -30,7 +30,7 @@ from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, qu
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.model import ChatModel, ModelOptions, Roles
 from vista_guard.judges.model.answers.parsing import NO_CLAIM
-from vista_guard.judges.model.chat.calling import ChatRequest
+from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN, ChatRequest
 from vista_guard.judges.model.judge import RAW_CHARS
 from vista_guard.judges.model.prompts import Prompt
 from vista_guard.settings.model import MODEL_DEFAULTS
@@ -42,6 +42,7 @@ from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_m
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.plan import Source
 from vista_lab.runs.workers import work_through
+from vista_lab.synthesis.chat import Estimated
 from vista_lab.synthesis.generate import MadeSet
 from vista_lab.synthesis.records import RECORDS
 from vista_lab.synthesis.splits import named_share
@@ -166,19 +167,32 @@ class ModelTeacher:
     """Implements `Teacher` with a chat model, one call a sentence."""
 
     def __init__(self, model: ChatModel, prompt: StepsPrompt) -> None:
-        self._model, self._prompt = model, prompt
+        self.model, self._prompt = model, prompt
 
     @property
     def info(self) -> JudgeInfo:
         """The model's name and the parameters of its requests."""
-        return JudgeInfo(name=self._model.name, version=json.dumps(dict(self._model.parameters), sort_keys=True))
+        return JudgeInfo(name=self.model.name, version=json.dumps(dict(self.model.parameters), sort_keys=True))
 
     async def complete(self, asked: SentenceInput) -> str:
         """The model's words. A refusal is what it says; an answer that was cut off lacks its end."""
-        return (await self._model.complete(self._prompt.request(asked))).text
+        return (await self.model.complete(self._prompt.request(asked))).text
 
     async def aclose(self) -> None:
-        await self._model.aclose()
+        await self.model.aclose()
+
+
+_THOUGHTS, _REPEATED = 240, 4
+"""Characters of an answer beside its sentence, and how often it says the sentence: in two steps, and twice in its claims."""
+
+
+def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatModel) -> Estimated:
+    """Calls, tokens and price of asking about these sentences, from their prompts' length. Nothing is asked."""
+    read = sum(len(said.content) for one in left for said in prompt.request(one).messages)
+    written = sum(_THOUGHTS + _REPEATED * len(one.sentence) for one in left)
+    tokens = [round(chars / CHARACTERS_A_TOKEN) for chars in (read, written)]
+    prices = getattr(model, "prices", None)
+    return Estimated(len(left), *tokens, prices.cost(*tokens, 0) if prices is not None else None)
 
 
 class EmbeddedTeacher:
@@ -354,8 +368,11 @@ async def teach(
     how: Teaching,
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
+    before: Callable[[Sequence[SentenceInput]], None] = lambda left: None,
 ) -> Taught:
     """Asks the teacher about the sentences that have no exemplar yet, and writes the parts to train and to validate on.
+
+    `before` is told which sentences these are.
 
     Raises:
         ConfigError: the folder holds exemplars made in another way, which names the fields: another prompt, teacher or log.
@@ -371,7 +388,7 @@ async def teach(
     claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
         run = _Run(how, records, Taught(len(chosen), records.lines, skipped=skipped), told, stop or asyncio.Event())
-        await run.work(chosen)
+        await run.work(chosen, before)
     run.outcome.parts = write_parts(out, how.prompt)
     return run.outcome
 
@@ -389,11 +406,12 @@ class _Run:
     ) -> None:
         self._how, self._records, self.outcome, self._told, self._stop = how, records, outcome, told, stop
 
-    async def work(self, chosen: Sequence[SentenceInput]) -> None:
+    async def work(self, chosen: Sequence[SentenceInput], before: Callable[[Sequence[SentenceInput]], None]) -> None:
         done = {one.asked.id: one for name in list(self._records.groups()) for one in self._records.of_group(name)}
         for one in done.values():
             self._count(one)
         left = [one for one in chosen if one.id not in done]
+        before(left)
         work = await work_through(left, self._teach, at_once=self._how.at_once, stop=self._stop, noun="sentences")
         self.outcome.unasked, self.outcome.fault, self.outcome.stopped = work.unasked, work.fault, work.stopped
 

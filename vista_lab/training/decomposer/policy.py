@@ -40,9 +40,18 @@ _LOGGED = {
 """Figures that go into the log, by the libraries' names. Times are in none: a resumed run has the same log."""
 
 
-def processes() -> int:
-    """Processes that train together, as `accelerate launch` starts them."""
-    return int(os.environ.get("WORLD_SIZE", "1"))
+def check_devices() -> None:
+    """Passes where there is one device to train on: recipes accumulate what does not fit at once.
+
+    Raises:
+        ConfigError: there are several GPUs, or several processes.
+    """
+    import torch
+
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError("a decomposer is trained by one process on one GPU; start it without accelerate or torchrun")
+    if torch.cuda.device_count() > 1:
+        raise ConfigError(f"{torch.cuda.device_count()} GPUs are visible and one is used: set CUDA_VISIBLE_DEVICES=0")
 
 
 class Policy:
@@ -64,7 +73,8 @@ class Policy:
         def load(name: str) -> Policy:
             dtype = torch.bfloat16 if has_accelerator() else torch.float32
             tokenizer = AutoTokenizer.from_pretrained(name, padding_side="left")
-            return cls(AutoModelForCausalLM.from_pretrained(name, dtype=dtype), tokenizer)
+            model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype)
+            return cls(model.to(torch.accelerator.current_accelerator()) if has_accelerator() else model, tokenizer)
 
         with without_noise():
             policy = load_base_model("decomposer", base, load)
@@ -137,13 +147,13 @@ def _adapter(recipe: PolicyRecipe) -> Any:
     )
 
 
-def _arguments(recipe: PolicyRecipe, out: Path, share: int) -> dict[str, Any]:
-    """What both trainers are told. `share`: sequences of an update on one device."""
+def _arguments(recipe: PolicyRecipe, out: Path) -> dict[str, Any]:
+    """What both trainers are told."""
     gpu = has_accelerator()
     return {
         "output_dir": str(checkpoints(out)),
         "per_device_train_batch_size": recipe.batch,
-        "gradient_accumulation_steps": share // recipe.batch,
+        "gradient_accumulation_steps": recipe.update // recipe.batch,
         "learning_rate": recipe.learning_rate,
         "optim": recipe.optimizer,
         "bf16": gpu,
@@ -173,9 +183,8 @@ def train_sft(
     """Trains on chats with their answers, the loss on the answers alone."""
     from trl import SFTConfig
 
-    share = recipe.update // processes()
     settings = SFTConfig(
-        **_arguments(recipe, out, share),
+        **_arguments(recipe, out),
         num_train_epochs=recipe.epochs,
         lr_scheduler_type={"constant": "constant_with_warmup"}.get(recipe.decay, recipe.decay),
         warmup_steps=round(recipe.warmup * recipe.epochs * len(rows) / recipe.update),
@@ -222,14 +231,13 @@ def train_grpo(
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    share = recipe.update // processes()
     settings = GRPOConfig(
-        **_arguments(recipe, out, share),
+        **_arguments(recipe, out),
         max_steps=recipe.steps,
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=recipe.warmup_steps,
         num_generations=recipe.generations,
-        generation_batch_size=recipe.at_once * processes(),
+        generation_batch_size=recipe.at_once,
         max_completion_length=recipe.completion_tokens,
         temperature=recipe.temperature,
         top_p=recipe.top_p,

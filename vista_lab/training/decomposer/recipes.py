@@ -65,7 +65,7 @@ class _PolicyRecipe(BaseModel):
     """Of the LoRA adapter on attention and MLP; 0 trains all weights."""
     alpha: Count = 1
     batch: Count
-    """Sequences on a device at once."""
+    """Sequences that are trained on at once."""
     checkpoint_every: Count
     """Steps."""
     temperature: float = Field(default=1.0, gt=0)
@@ -77,7 +77,6 @@ class _PolicyRecipe(BaseModel):
     completion_tokens: Count
     gpu: float | None = Field(default=None, gt=0)
     """GB of the device that the recipe is made for."""
-    gpus: Count = 1
     shape: ModelShape | None = None
     """Of the base, for a plan without its `config.json`."""
     seed: int = 13
@@ -88,7 +87,7 @@ class SftRecipe(_PolicyRecipe):
 
     epochs: float = Field(gt=0)
     update: Count
-    """Exemplars of an update, over all devices."""
+    """Exemplars of an update, accumulated."""
     window: Count
     """Tokens of prompt and completion together."""
     decay: Literal["constant", "linear", "cosine"] = "cosine"
@@ -103,9 +102,9 @@ class GrpoRecipe(_PolicyRecipe):
     generations: Annotated[int, Field(ge=2)]
     """Completions of one prompt: a group."""
     update: Count
-    """Completions of an update, over all devices. TRL counts completions where App. H says prompts."""
+    """Completions of an update, accumulated. TRL counts completions where App. H says prompts."""
     at_once: Count
-    """Completions that a device samples at the same time: their keys and values must fit beside the models."""
+    """Completions that are sampled at the same time: their keys and values must fit beside the models."""
     prompt_tokens: Count
     window: Count
     warmup_steps: int = Field(default=0, ge=0)
@@ -122,25 +121,13 @@ class GrpoRecipe(_PolicyRecipe):
                 f"prompt_tokens {self.prompt_tokens:,} + completion_tokens {self.completion_tokens:,} exceed the window of "
                 f"{self.window:,}; shorten one, or widen the window if the model reads more"
             )
-        whole = self.batch * self.gpus
-        for name, part in (
-            ("batch × gpus", whole),
-            ("generations", self.generations),
-            ("at_once × gpus", self.sampled),
-        ):
+        for name, part in (("batch", self.batch), ("generations", self.generations), ("at_once", self.at_once)):
             if self.update % part:
                 raise ValueError(f"update is {self.update}, which {name} ({part}) does not divide")
-        if self.sampled % self.generations or self.at_once % self.batch:
-            raise ValueError(
-                f"at_once is {self.at_once}: batch ({self.batch}) must divide it, and generations ({self.generations}) "
-                "what all devices sample, so that each group is whole"
-            )
+        for name, part in (("batch", self.batch), ("generations", self.generations)):
+            if self.at_once % part:
+                raise ValueError(f"at_once is {self.at_once}, which {name} ({part}) does not divide")
         return self
-
-    @property
-    def sampled(self) -> int:
-        """Completions that all devices sample at the same time."""
-        return self.at_once * self.gpus
 
 
 PolicyRecipe = SftRecipe | GrpoRecipe

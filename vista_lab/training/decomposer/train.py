@@ -82,7 +82,7 @@ class Job:
             "threshold": str(how.threshold),
             "judge": how.judge.name if how.judge else "none",
         }
-        recipe = self.recipe.model_dump(exclude={"shape", "gpu", "gpus", "verifier_gb"})
+        recipe = self.recipe.model_dump(exclude={"shape", "gpu", "verifier_gb"})
         return Training(
             made_by=f"vista-guard {vista_guard.__version__}",
             part=self.stage,
@@ -108,14 +108,15 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     """Trains a decomposer and writes its folder.
 
     Raises:
-        ConfigError: the extra `rl` is missing, the base is no chat model, or `out` holds something else.
+        ConfigError: the extra `rl` is missing, there are several GPUs, the base is no chat model, or `out` holds something else.
         InputError: no sentence is short enough for the recipe.
         JudgeError: a reward has no value, since its model is down; the run is resumed from its checkpoint.
         CollapseError: training came to nothing, which the message explains; the run stands at a checkpoint.
     """
     require_libraries(job.recipe)
-    from vista_lab.training.decomposer.policy import Policy
+    from vista_lab.training.decomposer.policy import Policy, check_devices
 
+    check_devices()
     claim(job)
     policy = Policy.load(job.recipe.base)
     run = _Run(job, policy, log)
