@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 ALWAYS = ("CONTRIBUTING.md", "CHANGELOG.md")
-LANGUAGES = {".mjs": "javascript", ".py": "python", ".yaml": "yaml"}
+LANGUAGES = {".ipynb": "json", ".mjs": "javascript", ".py": "python", ".ts": "typescript", ".yaml": "yaml"}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 _REMOTE = re.compile(r"<(?:script|img|iframe|link rel=\"stylesheet\")[^>]*(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 

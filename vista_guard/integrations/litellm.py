@@ -91,6 +91,12 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         request = {name: data[name] for name in _SENT if name in data}
         asked = DIALECTS["chat"].read({**request, "documents": metadata.get("documents")}, PATTERNS)
         name = metadata.get("conversation_id")
+        if name is not None and not (
+            isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= 512
+        ):
+            raise InputError(
+                f"metadata.conversation_id is {str(name)[:80]!r}; give a printable text of at most 512 characters"
+            )
         identity = None if name is None else f"litellm/{caller.api_key or 'anonymous'}/{name}"
         exchange = Exchange(
             self.guard,

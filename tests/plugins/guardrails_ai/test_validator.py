@@ -15,7 +15,7 @@ from tests.proxy.serving import ASIDE, LIE, NOTES, TRUTH, proxy
 from vista_guard.policy.label_policy import MESSAGE
 
 PYTHON = os.environ.get("VISTA_GUARD_GUARDRAILS_AI")
-EXAMPLE = Path(__file__).parents[3] / "examples/guardrails_ai.py"
+EXAMPLE = Path(__file__).parents[3] / "examples/guardrails_validator.py"
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="guardrails-ai is not installed here: make test-plugins")
 
 SCRIPT = """
@@ -81,10 +81,10 @@ def test_answers_pass_fail_or_are_fixed(url: str, tmp_path: Path) -> None:
     )
     assert told == {
         "good": [True, TRUTH, []],
-        "fixed": [True, MESSAGE, []],
+        "fixed": [True, MESSAGE, [[0, len(LIE)]]],
         "raised": "ValidationError",
         "flagged": [True, ASIDE, []],
-        "unread": "ValidationError",
+        "unread": "HTTPError",
         "good stream": TRUTH,
         "fixed stream": MESSAGE,
     }
