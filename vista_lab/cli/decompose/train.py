@@ -164,6 +164,7 @@ def _judged(job: Job, judge: str | None, max_cost: float | None) -> Iterator[Job
     from dataclasses import replace
 
     from vista_guard._aio.loop import run
+
     from vista_lab.systems.claim_judges import ClaimJudge, checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE
     from vista_lab.training.decomposer.train import claim
