@@ -154,8 +154,8 @@ class Settings(BaseSettings):
     persona: Path | None = None
     """A YAML file with `name` and `facts` that the agent may take for granted."""
     store: Literal["chroma", "memory"] | None = None
-    """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server, or `memory`, until the process ends.
-    When not given, Chroma where it is installed or was used before, else memory, with a warning."""
+    """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server, or `memory`, until the process
+    ends. When not given, Chroma where it is installed or was used before, else memory, with a warning."""
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
     store_free_mb: int = Field(default=64, ge=0)
