@@ -27,8 +27,8 @@ dashboard: $(BASE)
 # plugins that the tests need are named. Workers share the cores: more threads within one only compete.
 test: $(DEV)
 	@$(BIN)/python -m compileall -q -j 0 vista_guard vista_lab
-	OMP_NUM_THREADS=1 $(BIN)/pytest --disable-plugin-autoload -p xdist -p pytest_asyncio -p pytest_socket -p rerunfailures \
-		-p hypothesispytest -n 4 --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/pytest --disable-plugin-autoload -p xdist.plugin -p pytest_asyncio.plugin -p pytest_socket \
+		-p pytest_rerunfailures -p _hypothesis_pytestplugin -n 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv-oldest/.made
 	.venv-oldest/bin/python -m pytest -q tests/graph tests/integrations/langgraph tests/integrations/langchain
