@@ -5,6 +5,7 @@ What is on them is real: the demo's conversations, judged by the embedded judge 
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -40,25 +41,31 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             entered = browser.new_context()
             entered.new_page().goto(link)
-            for name, path, size, theme in views(turns):
+            for name, path, last, size, theme in views(turns):
                 context = browser.new_context(viewport=size, color_scheme=theme)
                 context.add_cookies(entered.cookies())  # type: ignore[arg-type]  # as they came out
-                take(context.new_page(), link.partition("/?")[0] + path, FOLDER / f"{name}.png")
+                take(context.new_page(), link.partition("/?")[0] + path, FOLDER / f"{name}.png", last)
                 context.close()
             browser.close()
 
 
-def views(turns: dict[str, str]) -> Iterator[tuple[str, str, Any, Any]]:
-    """What is taken: a file's name, a path, width and height, and the theme."""
+def views(turns: dict[str, str]) -> Iterator[tuple[str, str, str, Any, Any]]:
+    """What is taken: a file's name, a path, what is drawn last, width and height, and the theme."""
     wide, high, tall = {"width": 1280, "height": 800}, {"width": 1280, "height": 860}, {"width": 390, "height": 800}
-    yield "dashboard-live", "/", wide, "light"
-    yield "dashboard-live-dark", "/?attention=1", tall, "dark"
-    yield "dashboard-conversations", "/conversation", wide, "light"
-    yield "dashboard-conversation", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", wide, "light"
-    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", high, "dark"
-    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", high, "light"
-    yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", wide, "light"
-    yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", tall, "light"
+    yield "dashboard-live", "/", ".turn-row", wide, "light"
+    yield "dashboard-live-dark", "/?attention=1", ".turn-row", tall, "dark"
+    yield "dashboard-conversations", "/conversation", ".talks li", wide, "light"
+    yield (
+        "dashboard-conversation",
+        f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}",
+        ".panel",
+        wide,
+        "light",
+    )
+    yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", ".panel", high, "dark"
+    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", ".panel", high, "light"
+    yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", ".claim-row", wide, "light"
+    yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", ".panel", tall, "light"
 
 
 def seed(folder: Path) -> tuple[str, dict[str, str]]:
@@ -72,7 +79,9 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
 
     with guarded(folder) as guard:
         talk(guard, Event(), at_once=VISITS, visits=VISITS)
-    reader, url = ReportReader(f"sqlite:///{folder / 'reports.sqlite'}"), f"sqlite:///{folder / 'shown.sqlite'}"
+    shown = folder / "shown"
+    shown.mkdir()
+    reader, url = ReportReader(f"sqlite:///{folder / 'reports.sqlite'}"), f"sqlite:///{shown / 'reports.sqlite'}"
     held = tuple(reader.reports())
     reader.close()
     store = SqlReports(url, record="full")
@@ -83,9 +92,11 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
         _aio.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
     _aio.run(store.aclose())
     annotating(url, max(held, key=lambda kept: len(kept.report.outcomes)).report)
-    shown = {kept.report.decision.action.value: kept.report for kept in held}  # oldest last: those of the first visit
+    by_action = {
+        kept.report.decision.action.value: kept.report for kept in held
+    }  # oldest last: those of the first visit
     blocked, claim = leaning([kept.report for kept in reversed(held)])
-    return url, {"REPAIR": shown["REPAIR"].id, "BLOCK": blocked.id, "claim": claim}
+    return url, {"REPAIR": by_action["REPAIR"].id, "BLOCK": blocked.id, "claim": claim}
 
 
 def leaning(reports: Sequence[TurnReport]) -> tuple[TurnReport, str]:
@@ -125,7 +136,9 @@ def annotating(url: str, report: TurnReport) -> None:
 def serving(reports: str) -> Iterator[str]:
     """The dashboard on these reports, and its one-time link."""
     command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", reports]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "VISTA_GUARD_ENVIRONMENT": "museum"}
+    ) as process:
         assert process.stderr is not None
         try:
             told = process.stderr.readline()
@@ -137,12 +150,13 @@ def serving(reports: str) -> Iterator[str]:
             process.terminate()
 
 
-def take(page: Any, address: str, file: Path) -> None:
+def take(page: Any, address: str, file: Path, last: str) -> None:
     """One picture, with as few colours as it needs."""
     from PIL import Image
 
     page.goto(address, timeout=WAIT_MS)
     page.locator(".vg").first.wait_for(timeout=WAIT_MS)
+    page.locator(last).first.wait_for(timeout=WAIT_MS)
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
     page.wait_for_timeout(2500)  # fonts, and the page coming to rest
     page.screenshot(path=file)

@@ -66,7 +66,7 @@ def _where(environment: str | None, database: str) -> Node:
     """Says on every page which product, deployment and database this is."""
     named = None if environment is None else el("span", environment, cls="chip tone-scope")
     url = urlsplit(database)
-    short = f"{url.hostname}{url.path}" if url.hostname else "/".join(Path(url.path).parts[-2:])
+    short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
     return el(
         "div", el("b", "vista-guard"), named, el("span", short, cls="faint", title=database), cls="row small where"
     )
