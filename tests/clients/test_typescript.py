@@ -44,7 +44,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, tool: str, *arguments: str) -> str:
     """Runs a package's command; its output."""
-    command = [folder / "node_modules/.bin" / tool, *arguments]
+    command: list[str | Path] = [folder / "node_modules/.bin" / tool, *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -56,7 +56,7 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         check_gate(gate, self.guard.parts.policy, "gate")
         self.gate: Gate = gate
 
-    async def async_post_call_success_hook(self, data: Json, user_api_key_dict: Any, response: Any) -> Any:
+    async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
         """Returns the answer as it is delivered: unchanged, repaired, or the policy's message in its place."""
         if isinstance(response, _WORDLESS):
             return response
@@ -74,7 +74,7 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         return delivered
 
     async def async_post_call_streaming_iterator_hook(
-        self, user_api_key_dict: Any, response: Any, request_data: Json
+        self, user_api_key_dict: Any, response: Any, request_data: dict[str, Any]
     ) -> AsyncGenerator[Any, None]:
         """Yields the chunks that may be shown, the last ones with the verdict."""
         try:
@@ -85,10 +85,10 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         except (InputError, Problem) as exc:
             raise _refusal(400 if isinstance(exc, InputError) else 502, str(exc)) from exc
 
-    def _exchange(self, data: Json, caller: Any) -> Exchange:
+    def _exchange(self, data: dict[str, Any], caller: Any) -> Exchange:
         # What LiteLLM adds to a request stands beside what the caller put into `metadata`.
         metadata = (data.get("metadata") or {}).get("requester_metadata") or {}
-        request = {name: data[name] for name in _SENT if name in data}
+        request: Json = {name: data[name] for name in _SENT if name in data}
         asked = DIALECTS["chat"].read({**request, "documents": metadata.get("documents")}, PATTERNS)
         name = metadata.get("conversation_id")
         if name is not None and not (
@@ -117,7 +117,7 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
 async def _events(response: Any) -> Events:
     """LiteLLM's chunks as the API's events."""
     async for chunk in response:
-        yield chunk if isinstance(chunk, Mapping) else chunk.model_dump(mode="json", exclude_none=True)
+        yield dict(chunk) if isinstance(chunk, Mapping) else chunk.model_dump(mode="json", exclude_none=True)
     yield None
 
 
