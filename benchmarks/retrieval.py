@@ -1,12 +1,17 @@
 """Retrieval: whether a claim's evidence is among the nearest passages, and what large document stores cost.
 
     python -m benchmarks.retrieval wice data/train/wice --embedder shipped --vectors windows.npy
+    python -m benchmarks.retrieval search data/train
+    python -m benchmarks.retrieval words --sizes 1000 10000 50000
     python -m benchmarks.retrieval store --sizes 10000 100000 1000000
 
 `wice` ranks all windows of five sentences of WiCE's train and dev pages (Kamoi et al., 2023) for the 306 claims of dev that
 people found support for. A window is relevant when it holds a supporting sentence of the claim's own page: neighbours overlap,
 so that one sentence makes up to five windows relevant, and R@k (LLM-OASIS, Eq. 10) stays low for small k. `found@k` is the share
-of claims of which some supporting sentence is in one of the first k windows. `store` searches stand-in vectors in the two ways
+of claims of which some supporting sentence is in one of the first k windows. `search` looks for the passages that people
+answered from: MTRAG-UN's conversations (dev: ids that end in 0 to 4), ClapNQ's questions, and codes of a made-up manual; by
+turn (question and answer, as the guard asks), by claim (each sentence of the answer), and both. `words` times BM25 beside the
+vectors. `store` searches stand-in vectors in the two ways
 of the document store: half of them lie in groups around common centres, as passages of one page do, the others anywhere.
 """
 
@@ -15,10 +20,8 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
@@ -26,11 +29,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vista_guard.protocols import Embedder
+from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.chroma.codes import CodedVectors
 from vista_guard.stores.chroma.documents import _exactly
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import best_rows, query_vector
-from vista_lab.systems.baselines import words
+from vista_guard.stores.words import WordRanking, fused
 
 PAGES = ("entailment_retrieval.claim.dev.jsonl.gz", "non_supported_tokens.train.jsonl.gz")
 SENTENCES = 5
@@ -81,31 +86,19 @@ def by_vectors(vectors: Vectors, queries: Vectors) -> list[list[int]]:
     return [list(map(int, np.argsort(-row, kind="stable")[: max(KS)])) for row in scores]
 
 
-def by_words(windows: Sequence[str], claims: Sequence[Claim], *, rare: bool) -> list[list[int]]:
-    """For each claim the windows that share most content words with it; with `rare`, rare words weigh more."""
-    places = defaultdict[str, list[int]](list)
-    for number, window in enumerate(windows):
-        for word in words(window):
-            places[word].append(number)
-    found = []
-    for claim in claims:
-        scores = np.zeros(len(windows))
-        for word in words(claim.text):
-            if word in places:
-                scores[places[word]] += log(1 + len(windows) / len(places[word])) if rare else 1.0
-        found.append(list(map(int, np.argsort(-scores, kind="stable")[: max(KS)])))
-    return found
+def by_words(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
+    """For each query the texts that share most with it, by BM25."""
+    ranking = WordRanking()
+    ranking.update([f"{place:08}" for place in range(len(texts))], lambda key: texts[int(key)])
+    return [[int(key) for _, key in ranking.best(query, max(KS))] for query in queries]
 
 
-def fused(first: Sequence[Sequence[int]], second: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Two rankings as one, by the sum of reciprocal ranks (Cormack et al., 2009, with their 60)."""
+def both(near: Sequence[Sequence[int]], shared: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Two rankings as one, as the stores do it."""
     found = []
-    for pair in zip(first, second, strict=True):
-        scores = defaultdict[int, float](float)
-        for ranking in pair:
-            for rank, place in enumerate(ranking):
-                scores[place] += 1 / (60 + rank)
-        found.append(sorted(scores, key=lambda place: (-scores[place], place))[: max(KS)])
+    for one, other in zip(near, shared, strict=True):
+        ranked = fused([[f"{place:08}" for place in places] for places in (one, other)])
+        found.append([int(key) for key in ranked[: max(KS)]])
     return found
 
 
@@ -119,9 +112,11 @@ def recall(claims: Sequence[Claim], ranked: Sequence[Sequence[int]]) -> list[tup
     return rows
 
 
-def wice(folder: Path, name: str, kept: Path | None) -> None:
-    """Prints R@k and found@k of an embedder and of word overlap."""
+def wice(folder: Path, name: str, kept: Path | None, most: int | None) -> None:
+    """Prints R@k and found@k of an embedder, of words and of both."""
     windows, claims = read_wice(folder)
+    windows = windows[:most]
+    claims = [claim for claim in claims if max(claim.relevant) < len(windows)]
     embedder = build_embedder(name)
     if kept is not None and kept.exists():
         vectors = np.load(kept)
@@ -131,17 +126,145 @@ def wice(folder: Path, name: str, kept: Path | None) -> None:
             np.save(kept, vectors)
     queries = np.stack([query_vector(embedder, claim.text) for claim in claims])
     print(f"{len(windows):,} windows, {len(claims)} claims")
-    near, rare = by_vectors(vectors, queries), by_words(windows, claims, rare=True)
-    ways = {
-        f"embedder {name}": near,
-        "shared words": by_words(windows, claims, rare=False),
-        "shared words, rare ones weigh more": rare,
-        "both, ranks fused": fused(near, rare),
-    }
+    near, shared = by_vectors(vectors, queries), by_words(windows, [claim.text for claim in claims])
+    ways = {f"embedder {name}": near, "words": shared, "both, ranks fused": both(near, shared)}
     for way, ranked in ways.items():
         print(
             way, *(f"k={k} R {share:.3f} found {found:.3f}" for k, share, found in recall(claims, ranked)), sep="\n  "
         )
+
+
+@dataclass(frozen=True)
+class Search:
+    """A turn, and the texts that people answered it from."""
+
+    part: str
+    question: str
+    answer: str
+    relevant: frozenset[int]
+
+
+def read_mtragun(file: Path) -> tuple[list[str], list[Search]]:
+    """All passages of MTRAG-UN's reference tasks, and the answerable turns with the last question and people's answer."""
+    places: dict[str, int] = {}
+    searches = []
+    for row in _rows(file):
+        found = frozenset(places.setdefault(one["text"].strip(), len(places)) for one in row["contexts"])
+        if row["targets"] and found:
+            part = "dev" if row["conversation_id"][-1] in "01234" else "rest"
+            searches.append(Search(part, row["input"][-1]["text"], row["targets"][0]["text"], found))
+    return list(places), searches
+
+
+def read_clapnq(folder: Path) -> tuple[list[str], list[Search]]:
+    """ClapNQ's passages, answerable or not, and its answerable questions."""
+    texts, searches = [], []
+    for kind in ("answerable", "unanswerable"):
+        for row in _rows(folder / f"clapnq_dev_{kind}.jsonl.gz"):
+            passage = row["passages"][0]
+            texts.append(f"{passage['title']}\n{passage['text']}")
+            if kind == "answerable":
+                place = frozenset([len(texts) - 1])
+                searches.append(Search("all", row["input"], row["output"][0]["answer"], place))
+    return texts, searches
+
+
+def made_codes() -> tuple[list[str], list[Search]]:
+    """Entries of a made-up manual that differ by a code and a figure, and questions for the code or the figure."""
+    rng = np.random.default_rng(7)
+    parts = ("pump", "valve", "boiler", "belt", "sensor", "door")
+    texts, searches = [], []
+    for place in range(1000):
+        code, figure = f"{'QXZKV'[place % 5]}-{4000 + place}", int(rng.integers(1_000, 90_000))
+        part = parts[place % len(parts)]
+        texts.append(
+            f"Fault {code}: the {part} stops. Reset it and order spare part {figure:,}. See the log of the {part}."
+        )
+        if place % 5 == 0:
+            searches.append(
+                Search("codes", f"What does {code} mean?", f"{code} says that the {part} stops.", frozenset([place]))
+            )
+            searches.append(
+                Search("figures", f"Which fault needs part {figure}?", f"Part {figure}.", frozenset([place]))
+            )
+    return texts, searches
+
+
+def search(folder: Path, embedder: Embedder) -> None:
+    """Prints recall at 6 and 20 of the passages that people answered from, by way of searching and of asking."""
+    sets = {
+        "MTRAG-UN": read_mtragun(folder / "mtragun" / "reference.jsonl.gz"),
+        "ClapNQ": read_clapnq(folder / "clapnq"),
+        "made-up manual": made_codes(),
+    }
+    for name, (texts, searches) in sets.items():
+        vectors = np.concatenate([embedder.embed(texts[at : at + 200]) for at in range(0, len(texts), 200)])
+        for part in sorted({one.part for one in searches}):
+            chosen = [one for one in searches if one.part == part]
+            print(f"{name}, {part}: {len(texts):,} passages, {len(chosen)} turns")
+            _searched(texts, vectors, chosen, embedder)
+
+
+def _searched(texts: Sequence[str], vectors: Vectors, searches: Sequence[Search], embedder: Embedder) -> None:
+    asked = {
+        "question": [[one.question] for one in searches],
+        "turn": [[f"{one.question}\n{one.answer}"] for one in searches],
+        "claim": [[one.answer[span.start : span.end] for span in sentence_spans(one.answer)] for one in searches],
+    }
+    asked["both"] = [turn + claims for turn, claims in zip(asked["turn"], asked["claim"], strict=True)]
+    for how, queries in asked.items():
+        flat = list(dict.fromkeys(query for some in queries for query in some))
+        near = by_vectors(vectors, np.stack([query_vector(embedder, query) for query in flat]))
+        shared = by_words(texts, flat)
+        for way, ranked in {"vectors": near, "words": shared, "fused": both(near, shared)}.items():
+            places = dict(zip(flat, ranked, strict=True))
+            shares = [
+                np.mean(
+                    [
+                        len(_first(places, some, k) & one.relevant) / len(one.relevant)
+                        for some, one in zip(queries, searches, strict=True)
+                    ]
+                )
+                for k in (1, 6, 20)
+            ]
+            seen = np.mean([len(_first(places, some, 6)) for some in queries])
+            print(
+                f"  by {how:8} {way:8} R@1 {shares[0]:.3f}  R@6 {shares[1]:.3f}  R@20 {shares[2]:.3f}  ({seen:.1f} passages at 6)"
+            )
+
+
+def _first(places: Mapping[str, Sequence[int]], queries: Sequence[str], k: int) -> set[int]:
+    return {place for query in queries for place in places[query][:k]}
+
+
+def word_times(sizes: Sequence[int]) -> None:
+    """Prints what BM25 takes beside comparing with every vector, for the words of a turn."""
+    texts, searches = made_texts(max(sizes))
+    for size in sizes:
+        ranking = WordRanking()
+        began = process_time()
+        ranking.update([f"{place:08}" for place in range(size)], lambda key: texts[int(key)])
+        read, began = process_time() - began, process_time()
+        ranking.best("the", 1)
+        built = process_time() - began
+        collection: Any = StandIn(size)
+        vectors, _ = _timed(
+            lambda one, made=collection: [row for _, row in best_rows(made.vectors, one, 50)], collection.queries
+        )
+        shared, _ = _timed(lambda one, by=ranking: [int(key) for _, key in by.best(one, 50)], searches)
+        print(
+            f"{size:>7,}  vectors {vectors}  words {shared}  words read in {read:.2f} s, sorted in {built:.2f} s",
+            flush=True,
+        )
+
+
+def made_texts(size: int) -> tuple[list[str], list[str]]:
+    """Passages of 110 words by Zipf's law, and turns of 60."""
+    rng = np.random.default_rng(3)
+    names = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{n}".replace("0", "o") for n in range(60_000)]
+    drawn = np.minimum(rng.zipf(1.25, (size, 110)), len(names)) - 1
+    turns = np.minimum(rng.zipf(1.25, (SEARCHES, 60)), len(names)) - 1
+    return [[" ".join(names[word] for word in row) for row in rows] for rows in (drawn, turns)]  # type: ignore[return-value]
 
 
 class StandIn:
@@ -206,7 +329,7 @@ def _coded(collection: Any, codes: CodedVectors, query: Vectors) -> list[int]:
     return [int(key) for _, key in _exactly(collection, codes.candidates(query, WANTED), query, WANTED)]
 
 
-def _timed(search: Any, queries: Vectors) -> tuple[str, list[list[int]]]:
+def _timed(search: Any, queries: Any) -> tuple[str, list[list[int]]]:
     """The least time of a search, of the clock and of all cores, and what was found."""
     found, clock, cores = [], [], []
     for query in queries:
@@ -225,11 +348,21 @@ def main() -> None:
     pages.add_argument("data", type=Path, help="folder of WiCE's files")
     pages.add_argument("--embedder", default="shipped", help="as the setting (default: %(default)s)")
     pages.add_argument("--vectors", type=Path, help="keep the windows' vectors in this file (.npy)")
+    pages.add_argument("--windows", type=int, help="only so many windows, and the claims whose pages are among them")
+    sets = commands.add_parser("search")
+    sets.add_argument("data", type=Path, help="folder with mtragun and clapnq")
+    sets.add_argument("--embedder", default="shipped", help="as the setting (default: %(default)s)")
+    times = commands.add_parser("words")
+    times.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     stores = commands.add_parser("store")
     stores.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     chosen = parser.parse_args()
     if chosen.command == "wice":
-        wice(chosen.data, chosen.embedder, chosen.vectors)
+        wice(chosen.data, chosen.embedder, chosen.vectors, chosen.windows)
+    elif chosen.command == "search":
+        search(chosen.data, build_embedder(chosen.embedder))
+    elif chosen.command == "words":
+        word_times(chosen.sizes)
     else:
         store(chosen.sizes)
 

@@ -21,9 +21,13 @@ from vista_guard.types import JudgeInfo
 
 if TYPE_CHECKING:
     from vista_guard.judges.decomposers.named import Around
+    from vista_guard.stores.pgvector import PgvectorDocuments
+    from vista_guard.stores.qdrant import QdrantDocuments
 
 logger = logging.getLogger("vista_guard")
 
+SERVERS = ("pgvector", "qdrant")
+"""Stores other than Chroma and memory."""
 MODELS = ("verifier", "decomposer", "embedder")
 """Settings that name a model, which may be a folder's path or an object."""
 
@@ -144,15 +148,53 @@ def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = 
     Raises:
         StoreError: the folder cannot be opened, or no server answers.
     """
+    if settings.store == "memory" or not settings.retrieve:
+        return None
+    if settings.store in SERVERS:
+        return server_documents(settings, embedder)
     place = settings.chroma_url or _filled_folder(settings)
-    if settings.store == "memory" or not settings.retrieve or place is None:
+    if place is None:
         return None
     from vista_guard.stores.chroma.client import chroma_client
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.embedders import build_embedder
 
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
-    return ChromaDocuments(client, build_embedder(embedder or settings.embedder, settings.embedder_options))
+    retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
+    return ChromaDocuments(client, retriever, search=settings.search)
+
+
+def server_documents(
+    settings: Settings, embedder: Embedder | str | Path | None = None
+) -> PgvectorDocuments | QdrantDocuments:
+    """The documents in Postgres or Qdrant, where `store` says so.
+
+    Raises:
+        ConfigError: the extra is not installed, or `store_url` is missing.
+        StoreError: no server answers.
+    """
+    from vista_guard.stores.embedders import build_embedder
+
+    kind, _, server = _server(settings)
+    return kind(
+        server, build_embedder(embedder or settings.embedder, settings.embedder_options), search=settings.search
+    )
+
+
+def _server(settings: Settings) -> tuple[Any, Any, Any]:
+    """The classes of documents and of knowledge, and the open server, of `pgvector` or `qdrant`."""
+    url = settings.store_url and settings.store_url.get_secret_value()
+    if settings.store == "pgvector":
+        from vista_guard.stores.pgvector import PgvectorDocuments, PgvectorKnowledge, Postgres
+
+        if not url:
+            raise ConfigError("store is pgvector, and store_url is not set; give postgresql://user@host/database")
+        return PgvectorDocuments, PgvectorKnowledge, Postgres(url)
+    from vista_guard.stores.entries import data_dir
+    from vista_guard.stores.qdrant import Qdrant, QdrantDocuments, QdrantKnowledge
+
+    key = settings.store_key and settings.store_key.get_secret_value()
+    return QdrantDocuments, QdrantKnowledge, Qdrant(url or data_dir(settings.data_dir) / "qdrant", api_key=key)
 
 
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
@@ -233,6 +275,11 @@ def _stores(
         if settings.store is None and knowledge is None:
             logger.warning(_FORGETS, how_to_install("chroma"))
         return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
+    if settings.store in SERVERS:
+        kind, knows, server = _server(settings)
+        if settings.retrieve and documents is None:
+            documents = kind(server, retriever, search=settings.search)
+        return {"knowledge": knowledge or knows(server, embedder), "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
     from vista_guard.stores.entries import data_dir
@@ -240,7 +287,7 @@ def _stores(
     place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
     client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     if settings.retrieve and documents is None:
-        documents = ChromaDocuments(client, retriever)
+        documents = ChromaDocuments(client, retriever, search=settings.search)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
 
 
@@ -299,13 +346,16 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     Raises:
         StoreError: the folder cannot be opened, or no server answers.
     """
-    from vista_guard.stores.entries import default_dir
+    from vista_guard.stores.entries import OnnxEmbedder, default_dir
 
+    if settings.store in SERVERS:
+        _, knows, server = _server(settings)
+        kept: KnowledgeStore = knows(server, OnnxEmbedder())
+        return kept
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
         return None
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
-    from vista_guard.stores.entries import OnnxEmbedder
 
     free = settings.store_free_mb * 1_000_000
     return ChromaKnowledge(

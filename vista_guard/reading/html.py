@@ -65,6 +65,8 @@ class Read(NamedTuple):
 def read_html(markup: str) -> Read:
     """Reads the text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
 
+    Headings have the marks of Markdown (`## Fees`).
+
     A tag, comment or script that never ends hides what follows it, as in browsers.
     """
     page = _Page()
@@ -176,7 +178,9 @@ class _Page:
         if tag in _LINES:
             self._parts[-1].append(_MARKS.get(tag, "") + ("\n- " if tag == "li" else "\n"))
         elif tag in _PARAGRAPHS:
-            self._parts[-1].append("\n\n")
+            # Marked as in Markdown, outside of layout: what stands under a heading is read with it.
+            mark = f"{'#' * int(tag[1])} " if tag in _HEADINGS and len(self._parts) == 1 else ""
+            self._parts[-1].append(f"\n\n{mark}")
 
     def _close(self) -> None:
         """Closes the innermost tag."""
@@ -250,6 +254,7 @@ def _row_line(row: list[tuple[str, str]], header: list[str]) -> str:
 def _tidy(text: str) -> str:
     text = re.sub(r"[^\S\n]+", " ", text)
     text = re.sub(r" ?\n ?", "\n", text)
+    text = re.sub(r"^#{1,6}$", "", text, flags=re.MULTILINE)  # a heading without words
     text = re.sub(r"^- ?\n+(?=[^\n-])", "- ", text, flags=re.MULTILINE)  # an item that holds a paragraph
     text = re.sub(r"^(- ?\n)+", "", text, flags=re.MULTILINE)
     return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -10,7 +10,7 @@ from itertools import chain, islice, zip_longest
 from math import log
 
 from vista_guard.errors import ConfigError
-from vista_guard.types import Document, Passage, SourceKind, Span
+from vista_guard.types import Document, Nearest, Passage, SourceKind, Span
 
 # From the best place to cut to the worst. A title or an initial ("Dr. Ito", "J. Ito") ends no sentence.
 _CUTS = (
@@ -31,6 +31,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？｡])|\n+")
 
 _STEM = 6
 """Letters of a word that count, so that "published" meets "publishes": a stemmer for any alphabet, without a dictionary."""
+
+
+_HEADING_LINE = re.compile(r"^(?P<marks>#{1,6})[^\S\n]+(?P<words>\S.*?)[^\S\n]*#*[^\S\n]*$", re.MULTILINE)
+_LONGEST_HEADING = 160
+_NEAR = 0.2
+"""Least share of a claim's words, by weight, for a quote to come near it."""
+_LONGEST_QUOTE = 500
 
 
 def passages(
@@ -78,6 +85,72 @@ def nearest_passages(query: str, passages: Sequence[Passage], limit: int) -> tup
     rankings = [_ranking(sentence, found, weights) for sentence in sentences if sentence & weights.keys()]
     chosen = islice(dict.fromkeys(chain(_in_turn(rankings), range(len(passages)))), limit)
     return tuple(passages[index] for index in sorted(chosen))
+
+
+def headings_over(text: str, places: Sequence[int]) -> list[tuple[str, ...]]:
+    """For each place, in rising order, the headings that it stands under: the outermost first, each with its marks.
+
+    >>> headings_over("# Fees\\n\\n## Children\\n\\nEntry costs 5 euros.", [0, 21])
+    [(), ('# Fees', '## Children')]
+    """
+    over: list[tuple[str, ...]] = []
+    path: list[str] = []
+    found = iter(_HEADING_LINE.finditer(text))
+    following = next(found, None)
+    for place in places:
+        while following is not None and following.start() < place:
+            level = len(following["marks"])
+            path = [one for one in path if len(one.partition(" ")[0]) < level]
+            path.append(f"{following['marks']} {following['words'][:_LONGEST_HEADING]}")
+            following = next(found, None)
+        over.append(tuple(path))
+    return over
+
+
+def headings_at(passage: Passage, place: int) -> tuple[str, ...]:
+    """The headings that a character of the document stands under: those of the passage, and those in it."""
+    if passage.span is None or not passage.span.start <= place < passage.span.end:
+        return passage.headings
+    above = "".join(f"{heading}\n" for heading in passage.headings)
+    (over,) = headings_over(above + passage.text, [len(above) + place - passage.span.start])
+    return over
+
+
+def nearest_quote(claim: str, passages: Sequence[Passage]) -> Nearest | None:
+    """The sentence that shares most words with the claim, rare ones weighing more; None where none shares a telling word.
+
+    A word that most sentences have tells nothing, so that a quote which shares only "the" is none.
+    """
+    wanted = _words(claim)
+    found = [(passage, span, words & wanted) for passage in passages for span, words in _sentences(passage.text)]
+    counts = Counter(word for _, _, words in found for word in words)
+    weights = {word: log(1 + len(found) / (1 + counts[word])) for word in wanted}
+    whole = sum(weights.values())
+    share = [sum(weights[word] for word in words) / whole for _, _, words in found] if whole else []
+    best = max(range(len(share)), key=share.__getitem__, default=None)
+    if best is None or share[best] < _NEAR:
+        return None
+    passage, span, _ = found[best]
+    start = passage.span.start if passage.span else 0
+    return Nearest(
+        source=passage.source,
+        source_id=passage.source_id,
+        quote=passage.text[span.start : span.end][:_LONGEST_QUOTE],
+        title=passage.title,
+        span=Span(start=start + span.start, end=start + min(span.end, span.start + _LONGEST_QUOTE)),
+        headings=headings_at(passage, start + span.start),
+        found=passage.found,
+        overlap=round(min(share[best], 1.0), 4),
+    )
+
+
+@lru_cache(maxsize=512)  # every claim of a turn is held against the same evidence
+def _sentences(text: str) -> tuple[tuple[Span, frozenset[str]], ...]:
+    """The sentences of a text, with their words."""
+    ends = [*((end.start(), end.end()) for end in _SENTENCE_END.finditer(text)), (len(text), len(text))]
+    starts = [0, *(following for _, following in ends)]
+    spans = [(start, end) for start, (end, _) in zip(starts, ends, strict=False) if text[start:end].strip()]
+    return tuple((Span(start=start, end=end), _words(text[start:end])) for start, end in spans)
 
 
 def _ranking(sentence: frozenset[str], found: Sequence[frozenset[str]], weights: Mapping[str, float]) -> list[int]:

@@ -17,7 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -28,7 +28,7 @@ from pydantic_settings import (
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError
 from vista_guard.settings.model import DecomposerOptions, EmbedderOptions, ModelOptions, VerifierOptions
-from vista_guard.types import Recommendations, Record
+from vista_guard.types import Recommendations, Record, RetrieveBy, SearchMode
 
 
 def is_loopback(host: str) -> bool:
@@ -68,6 +68,8 @@ class Limits(BaseModel):
     """Known claims that the judge sees: the most relevant, when there are more."""
     retrieved: int = Field(default=6, gt=0)
     """Passages retrieved from the document store for a turn that brought none; for each claim with `retrieve_by = "claim"`."""
+    neighbours: int = Field(default=0, ge=0, le=5)
+    """Passages on either side of a retrieved one that come along with it."""
 
 
 class CascadeOptions(BaseModel):
@@ -153,9 +155,14 @@ class Settings(BaseSettings):
     """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
     persona: Path | None = None
     """A YAML file with `name` and `facts` that the agent may take for granted."""
-    store: Literal["chroma", "memory"] | None = None
-    """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server, or `memory`, until the process
-    ends. When not given, Chroma where it is installed or was used before, else memory, with a warning."""
+    store: Literal["chroma", "memory", "pgvector", "qdrant"] | None = None
+    """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server; `pgvector`, Postgres; `qdrant`; or
+    `memory`, until the process ends. When not given, Chroma where it is installed or was used, else memory, with a warning."""
+    store_url: SecretStr | None = None
+    """The server of `pgvector` (`postgresql://user@host/database`) or of `qdrant` (`http://host:6333`; a folder in the data
+    folder when not given)."""
+    store_key: SecretStr | None = None
+    """The API key of the Qdrant server, where it asks for one."""
     data_dir: Path | None = None
     """Folder of the stores; the user's data folder when not given."""
     store_free_mb: int = Field(default=64, ge=0)
@@ -174,8 +181,10 @@ class Settings(BaseSettings):
     """After how many days reports are deleted, with their texts, reviews and annotations; never when not given."""
     retrieve: bool = True
     """True if a turn without documents is verified against what the document store finds."""
-    retrieve_by: Literal["turn", "claim"] = "turn"
-    """What the document store is asked with: the turn and the question before it, or each claim by itself."""
+    retrieve_by: RetrieveBy = "turn"
+    """What the document store is asked with: the turn and the question before it, each claim by itself, or both."""
+    search: SearchMode = "hybrid"
+    """How the document store is searched: by meaning (`vectors`), by words (`words`: BM25), or by both, joined by rank."""
     context: Literal["none", "full"] = "none"
     """`full` lets verify and categorize see the history too (VISTA+ctx, §7)."""
     ungrounded: Literal["judge", "trust"] = "judge"

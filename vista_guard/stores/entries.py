@@ -20,8 +20,9 @@ from pydantic import JsonValue
 from vista_guard.errors import ConfigError
 from vista_guard.inference.onnx import shared_encoder
 from vista_guard.protocols import BoundedEmbedder, Embedder, QueryEmbedder
-from vista_guard.reading.passages import passages
-from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, SourceKind
+from vista_guard.reading.passages import headings_over, passages
+from vista_guard.stores.words import DEPTH, fused
+from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, Retrieval, SearchMode, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,11 +94,76 @@ def reads_of(embedder: Embedder) -> Callable[[str], int] | None:
 
 
 def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
-    """Cuts passages that the embedder reads to their end. Of equal ones the first: a thousand alike choke Chroma's index."""
-    found: dict[str, Passage] = {}
+    """Cuts passages that the embedder reads to their end, each with the headings that it stands under.
+
+    Of equal ones the first: a thousand alike choke Chroma's index.
+    """
+    first: dict[str, Passage] = {}
     for passage in passages(document, reads=reads_of(embedder)):
-        found.setdefault(passage.text, passage)
-    return tuple(found.values())
+        first.setdefault(passage.text, passage)
+    starts = [passage.span.start if passage.span else 0 for passage in first.values()]
+    over = headings_over(document.text, starts)
+    return tuple(
+        passage.model_copy(update={"headings": headings}) if headings else passage
+        for passage, headings in zip(first.values(), over, strict=True)
+    )
+
+
+def version_of(document: Document) -> str:
+    """Changes with whatever a passage shows of the document: its title, its text, and that it has headings."""
+    shown = f"{document.title}\x1f{document.text}\x1fheadings"
+    return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def searched(text: str, title: str | None, headings: Sequence[str]) -> str:
+    """The words by which a stored passage is found: its own, and those of title and headings, which it may not repeat."""
+    return "\n".join([title or "", *headings, text])
+
+
+def depth_for(limit: int, mode: SearchMode) -> int:
+    """How many places of each ranking are wanted for `limit` passages."""
+    return max(DEPTH, 2 * limit) if mode == "hybrid" else limit
+
+
+def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
+    """Keys of the passages that stand beside those found, which end in `:` and their number, each with the rank that it gets."""
+    known = {passage.key for passage in found}
+    wanted: dict[str, int] = {}
+    for beside, how in ((passage.key, passage.found) for passage in found):
+        if beside is None or how is None:
+            continue
+        owner, _, number = beside.rpartition(":")
+        for step in (step for distance in range(1, count + 1) for step in (-distance, distance)):
+            key = f"{owner}:{int(number) + step:06}"
+            if int(number) + step >= 0 and key not in known:
+                wanted.setdefault(key, how.rank)
+    return wanted
+
+
+def neighbours_of(found: Sequence[Passage], count: int, read: Callable[[str], Passage | None]) -> tuple[Passage, ...]:
+    """The passages beside those found, by `read`, which answers None for keys that do not exist."""
+    return tuple(
+        passage.model_copy(update={"found": Retrieval(by=("neighbour",), rank=rank), "key": key})
+        for key, rank in neighbour_keys(found, count).items()
+        if (passage := read(key)) is not None
+    )
+
+
+def joined(
+    vectors: Sequence[tuple[float, str]], words: Sequence[tuple[float, str]], limit: int
+) -> dict[str, Retrieval]:
+    """Joins what vectors and words found by rank; returns the best keys, best first, with how each was found."""
+    cosines, scores = ({key: score for score, key in found} for found in (vectors, words))
+    best = fused([list(cosines), list(scores)])[:limit]
+    return {
+        key: Retrieval(
+            by=tuple(way for way, found in (("vectors", cosines), ("words", scores)) if key in found),
+            rank=rank,
+            cosine=cosines.get(key),
+            bm25=scores.get(key),
+        )
+        for rank, key in enumerate(best, 1)
+    }
 
 
 def _unique(claims: Sequence[Claim]) -> Iterator[str]:

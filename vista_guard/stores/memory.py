@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -13,25 +14,49 @@ from vista_guard.stores.entries import (
     best_rows,
     claim_passages,
     cut,
+    depth_for,
     digest,
+    joined,
     nearest,
+    neighbours_of,
     persona_passages,
     query_vector,
+    searched,
+    version_of,
 )
-from vista_guard.types import Claim, Document, Passage, Persona
+from vista_guard.stores.words import WordRanking
+from vista_guard.types import Claim, Document, Passage, Persona, SearchMode
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class MemoryDocuments:
-    """A `DocumentStore` that compares a query with every passage: exact, and right for some ten thousand passages."""
+def _words_of(passage: Passage) -> str:
+    return searched(passage.text, passage.title, passage.headings)
 
-    def __init__(self, embedder: Embedder) -> None:
+
+@dataclass(frozen=True)
+class _Shelf:
+    """Every passage with its key and its vector."""
+
+    keys: Sequence[str]
+    passages: Mapping[str, Passage]
+    vectors: NDArray[np.float32]
+
+
+class MemoryDocuments:
+    """A `DocumentStore` that compares a query with every passage: exact, and right for some ten thousand passages.
+
+    `search` says by what: vectors, words, or both, joined by rank (`hybrid`).
+    """
+
+    def __init__(self, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
         self._embedder = embedder
-        self._documents: dict[str, tuple[ListedDocument, tuple[Passage, ...], NDArray[np.float32]]] = {}
-        self._whole: tuple[list[Passage], NDArray[np.float32]] | None = None  # all in one, until the next change
+        self._mode = search
+        self._documents: dict[str, tuple[ListedDocument, Mapping[str, Passage], NDArray[np.float32]]] = {}
+        self._words = WordRanking()
+        self._whole: _Shelf | None = None  # all in one, until the next change
         self._lock = Lock()
 
     async def add(self, documents: Sequence[Document]) -> int:
@@ -43,6 +68,11 @@ class MemoryDocuments:
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
         """Returns the passages nearest to the query."""
         return await asyncio.to_thread(self._search, query, limit)
+
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
+        known = self._all().passages
+        return neighbours_of(found, count, known.get)
 
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
@@ -64,27 +94,39 @@ class MemoryDocuments:
         passages = cut(document, self._embedder)
         vectors = self._embedder.embed([passage.text for passage in passages])
         listed = ListedDocument(document.id, document.title, len(passages), document.metadata)
+        start = f"{digest(document.id)}:{version_of(document)}"
+        keyed = {f"{start}:{number:06}": passage for number, passage in enumerate(passages)}
         with self._lock:
-            self._documents[document.id] = (listed, passages, vectors)
+            self._documents[document.id] = (listed, keyed, vectors)
             self._whole = None
         return len(passages)
 
     def _search(self, query: str, limit: int) -> tuple[Passage, ...]:
-        found, vectors = self._all()
-        if not found or limit <= 0:
+        shelf = self._all()
+        if not shelf.keys or limit <= 0:
             return ()
-        return tuple(found[row] for _, row in best_rows(vectors, query_vector(self._embedder, query), limit))
+        depth = depth_for(limit, self._mode)
+        near: list[tuple[float, str]] = []
+        if self._mode != "words":
+            rows = best_rows(shelf.vectors, query_vector(self._embedder, query), depth)
+            near = [(score, shelf.keys[row]) for score, row in rows]
+        shared = self._words.best(query, depth) if self._mode != "vectors" else []
+        best = joined(near, shared, limit)
+        return tuple(shelf.passages[key].model_copy(update={"found": how, "key": key}) for key, how in best.items())
 
-    def _all(self) -> tuple[list[Passage], NDArray[np.float32]]:
-        """Every passage with its vector, in Chroma's order, so that equal passages come in the same order from both."""
+    def _all(self) -> _Shelf:
+        """Every passage with keys that sort as Chroma's do, so that equal passages come in the same order from both."""
         import numpy as np
 
         with self._lock:
             if self._whole is None:
                 stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
                 entries = [(found, vectors) for _, (_, found, vectors) in stored if found]
+                passages = {key: passage for found, _ in entries for key, passage in found.items()}
+                if self._mode != "vectors":
+                    self._words.update(passages, lambda key: _words_of(passages[key]))
                 rows = [vectors for _, vectors in entries] or [np.empty((0, 0), np.float32)]
-                self._whole = [passage for some, _ in entries for passage in some], np.concatenate(rows)
+                self._whole = _Shelf(list(passages), passages, np.concatenate(rows))
             return self._whole
 
 

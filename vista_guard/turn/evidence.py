@@ -9,6 +9,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from vista_guard.errors import InputError, JudgeError, StoreError
+from vista_guard.judges.composed.pipeline import retrieved
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
 from vista_guard.policy.turn_risk import REMEMBERED
 from vista_guard.reading.chat_json import BY_USER, USER_EVIDENCE
@@ -47,7 +48,7 @@ async def _documents(work: Work, parts: Parts) -> tuple[Passage, ...]:
         return tuple(nearest_passages(turn.text, chunks, limits.passages))
     if parts.documents is None or parts.trusts_ungrounded:
         return ()
-    return tuple(await parts.documents.search(_question(work), limits.retrieved))
+    return await retrieved(parts.documents, _question(work), limits.retrieved, limits.neighbours)
 
 
 def _question(work: Work) -> str:

@@ -197,7 +197,12 @@ def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Pas
         if not any(quote.source_id == name and quote.quote in text for name, text in known):
             known.append((quote.source_id, quote.quote))
             yield Passage(
-                source=quote.source, source_id=quote.source_id, text=quote.quote, title=quote.title, span=quote.span
+                source=quote.source,
+                source_id=quote.source_id,
+                text=quote.quote,
+                title=quote.title,
+                span=quote.span,
+                headings=quote.headings,
             )
 
 

@@ -24,6 +24,7 @@ from vista_guard.types import (
     Outcome,
     Persona,
     RepairMode,
+    RetrieveBy,
     Role,
     Turn,
     TurnReport,
@@ -121,7 +122,7 @@ class Parts:
     limits: Limits = field(default_factory=Limits)
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
-    retrieve_by: Literal["turn", "claim"] = "turn"
+    retrieve_by: RetrieveBy = "turn"
     """What the document store is asked with."""
     past: PastClaims = field(default_factory=PastClaims)
     telemetry: Telemetry = field(default_factory=Telemetry)
@@ -134,7 +135,7 @@ class Parts:
 
     @property
     def judging(self) -> Judge:
-        """The judge as stages ask it: with `retrieve_by = "claim"`, behind this guard's own document store.
+        """The judge as stages ask it: with `retrieve_by` other than `turn`, behind this guard's own document store.
 
         Made anew each time: parts with another store, such as a tenant's, must never search this one.
         """
@@ -143,10 +144,14 @@ class Parts:
         from vista_guard.judges.composed.pipeline import RetrievingJudge
         from vista_guard.judges.decomposers.dydecomp import SplittingJudge
 
-        documents = self.documents
+        documents, limits, beside = self.documents, self.limits, self.retrieve_by == "both"
+
+        def retrieving(judge: Judge) -> Judge:
+            return RetrievingJudge(judge, documents, limits.retrieved, neighbours=limits.neighbours, beside=beside)
+
         if isinstance(self.judge, SplittingJudge):  # it makes its claims while it judges
-            return self.judge.over(lambda judge: RetrievingJudge(judge, documents, self.limits.retrieved))
-        return RetrievingJudge(self.judge, documents, self.limits.retrieved)
+            return self.judge.over(retrieving)
+        return retrieving(self.judge)
 
     def risk_of(self, work: Work) -> float | None:
         """The risk of the turn as far as it was judged, in [0, 1]; None when nothing was."""

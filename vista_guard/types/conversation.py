@@ -157,10 +157,36 @@ class Persona(Noun):
         return sha256("\x1f".join((self.name, *self.facts)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
+RetrieveBy = Literal["turn", "claim", "both"]
+"""What the document store is asked with."""
+
+SearchMode = Literal["hybrid", "vectors", "words"]
+"""How the document store is searched: by meaning (vectors), by words (BM25), or by both, joined by rank."""
+
+
+def _unset(value: object) -> bool:
+    return value is None
+
+
+class Retrieval(Noun):
+    """How the document store found a passage.
+
+    `by` names what found it: `vectors`, `words`, both, or `neighbour` for a passage that stands beside a found one. `rank` is its
+    place in the search, from 1; a neighbour has that of the passage it stands beside. `cosine` is that of the vectors, `bm25` the
+    score of the words, each where that way found it.
+    """
+
+    by: tuple[Literal["vectors", "words", "neighbour"], ...]
+    rank: int = Field(ge=1)
+    cosine: float | None = None
+    bm25: float | None = None
+
+
 class Passage(Noun):
     """A piece of evidence as gathered, before a claim is held against it. `span` is its place in the source's text.
 
     `label` is what knowledge was earned with; None counts as VERIFIED. What was OUT_OF_SCOPE supports only itself.
+    `headings` are those that a stored passage stands under, the outermost first, each with its marks (`## Fees`).
     """
 
     source: SourceKind
@@ -169,6 +195,21 @@ class Passage(Noun):
     title: str | None = None
     span: Span | None = None
     label: Label | None = None
+    headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    key: str | None = Field(default=None, exclude=True)
+    """Its id in the document store. Part neither of the JSON form nor of comparisons, as `found`."""
+    found: Retrieval | None = Field(default=None, exclude=True)
+    """How the document store found it. Part neither of the JSON form nor of comparisons: it is the same passage all the same."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Passage) and self._shown == other._shown
+
+    def __hash__(self) -> int:
+        return hash(self._shown)
+
+    @property
+    def _shown(self) -> tuple[object, ...]:
+        return (self.source, self.source_id, self.text, self.title, self.span, self.label, self.headings)
 
 
 class EvidenceSet(Noun):
@@ -188,7 +229,10 @@ class EvidenceSet(Noun):
 
 
 class Evidence(Noun):
-    """A quote that speaks for or against one claim. `score` is the judge's probability that it does."""
+    """A quote that speaks for or against one claim. `score` is the judge's probability that it does.
+
+    `headings` and `found` are those of its passage: where it stands, and how the document store found it.
+    """
 
     source: SourceKind
     source_id: str
@@ -196,12 +240,27 @@ class Evidence(Noun):
     title: str | None = None
     span: Span | None = None
     score: Probability
+    headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    found: Retrieval | None = Field(default=None, exclude_if=_unset)
+
+
+class Nearest(Noun):
+    """The quote that came nearest to a claim which nothing confirms. `overlap` is the share of the claim's words in it."""
+
+    source: SourceKind
+    source_id: str
+    quote: str
+    title: str | None = None
+    span: Span | None = None
+    headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
+    found: Retrieval | None = Field(default=None, exclude_if=_unset)
+    overlap: Probability
 
 
 class Finding(Noun):
     """A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
 
-    `support` is the one of its check.
+    `support` is the one of its check. `nearest` is what came nearest to a claim that LACKS evidence, where anything did.
     """
 
     kind: Literal["finding"] = "finding"
@@ -212,6 +271,7 @@ class Finding(Noun):
     reason: str
     judged_by: str | None = None
     support: Probability | None = None
+    nearest: Nearest | None = Field(default=None, exclude_if=_unset)
 
 
 class Check(Noun):

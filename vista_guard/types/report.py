@@ -26,7 +26,7 @@ from vista_guard.types.conversation import (
     Unchecked,
 )
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "1.4"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Record = Literal["verdicts", "delivered", "full"]
@@ -93,7 +93,7 @@ class TurnTexts(Noun):
     `user_text` is what the user said last before the turn. `draft` is the text that was judged, to which the spans of claims
     refer: None where it was delivered as it was, and where only delivered texts are kept. `documents` are those that the turn
     was grounded in, `evidence` the passages of document store, knowledge and persona that the judge could see; of passages that
-    were found for single claims (`retrieve_by = "claim"`) those that findings quote.
+    were found for single claims (`retrieve_by` is `claim` or `both`) those that findings quote.
     """
 
     user_text: str | None = None

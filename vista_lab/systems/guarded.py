@@ -28,6 +28,7 @@ from vista_guard.types import (
     EvidenceSet,
     Finding,
     JudgeInfo,
+    RetrieveBy,
     Role,
     SourceKind,
     Turn,
@@ -210,9 +211,10 @@ def verdict_settings(guard: Guard) -> dict[str, str]:
     return {**known, **{name: value for name, value in optional.items() if value}}
 
 
-def _retrieved(by: str) -> str:
+def _retrieved(by: RetrieveBy) -> str:
     """How the document store is used. Runs of before there was `retrieve_by` say nothing of it, and are resumed."""
-    return "retrieved for turns that bring none" if by == "turn" else "retrieved by claim for turns that bring none"
+    how = {"turn": "retrieved", "claim": "retrieved by claim", "both": "retrieved by turn and claim"}
+    return f"{how[by]} for turns that bring none"
 
 
 def _before(conversation: Conversation, last: int) -> set[int]:

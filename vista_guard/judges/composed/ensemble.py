@@ -19,6 +19,11 @@ from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, Judg
 T = TypeVar("T")
 
 
+_PLACE: Any = {"__all__": {"headings", "found"}}
+NOT_ASKED: Any = {"evidence": _PLACE, "counter_evidence": _PLACE, "finding": {"evidence": _PLACE, "nearest": True}}
+"""Parts of a check that no judge is asked about: how the document store found its evidence."""
+
+
 def fingerprint(*parts: Any) -> str:
     """64 hex digits of the parts' canonical JSON. Parts are JSON types, models, or sequences of models."""
     return sha256(json.dumps(_plain(parts), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -26,7 +31,7 @@ def fingerprint(*parts: Any) -> str:
 
 def _plain(part: Any) -> Any:
     if isinstance(part, BaseModel):
-        return part.model_dump(mode="json")
+        return part.model_dump(mode="json", exclude=NOT_ASKED if isinstance(part, Check) else None)
     return [_plain(one) for one in part] if isinstance(part, list | tuple) else part
 
 

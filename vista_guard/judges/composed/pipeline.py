@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
-from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, QueryEmbedder, Verifier
+from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, NeighbourStore, QueryEmbedder, Verifier
 from vista_guard.types import (
     Check,
     Claim,
@@ -75,6 +75,14 @@ class DecomposingJudge:
         return await self._judge.categorize(checks, evidence)
 
 
+async def retrieved(documents: DocumentStore, query: str, limit: int, neighbours: int) -> tuple[Passage, ...]:
+    """What the store finds, best first, and behind it the passages that stand beside, from a store that knows them."""
+    found = tuple(await documents.search(query, limit))
+    if not neighbours or not isinstance(documents, NeighbourStore):
+        return found
+    return (*found, *await documents.neighbours(found, neighbours))
+
+
 class RetrievingJudge:
     """Implements `TurnJudge`: each claim is held against the passages that the document store finds for it.
 
@@ -85,12 +93,18 @@ class RetrievingJudge:
         judge: who judges.
         documents: where passages are found.
         passages: how many for each claim. k in the paper.
+        neighbours: passages on either side of each that come along.
+        beside: whether the passages that were found for the turn stay, behind those of the claim.
     """
 
-    def __init__(self, judge: Judge, documents: DocumentStore, passages: int) -> None:
+    def __init__(
+        self, judge: Judge, documents: DocumentStore, passages: int, *, neighbours: int = 0, beside: bool = False
+    ) -> None:
         self._judge = judge
         self._documents = documents
         self._passages = passages
+        self._neighbours = neighbours
+        self._beside = beside
 
     @property
     def info(self) -> JudgeInfo:
@@ -110,7 +124,13 @@ class RetrievingJudge:
 
     def finder(self, evidence: EvidenceSet) -> Find | None:
         """Finds the passages of each claim; None where the turn's own documents are its evidence."""
-        return (lambda text: self._documents.search(text, self._passages)) if evidence.retrieved else None
+        if not evidence.retrieved:
+            return None
+        return lambda text: self._find(text, evidence.documents if self._beside else ())
+
+    async def _find(self, text: str, turn: Sequence[Passage]) -> Sequence[Passage]:
+        found = await retrieved(self._documents, text, self._passages, self._neighbours)
+        return tuple(dict.fromkeys((*found, *turn)))
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
@@ -140,12 +160,14 @@ class RetrievingJudge:
         texts = list(dict.fromkeys(claim.text for claim in claims))
         passages_by_text = dict(zip(texts, await ensemble.together(_found(find, text) for text in texts), strict=True))
         groups = defaultdict[tuple[Passage, ...], list[int]](list)
+        own: dict[int, tuple[Passage, ...]] = {}
         answers: dict[int, Answer | Unchecked] = {}
         for place, claim in enumerate(claims):
             passages = passages_by_text[claim.text]
             if isinstance(passages, Exception):
                 answers[place] = Unchecked(claim=claim, error=str(passages))
             else:
+                own[place] = passages
                 groups[passages].append(place)
         answered = await ensemble.together(
             _asked(ask, [items[place] for place in places], _retrieved(evidence, passages))
@@ -154,8 +176,14 @@ class RetrievingJudge:
         for places, some in zip(groups.values(), answered, strict=True):
             if len(some) != len(places):
                 raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
-            answers |= zip(places, some, strict=True)
+            for place, one in zip(places, some, strict=True):
+                # Passages are grouped by their texts: how each was found differs from claim to claim.
+                answers[place] = _with_places(one, _retrieved(evidence, own[place]))
         return [answers[place] for place in range(len(items))]
+
+
+def _with_places(answer: Answer | Unchecked, evidence: EvidenceSet) -> Answer | Unchecked:
+    return contract.placed(answer, evidence) if isinstance(answer, Check | Finding) else answer
 
 
 async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:

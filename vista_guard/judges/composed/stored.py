@@ -304,7 +304,12 @@ def _claim_of(question: Claim | Check) -> Claim:
     return question if isinstance(question, Claim) else question.claim
 
 
-_NOT_ASKED: Any = {"claim": True, "support": True, "finding": {"claim", "support"}}
+_NOT_ASKED: Any = {
+    **ensemble.NOT_ASKED,
+    "claim": True,
+    "support": True,
+    "finding": {**ensemble.NOT_ASKED["finding"], "claim": True, "support": True},
+}
 """Parts of a check that no judge is asked about: answers that were stored before there was support are found again."""
 
 

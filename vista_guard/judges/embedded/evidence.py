@@ -338,9 +338,14 @@ def pool(evidence: EvidenceSet) -> Pool:
 
 
 def _read(passages: Sequence[Passage]) -> Iterator[EvidenceSource]:
-    """Each passage, under the last heading of its document that was read before it."""
+    """Each passage, under its own headings, else under the last heading of its document that was read before it."""
     above = dict[str, tuple[MentionKind | None, Above]]()
     for passage in passages:
+        if passage.headings:
+            over = passage.model_copy(update={"text": "\n\n".join(passage.headings), "headings": ()})
+            _, above[passage.source_id] = EvidenceSource.read(over)
+        elif passage.found:  # ranked passages do not follow one another
+            above.pop(passage.source_id, None)
         if passage.text.strip():
             source, above[passage.source_id] = EvidenceSource.read(
                 passage, above.get(passage.source_id, (None, Above()))

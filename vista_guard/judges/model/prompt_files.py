@@ -15,6 +15,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -199,17 +200,24 @@ def _whole(passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
         if passage.text.strip():
             sources.setdefault(passage.source_id, []).append(passage)
     for parts in sources.values():
+        if any(part.found for part in parts):  # ranked: neighbours are put together again
+            parts.sort(key=lambda part: part.span.start if part.span else 0)
         yield parts[0].title, _join(parts)
 
 
 def _join(parts: Sequence[Passage]) -> str:
-    text, end = parts[0].text, _end(parts[0])
-    for part in parts[1:]:
+    text, end = _under_headings(parts[0], ()), _end(parts[0])
+    for before, part in pairwise(parts):
         shared = end - part.span.start if end is not None and part.span is not None else -1
         overlaps = 0 < shared <= len(part.text) and text.endswith(part.text[:shared])
-        text += part.text[shared:] if overlaps else f"\n{part.text}"
+        text += part.text[shared:] if overlaps else f"\n{_under_headings(part, before.headings)}"
         end = _end(part)
     return text.strip()
+
+
+def _under_headings(part: Passage, known: Sequence[str]) -> str:
+    """The passage's text below the headings that it stands under, those aside that stand there already."""
+    return "\n".join((*(heading for heading in part.headings if heading not in known), part.text))
 
 
 def _end(passage: Passage) -> int | None:

@@ -7,10 +7,13 @@ exact cosines are taken from Chroma. docs/design/stores.md has the measurements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
+
+from vista_guard.stores.entries import searched
+from vista_guard.stores.words import WordRanking
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,15 +34,39 @@ _TRAINED = 10_000
 """Vectors by which the range of a byte is set; those that come later are cut to it."""
 
 
+def included(words: WordRanking | None, vectors: bool = True) -> Any:
+    """What a collection is asked for: vectors, and the texts where words are ranked."""
+    return [*(["embeddings"] if vectors else []), *(["documents", "metadatas"] if words is not None else [])]
+
+
+def texts_of(rows: Mapping[str, Any]) -> dict[str, str]:
+    """The text by which each row is found; nothing where texts were not asked for."""
+    parts = (rows["ids"], rows.get("documents") or [], rows.get("metadatas") or [])
+    return {
+        key: searched(text, about.get("title"), headings_of(about)) for key, text, about in zip(*parts, strict=False)
+    }
+
+
+def headings_of(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """The headings that a row stands under."""
+    return tuple(str(about.get("headings") or "").splitlines())
+
+
 def can_encode() -> bool:
     """True where faiss is installed, by the extra `search`."""
     return find_spec("faiss") is not None
 
 
 class CodedVectors:
-    """Codes of a collection's vectors, brought up to date step by step. Safe to share between threads."""
+    """Codes of a collection's vectors, brought up to date step by step. Safe to share between threads.
 
-    def __init__(self) -> None:
+    With `words`, the words of its passages are ranked too; without `vectors`, nothing else is.
+    """
+
+    def __init__(self, words: WordRanking | None = None, *, vectors: bool = True) -> None:
+        self.words = words
+        self._coded = vectors
+        self._texts: dict[str, str] = {}  # of passages whose words are not ranked yet
         self._ids: list[str] = []
         self._index: Any = None
         self._state: tuple[object, int] | None = None
@@ -64,6 +91,9 @@ class CodedVectors:
             if self._missing:
                 self._fetch(collection)
                 return False
+            if self.words is not None:
+                self.words.update(self._ids, self._texts.__getitem__)
+                self._texts.clear()
             self._state, self._target, self._listed = self._target, None, set()
             return True
 
@@ -108,14 +138,17 @@ class CodedVectors:
         ids: list[str] = []
         rows: list[NDArray[np.float32]] = []
         for start in range(0, len(wanted), _FETCHED):
-            found = collection.get(ids=wanted[start : start + _FETCHED], include=["embeddings"])
+            found = collection.get(ids=wanted[start : start + _FETCHED], include=included(self.words, self._coded))
             if found["ids"]:  # some may be deleted since
                 ids += found["ids"]
-                rows.append(np.asarray(found["embeddings"], np.float32))
-        if ids:
-            self._add(ids, np.concatenate(rows))
+                self._texts |= texts_of(found)
+                if self._coded:
+                    rows.append(np.asarray(found["embeddings"], np.float32))
+        if rows:
+            self._add(np.concatenate(rows))
+        self._ids += ids
 
-    def _add(self, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
+    def _add(self, vectors: NDArray[np.float32]) -> None:
         import faiss
 
         if self._index is None:
@@ -123,7 +156,6 @@ class CodedVectors:
             self._index = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
             self._index.train(vectors)
         self._index.add(vectors)
-        self._ids += ids
 
     def _drop(self, gone: set[str]) -> None:
         if not gone:
@@ -131,5 +163,6 @@ class CodedVectors:
         import numpy as np
 
         places = np.array([place for place, one in enumerate(self._ids) if one in gone], np.int64)
-        self._index.remove_ids(places)
+        if self._coded:
+            self._index.remove_ids(places)
         self._ids = [one for one in self._ids if one not in gone]

@@ -19,18 +19,24 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.chroma.codes import CodedVectors, can_encode
+from vista_guard.stores.chroma.codes import CodedVectors, can_encode, headings_of, included, texts_of
 from vista_guard.stores.entries import (
     DOCUMENTS,
     ListedDocument,
     best_rows,
     cut,
+    depth_for,
     digest,
+    joined,
+    neighbour_keys,
+    neighbours_of,
     query_vector,
     reads_of,
     storable,
+    version_of,
 )
-from vista_guard.types import Document, Passage, SourceKind, Span
+from vista_guard.stores.words import WordRanking
+from vista_guard.types import Document, Passage, SearchMode, SourceKind, Span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,13 +73,18 @@ _SAMPLE = Document(
 
 
 class _Vectors:
-    """The vectors of a collection in memory, brought up to date step by step. Safe to share between threads."""
+    """The vectors of a collection in memory, brought up to date step by step. Safe to share between threads.
 
-    def __init__(self) -> None:
+    With `words`, the words of its passages are ranked too.
+    """
+
+    def __init__(self, words: WordRanking | None) -> None:
+        self.words = words
         self.ids: Sequence[str] = ()
         self.matrix: NDArray[np.float32] | None = None
         self._state: tuple[object, int] | None = None
         self._rows: dict[str, NDArray[np.float32]] = {}
+        self._texts: dict[str, str] = {}  # of rows whose words are not ranked yet
         self._listing: tuple[tuple[object, int], list[str]] | None = None
         self._lock = Lock()
 
@@ -91,8 +102,9 @@ class _Vectors:
             state, ids = self._listing
             missing = [row_id for row_id in ids if row_id not in self._rows]
             if missing:
-                rows = collection.get(ids=missing[:_FETCHED], include=["embeddings"])
+                rows = collection.get(ids=missing[:_FETCHED], include=included(self.words))
                 self._rows |= zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True)
+                self._texts |= texts_of(rows)
                 gone = set(missing[:_FETCHED]).difference(self._rows)  # deleted since
                 self._listing = (state, [row_id for row_id in ids if row_id not in gone])
                 if len(missing) > _FETCHED:
@@ -100,6 +112,9 @@ class _Vectors:
             self.ids = self._listing[1]
             self.matrix = np.stack([self._rows[row_id] for row_id in self.ids]) if self.ids else None
             self._rows = dict(zip(self.ids, self.matrix, strict=True)) if self.matrix is not None else {}
+            if self.words is not None:
+                self.words.update(self.ids, self._texts.__getitem__)
+            self._texts.clear()
             self._state, self._listing = state, None
             return True
 
@@ -117,9 +132,11 @@ class ChromaDocuments:
     another embedder, or by an earlier version, are cut and embedded anew, once, while searches go on.
     """
 
-    def __init__(self, client: AnyClient, embedder: Embedder) -> None:
+    def __init__(self, client: AnyClient, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
+        """`search` says by what passages are found: vectors, words, or both, joined by rank (`hybrid`)."""
         self._chroma = ChromaConnection(client)
         self._embedder = embedder
+        self._mode = search
         self._name = DOCUMENTS
         self._about: Mapping[str, str] = {}
         self._searched: Sequence[str] = [DOCUMENTS]
@@ -156,16 +173,32 @@ class ChromaDocuments:
         collections = await self._made(self._searched)
         if not collections:
             return ()
-        vector = await asyncio.to_thread(query_vector, self._embedder, query)
-        # Of a document that a tenant shares with all, both copies have the same ids.
-        found = {key: score for one in collections for score, key in await self._nearest(one, vector, limit)}
-        best = sorted(found, key=lambda key: (-found[key], key))[:limit]
+        depth = depth_for(limit, self._mode)
+        near, shared = dict[str, float](), dict[str, float]()
+        vector = None if self._mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
+        for collection in collections:
+            # Of a document that a tenant shares with all, both copies have the same ids.
+            by_vectors, by_words = await self._found(collection, query, vector, depth)
+            near |= {key: score for score, key in by_vectors}
+            shared |= {key: score for score, key in by_words}
+        best = joined(_ranked(near, depth), _ranked(shared, depth), limit)
+        passages = await self._fetched(collections, list(best))
+        # One may be deleted since.
+        return tuple(
+            passages[key].model_copy(update={"found": best[key], "key": key}) for key in best if key in passages
+        )
 
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
+        keys = list(neighbour_keys(found, count))
+        passages = await self._fetched(await self._made(self._searched), keys)
+        return neighbours_of(found, count, passages.get)
+
+    async def _fetched(self, collections: Sequence[AnyCollection], keys: list[str]) -> dict[str, Passage]:
         def fetch() -> dict[str, Passage]:
-            return {key: passage for one in collections for key, passage in _rows(one, best)}
+            return {key: passage for one in collections for key, passage in _rows(one, keys)}
 
-        passages = await self._chroma.run("search the documents", fetch) if best else {}
-        return tuple(passages[key] for key in best if key in passages)  # one may be deleted since
+        return await self._chroma.run("search the documents", fetch) if keys else {}
 
     async def delete(self, document_id: str) -> int:
         """Deletes a document; returns its number of passages."""
@@ -251,29 +284,42 @@ class ChromaDocuments:
         spans = [passage.span for passage in passages(_SAMPLE, reads=reads_of(self._embedder))]
         return sha256(repr(spans).encode()).hexdigest()[:8] + "-"
 
-    async def _nearest(
-        self, collection: AnyCollection, vector: NDArray[np.float32], limit: int
-    ) -> list[tuple[float, str]]:
+    async def _found(
+        self, collection: AnyCollection, query: str, vector: NDArray[np.float32] | None, limit: int
+    ) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+        """What is nearest in the collection, by vectors and by words."""
         count = await self._chroma.run("search the documents", collection.count)
         if count > EXACT:
-            return await self._among_many(collection, count, vector, limit)
-        vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, _Vectors())
+            return await self._among_many(collection, count, query, vector, limit)
+        vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, None) or _Vectors(self._ranking())
         while not await self._chroma.run("load the documents", lambda: vectors.step(collection, count)):
             pass
         while len(self._vectors) > 1 and sum(len(one.ids) for one in self._vectors.values()) > HELD:
             self._vectors.pop(next(iter(self._vectors)), None)
-        return await asyncio.to_thread(vectors.nearest, vector, limit)
+        near = [] if vector is None else await asyncio.to_thread(vectors.nearest, vector, limit)
+        return near, await _by_words(vectors.words, query, limit)
+
+    def _ranking(self) -> WordRanking | None:
+        return None if self._mode == "vectors" else WordRanking()
 
     async def _among_many(
-        self, collection: AnyCollection, count: int, vector: NDArray[np.float32], limit: int
-    ) -> list[tuple[float, str]]:
-        if not can_encode():
-            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit))
-        codes = self._codes.setdefault(collection.name, CodedVectors())
+        self, collection: AnyCollection, count: int, query: str, vector: NDArray[np.float32] | None, limit: int
+    ) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+        coded = can_encode()
+        if not coded and self._mode == "vectors":
+            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit)), []
+        codes = self._codes.setdefault(collection.name, CodedVectors(self._ranking(), vectors=coded))
         while not await self._chroma.run("load the documents", lambda: codes.step(collection, count)):
             pass
-        near = await asyncio.to_thread(codes.candidates, vector, limit)
-        return await self._chroma.run("search the documents", lambda: _exactly(collection, near, vector, limit))
+        shared = await _by_words(codes.words, query, limit)
+        if vector is None:
+            return [], shared
+        if not coded:
+            return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit)), shared
+        candidates = await asyncio.to_thread(codes.candidates, vector, limit)
+        return await self._chroma.run(
+            "search the documents", lambda: _exactly(collection, candidates, vector, limit)
+        ), shared
 
     async def _replace(self, document: Document) -> int:
         collection = await self._open()
@@ -289,7 +335,7 @@ class ChromaDocuments:
     def _store(
         self, collection: AnyCollection, document: Document, passages: Sequence[Passage], vectors: NDArray[np.float32]
     ) -> None:
-        owner, version = digest(document.id), self._cut + _version(document)
+        owner, version = digest(document.id), self._cut + version_of(document)
         rows = list(enumerate(passages))
         stale: dict[str, Any] = {"$and": [{"document": owner}, {"version": {"$ne": version}}]}
         with self._replacing:  # two at once could each drop the other's passages as the old ones
@@ -353,6 +399,15 @@ def _expect_model(collection: AnyCollection, probe: NDArray[np.float32]) -> None
         )
 
 
+def _ranked(scores: Mapping[str, float], limit: int) -> list[tuple[float, str]]:
+    """The best of several collections' rows; of equal ones by key."""
+    return sorted(((score, key) for key, score in scores.items()), key=lambda one: (-one[0], one[1]))[:limit]
+
+
+async def _by_words(words: WordRanking | None, query: str, limit: int) -> list[tuple[float, str]]:
+    return [] if words is None else await asyncio.to_thread(words.best, query, limit)
+
+
 def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
     """The rows that Chroma's index takes for the nearest."""
     rows = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
@@ -396,16 +451,11 @@ def _whole(collection: AnyCollection, owner: str) -> tuple[str, Document] | None
     )
 
 
-def _version(document: Document) -> str:
-    """Changes with whatever a passage shows of the document."""
-    shown = f"{document.title}\x1f{document.text}"
-    return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
 def _metadata(passage: Passage) -> dict[str, str | int]:
-    title = {} if passage.title is None else {"title": storable(passage.title)}
+    over = {"title": passage.title, "headings": "\n".join(passage.headings) or None}
     span = passage.span or Span(start=0, end=len(passage.text))
-    return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **title}
+    shown = {name: storable(text) for name, text in over.items() if text is not None}
+    return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **shown}
 
 
 def _passage(text: str, metadata: Mapping[str, Any]) -> Passage:
@@ -415,6 +465,7 @@ def _passage(text: str, metadata: Mapping[str, Any]) -> Passage:
         text=text,
         title=metadata.get("title"),
         span=Span(start=metadata["start"], end=metadata["end"]),
+        headings=headings_of(metadata),
     )
 
 

@@ -1,0 +1,250 @@
+"""Text of office files and tables: DOCX, PPTX and XLSX by kept libraries; CSV, TSV, JSON and JSON lines by Python's own.
+
+A row reads `column: value; column: value`, as in tables of HTML, so that each line says of itself what it holds.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time
+from io import BytesIO, StringIO
+from itertools import chain
+from typing import Any
+
+from vista_guard.errors import InputError
+from vista_guard.reading.html import INVISIBLE, Read, one_line
+
+UNPACKED_BYTES = 200_000_000
+"""Most that an office file, which is a zip archive, may unpack to."""
+_ENTRIES = 10_000
+_DEEPEST = 20
+"""Levels of groups on a slide and of objects in JSON; what lies deeper is made to break its reader."""
+_DELIMITERS = ",;\t|"
+LIBRARIES = {"docx": "docx", "pptx": "pptx", "xlsx": "openpyxl"}
+"""By format the library that reads it, of the extra `documents`."""
+
+
+def read_office(form: str, raw: bytes) -> Read:
+    """Reads a DOCX, PPTX or XLSX file.
+
+    Raises:
+        ImportError: its library is missing.
+        InputError: damaged, encrypted, or a bomb.
+    """
+    _expect_archive(raw)
+    read = {"docx": _docx, "pptx": _pptx, "xlsx": _xlsx}[form]
+    try:
+        return read(raw)
+    except (ImportError, InputError):
+        raise
+    except Exception as exc:  # the libraries let through whatever a damaged file leads to
+        raise InputError(f"is damaged, or no {form.upper()}: {type(exc).__name__}: {exc}") from exc
+
+
+def _expect_archive(raw: bytes) -> None:
+    if raw.startswith(b"\xd0\xcf\x11\xe0"):
+        raise InputError("is encrypted, or of a format before 2007; save it anew, without a password")
+    try:
+        entries = zipfile.ZipFile(BytesIO(raw)).infolist()
+    except zipfile.BadZipFile as exc:
+        raise InputError(f"is damaged: {exc}") from exc
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > UNPACKED_BYTES or len(entries) > _ENTRIES:
+        raise InputError(
+            f"unpacks to {unpacked:,} bytes in {len(entries):,} parts, more than {UNPACKED_BYTES:,} in {_ENTRIES:,}; split it"
+        )
+
+
+def _docx(raw: bytes) -> Read:
+    from docx import Document
+    from docx.table import Table
+
+    document = Document(BytesIO(raw))
+    blocks, first = list[str](), ""
+    for block in document.iter_inner_content():
+        if isinstance(block, Table):
+            blocks.append("\n".join(table_lines([_row_cells(row.cells) for row in block.rows])))
+            continue
+        text, style = _tidy(block.text), (block.style.name if block.style else "") or ""
+        if not text:
+            continue
+        level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
+        first = first or (text if level else "")
+        blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _listed(text, style))
+    return Read(one_line(document.core_properties.title or "") or one_line(first) or None, _paragraphs(blocks))
+
+
+def _listed(text: str, style: str) -> str:
+    return f"- {text}" if style.startswith("List") else text
+
+
+def _row_cells(cells: Iterable[Any]) -> list[str]:
+    """The texts of a row; a cell that spans several columns comes once."""
+    seen = dict[int, str]()
+    for cell in cells:
+        seen.setdefault(id(cell._tc), one_line(cell.text))
+    return list(seen.values())
+
+
+def _pptx(raw: bytes) -> Read:
+    from pptx import Presentation
+
+    show = Presentation(BytesIO(raw))
+    slides = []
+    for number, slide in enumerate(show.slides, 1):
+        title = slide.shapes.title
+        name = one_line(title.text_frame.text) if title is not None else ""
+        beside = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+        texts = [text for shape in beside for text in _shape_texts(shape, _DEEPEST)]
+        notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
+        spoken = [f"Notes: {_tidy(notes.text)}"] if notes is not None and notes.text.strip() else []
+        slides.append(_paragraphs([f"## {name or f'Slide {number}'}", *texts, *spoken]))
+    first = next((slide.splitlines()[0].lstrip("# ") for slide in slides if slide), None)
+    return _with_pages(one_line(show.core_properties.title or "") or first, slides)
+
+
+def _shape_texts(shape: Any, depth: int) -> Iterator[str]:
+    if shape.has_text_frame and shape.text_frame.text.strip():
+        yield "\n".join(f"{'- ' if line.level else ''}{line.text}".strip() for line in shape.text_frame.paragraphs)
+    if getattr(shape, "has_table", False) and shape.has_table:
+        yield "\n".join(table_lines([[one_line(cell.text) for cell in row.cells] for row in shape.table.rows]))
+    for inner in getattr(shape, "shapes", ()) if depth else ():
+        yield from _shape_texts(inner, depth - 1)
+
+
+def _xlsx(raw: bytes) -> Read:
+    from openpyxl import load_workbook
+
+    book = load_workbook(BytesIO(raw), read_only=True, data_only=True)
+    sheets = []
+    for sheet in book.worksheets:
+        rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
+        lines = table_lines([row for row in rows if any(row)])
+        sheets.append("\n".join([f"## {sheet.title}", "", *lines]) if lines else "")
+    return Read(one_line(book.properties.title or "") or None, _paragraphs(sheets))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
+    return value.isoformat() if isinstance(value, date | time) else one_line(str(value))
+
+
+def read_csv(text: str, *, tabs: bool) -> Read:
+    """Reads a table with one line a row; the delimiter is told from the first lines.
+
+    >>> read_csv("hall;opened\\nWhale;1925\\n", tabs=False).text
+    'hall: Whale; opened: 1925'
+
+    Raises:
+        InputError: a quote that never ends, or a cell of megabytes.
+    """
+    try:
+        dialect: Any = csv.excel_tab if tabs else csv.Sniffer().sniff(text[:20_000], _DELIMITERS)
+    except csv.Error:  # one column, or too few rows to tell
+        dialect = csv.excel
+    try:
+        rows = [[one_line(cell) for cell in row] for row in csv.reader(StringIO(text), dialect, strict=True)]
+    except csv.Error as exc:
+        raise InputError(f"is no table: {exc}") from exc
+    return Read(None, "\n".join(table_lines([row for row in rows if any(row)])))
+
+
+def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as lines, each cell under the name of its column where the first row names the columns."""
+    if not rows:
+        return []
+    names, *rest = rows
+    if not rest or not all(names) or len(set(names)) < len(names) or any(map(_is_figure, names)):
+        return [" | ".join(cell for cell in row if cell) for row in rows]
+    return ["; ".join(_named(names, row)) for row in rest if any(row)]
+
+
+def _named(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    for place, cell in enumerate(row):
+        if cell:
+            yield f"{names[place]}: {cell}" if place < len(names) else cell
+
+
+def _is_figure(name: str) -> bool:
+    return name.translate(str.maketrans("", "", " .,-+%€$£")).isdigit()
+
+
+def read_json(text: str, *, lines: bool) -> Read:
+    """Reads JSON as `name: value` lines, one paragraph for each item of a list, and JSON lines as such a list.
+
+    >>> read_json('[{"hall": "Whale", "fee": {"adult": 8}}]', lines=False).text
+    'hall: Whale\\nfee.adult: 8'
+
+    Raises:
+        InputError: it is no JSON; says where.
+    """
+    try:
+        content = _json_lines(text) if lines else json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise InputError(f"is no JSON: {exc}") from exc
+    title = content.get("title") if isinstance(content, Mapping) else None
+    items = content if isinstance(content, list) else [content]
+    return Read(
+        one_line(title) if isinstance(title, str) else None, _paragraphs("\n".join(_said(item)) for item in items)
+    )
+
+
+def _json_lines(text: str) -> list[Any]:
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            found += [json.loads(line)] if line.strip() else []
+        except json.JSONDecodeError as exc:
+            raise InputError(f"is no JSON in line {number}: {exc}") from exc
+    return found
+
+
+def _said(value: object, path: str = "", depth: int = _DEEPEST) -> Iterator[str]:
+    if not depth:
+        raise InputError(f"holds more than {_DEEPEST} levels of JSON, at {path[:80]}")
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _said(inner, f"{path}.{name}" if path else str(name), depth - 1)
+    elif isinstance(value, list):
+        plain = [one for one in value if not isinstance(one, Mapping | list)]
+        if plain:
+            yield from _said(", ".join(map(_scalar, plain)), path, depth - 1)
+        yield from chain.from_iterable(_said(one, path, depth - 1) for one in value if isinstance(one, Mapping | list))
+    elif value is not None and _scalar(value).strip():
+        yield f"{path}: {_scalar(value)}" if path else _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    return value.strip() if isinstance(value, str) else json.dumps(value)
+
+
+def _with_pages(title: str | None, texts: Sequence[str]) -> Read:
+    pages, length = [], 0
+    for text in texts:
+        pages.append(length)
+        length += len(text) + 2
+    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
+
+
+def _paragraphs(blocks: Iterable[str]) -> str:
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(one_line(line) for line in text.translate(INVISIBLE).replace("\x0b", "\n").splitlines()).strip()
+
+
+PLAIN: Mapping[str, Callable[[str], Read]] = {
+    ".csv": lambda text: read_csv(text, tabs=False),
+    ".tsv": lambda text: read_csv(text, tabs=True),
+    ".json": lambda text: read_json(text, lines=False),
+    ".jsonl": lambda text: read_json(text, lines=True),
+    ".ndjson": lambda text: read_json(text, lines=True),
+}
+"""By suffix how a file of tables or records is read."""

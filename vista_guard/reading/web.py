@@ -1,0 +1,216 @@
+"""Pages from the web as documents: addresses, lists of them, and sitemaps, within limits and never from a private network.
+
+Every address is resolved once and connected to as resolved, redirects too: a name cannot lead into this network on second look.
+"""
+
+from __future__ import annotations
+
+import socket
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from vista_guard._extras import require
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.files import DocumentFile, SkippedFile, WebPage
+
+if TYPE_CHECKING:
+    import httpx
+
+_AGENT = "vista-guard (documents add)"
+_SITEMAPS = 50
+"""Sitemaps that an index may name."""
+_MAP_BYTES = 50_000_000
+"""Largest sitemap, unpacked: the protocol's own limit."""
+
+
+@dataclass(frozen=True)
+class WebLimits:
+    """Limits of one run. A page beyond them is left out with the reason; beyond `pages` nothing more is fetched."""
+
+    max_bytes: int = 50_000_000
+    seconds: float = 20.0
+    redirects: int = 5
+    pages: int = 1000
+    allow_private: bool = False
+    """True if addresses of this machine and of private networks may be fetched."""
+
+
+@dataclass
+class WebReader:
+    """Fetches pages. `with WebReader() as web: web.page("https://example.com/terms")`.
+
+    Raises:
+        ConfigError: the extra `documents` is not installed.
+    """
+
+    limits: WebLimits = field(default_factory=WebLimits)
+
+    def __post_init__(self) -> None:
+        require("reading from the web", "httpx", "defusedxml", extra="documents")
+        import httpx
+
+        # No proxy of the environment: it would resolve names out of our sight.
+        self._client = httpx.Client(trust_env=False, timeout=self.limits.seconds, headers={"User-Agent": _AGENT})
+
+    def __enter__(self) -> WebReader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._client.close()
+
+    def page(self, url: str) -> DocumentFile | SkippedFile:
+        """Fetches a page; its id is the address. One that cannot be fetched comes back with the reason."""
+        try:
+            found, kind, content = self._fetch(url, self.limits.max_bytes)
+        except InputError as exc:
+            return SkippedFile(Path(url), str(exc), broken=True, place=url)
+        name = Path(urlsplit(found).path).name or "index.html"
+        return DocumentFile(Path(name), url, page=WebPage(found, kind, content))
+
+    def pages(self, urls: Sequence[str]) -> Iterator[DocumentFile | SkippedFile]:
+        """Fetches the pages, each address once, up to the limit."""
+        wanted = list(dict.fromkeys(urls))
+        yield from map(self.page, wanted[: self.limits.pages])
+        if left := wanted[self.limits.pages :]:
+            beyond = f"{len(left):,} addresses lie beyond the limit of {self.limits.pages:,} pages; raise --max-pages"
+            yield SkippedFile(Path(left[0]), beyond, broken=True, place=left[0])
+
+    def sitemap(self, url: str) -> list[str]:
+        """The pages that a sitemap names, in its order; those of the sitemaps that an index names.
+
+        Raises:
+            InputError: it cannot be fetched, or is no sitemap.
+        """
+        pages, maps = self._map(url)
+        for inner in maps[:_SITEMAPS]:
+            if len(pages) > self.limits.pages:
+                break
+            pages += self._map(inner)[0]
+        if not pages:
+            raise InputError(f"{url} names no pages; give a sitemap of sitemaps.org's form")
+        return pages
+
+    def _map(self, url: str) -> tuple[list[str], list[str]]:
+        from defusedxml import DefusedXmlException
+        from defusedxml.ElementTree import ParseError, fromstring
+
+        try:
+            _, _, content = self._fetch(url, min(self.limits.max_bytes, _MAP_BYTES))
+            tree = fromstring(_unpacked(content), forbid_dtd=True)
+        except (ParseError, DefusedXmlException, ValueError) as exc:
+            raise InputError(f"{url} is no sitemap: {type(exc).__name__}: {exc}") from exc
+        except InputError as exc:
+            raise InputError(f"{url} {exc}") from exc
+        found = dict[str, list[str]](url=[], sitemap=[])
+        for entry in tree:
+            place = next((one.text or "" for one in entry if one.tag.rpartition("}")[2] == "loc"), "").strip()
+            if place:
+                found.setdefault(entry.tag.rpartition("}")[2], []).append(place)
+        return found["url"], found["sitemap"]
+
+    def _fetch(self, url: str, most: int) -> tuple[str, str, bytes]:
+        """The address that was reached, the content's type, and the content."""
+        import httpx
+
+        until = monotonic() + self.limits.seconds
+        for _ in range(self.limits.redirects + 1):
+            try:
+                with self._client.stream(
+                    "GET", self._resolved(url), headers={"Host": _host(url)}, extensions={"sni_hostname": _name(url)}
+                ) as response:
+                    if response.is_redirect:
+                        url = urljoin(url, response.headers["location"])
+                        continue
+                    return url, *_content(response, most, until)
+            except (httpx.HTTPError, httpx.InvalidURL) as exc:
+                raise InputError(f"cannot be fetched: {type(exc).__name__}: {exc}") from exc
+        raise InputError(f"was redirected more than {self.limits.redirects} times, last to {url}")
+
+    def _resolved(self, url: str) -> str:
+        """The address with the host's number in place of its name.
+
+        Raises:
+            InputError: no web address, an unknown host, or one of a private network.
+        """
+        parts = urlsplit(url)
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as exc:
+            raise InputError(f"is no web address: {exc}") from exc
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+            raise InputError(
+                f"is no address that can be fetched: {url}; give http:// or https://, without a user's name"
+            )
+        try:
+            known = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as exc:
+            raise InputError(f"cannot be fetched: the host {parts.hostname} is not known: {exc}") from exc
+        addresses = [str(one[4][0]) for one in known]
+        private = [one for one in addresses if not ip_address(one.partition("%")[0]).is_global]
+        if private and not self.limits.allow_private:
+            raise InputError(f"leads to the private address {private[0]}; --allow-private fetches from there")
+        number = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
+        return parts._replace(netloc=f"{number}:{port}", fragment="").geturl()
+
+
+def read_list(file: Path) -> list[str]:
+    """Addresses from a file, one a line; lines that begin with # and empty ones are none.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds a line that is no address.
+    """
+    try:
+        lines = [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"the list {file} cannot be read: {exc}. Give a text file with one address a line") from exc
+    urls = [(number, line) for number, line in enumerate(lines, 1) if line and not line.startswith("#")]
+    for number, line in urls:
+        if not is_url(line):
+            raise ConfigError(
+                f"the list {file}, line {number}: {line!r} is no address; write http:// or https:// in front"
+            )
+    return [line for _, line in urls]
+
+
+def is_url(place: str) -> bool:
+    """True for an address of the web."""
+    return place.lower().startswith(("http://", "https://"))
+
+
+def _content(response: httpx.Response, most: int, until: float) -> tuple[str, bytes]:
+    if not response.is_success:
+        raise InputError(f"answered with {response.status_code} {response.reason_phrase}")
+    content = bytearray()
+    for part in response.iter_bytes():
+        content += part
+        if len(content) > most:
+            raise InputError(f"has more than {most:,} bytes; raise --max-mb")
+        if monotonic() > until:
+            raise InputError("took too long to arrive; raise --max-seconds")
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower(), bytes(content)
+
+
+def _unpacked(content: bytes) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        unpacked = zlib.decompressobj(wbits=31).decompress(content, _MAP_BYTES + 1)
+    except zlib.error as exc:
+        raise InputError(f"is damaged: {exc}") from exc
+    if len(unpacked) > _MAP_BYTES:
+        raise InputError(f"unpacks to more than {_MAP_BYTES:,} bytes")
+    return unpacked
+
+
+def _name(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc

@@ -1,0 +1,399 @@
+"""Documents and knowledge in Postgres with the extension pgvector: transactions, and one database for everything.
+
+Words are ranked by BM25 in SQL over a table of their postings, since Postgres' own text search does not weigh rare words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from vista_guard._extras import require
+from vista_guard.errors import StoreError
+from vista_guard.protocols import Embedder
+from vista_guard.stores.entries import (
+    ListedDocument,
+    claim_passages,
+    cut,
+    depth_for,
+    digest,
+    joined,
+    nearest,
+    neighbour_keys,
+    neighbours_of,
+    persona_passages,
+    query_vector,
+    searched,
+    storable,
+    version_of,
+)
+from vista_guard.stores.words import K1, B, terms
+from vista_guard.types import Claim, Document, Label, Passage, Persona, SearchMode, SourceKind, Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from psycopg import Connection
+    from psycopg_pool import ConnectionPool
+
+T = TypeVar("T")
+
+TIMEOUT_S = 30.0
+"""Longest that a statement may take, and a wait for a free connection."""
+_CONNECTIONS = 8
+
+_TABLES = """
+CREATE EXTENSION IF NOT EXISTS vector;
+CREATE TABLE IF NOT EXISTS vista_passages (
+    tenant text NOT NULL, key text COLLATE "C" NOT NULL, owner text NOT NULL, version text NOT NULL, source_id text NOT NULL,
+    title text, headings text[] NOT NULL, body text NOT NULL, starts int NOT NULL, ends int NOT NULL, words int NOT NULL,
+    vector vector(%(dimension)s) NOT NULL, PRIMARY KEY (tenant, key));
+CREATE TABLE IF NOT EXISTS vista_words (
+    tenant text NOT NULL, word text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, count int NOT NULL,
+    PRIMARY KEY (tenant, word, key),
+    FOREIGN KEY (tenant, key) REFERENCES vista_passages ON DELETE CASCADE);
+CREATE INDEX IF NOT EXISTS vista_words_key ON vista_words (tenant, key);
+CREATE TABLE IF NOT EXISTS vista_documents (
+    tenant text NOT NULL, owner text NOT NULL, version text NOT NULL, source_id text NOT NULL, title text, passages int NOT NULL,
+    about text NOT NULL, PRIMARY KEY (tenant, owner));
+CREATE TABLE IF NOT EXISTS vista_probe (probe vector(%(dimension)s) NOT NULL);
+"""
+_KNOWLEDGE = """
+CREATE TABLE IF NOT EXISTS vista_personas (persona text PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS vista_turns (
+    conversation text NOT NULL, turn text NOT NULL, position bigserial, claims text NOT NULL, PRIMARY KEY (conversation, turn));
+"""
+_LOCK = 7_318_402
+"""Of the database while tables are made: two processes at once would fail."""
+_PROBE = "The lighthouse keeper counted eleven ships before noon."
+_SAME_MODEL = 0.98
+
+_BY_VECTORS = """
+SELECT round((1 - (vector <=> %(vector)s::vector))::numeric, 6)::float8 AS score, key FROM vista_passages
+WHERE tenant = ANY(%(tenants)s) ORDER BY score DESC, key LIMIT %(depth)s
+"""
+_BY_WORDS = f"""
+WITH sizes AS (SELECT count(*)::float8 AS passages, greatest(avg(words), 1)::float8 AS length FROM vista_passages
+               WHERE tenant = ANY(%(tenants)s)),
+     found AS (SELECT * FROM vista_words WHERE tenant = ANY(%(tenants)s) AND word = ANY(%(words)s)),
+     rare AS (SELECT word, count(*)::float8 AS df FROM found GROUP BY word)
+SELECT round(sum(ln(1 + (passages - df + 0.5) / (df + 0.5)) * count
+             / (count + {K1} * (1 - {B} + {B} * words / length)))::numeric, 5)::float8 AS score, found.key
+FROM found JOIN rare USING (word) JOIN vista_passages USING (tenant, key), sizes
+GROUP BY found.tenant, found.key ORDER BY score DESC, found.key LIMIT %(depth)s
+"""
+_ROWS = "SELECT key, source_id, title, headings, body, starts, ends FROM vista_passages WHERE tenant = ANY(%s) AND key = ANY(%s)"
+
+
+class Postgres:
+    """A pool of connections that both stores may share; each failure is a `StoreError`.
+
+    Args:
+        url: `postgresql://user:password@host/database`.
+
+    Raises:
+        ConfigError: the extra `pgvector` is not installed.
+        StoreError: no database answers there.
+    """
+
+    def __init__(self, url: str) -> None:
+        require("a store in Postgres", "psycopg", "psycopg_pool", extra="pgvector")
+        from psycopg.conninfo import conninfo_to_dict
+        from psycopg_pool import ConnectionPool
+
+        address = url.replace("postgresql+psycopg://", "postgresql://")
+        try:
+            about = conninfo_to_dict(address)
+            self.place = f"{about.get('host', 'localhost')}/{about.get('dbname', '')}"  # never with the password
+            options = {"options": f"-c statement_timeout={int(TIMEOUT_S * 1000)}"}
+            self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
+                address, min_size=1, max_size=_CONNECTIONS, open=False, timeout=TIMEOUT_S, kwargs=options
+            )
+            self._pool.open(wait=True, timeout=TIMEOUT_S)
+        except Exception as exc:
+            raise StoreError(f"cannot open Postgres: {_line(exc)}. Check store_url, and that the server runs") from exc
+
+    async def run(self, operation: str, call: Callable[[Connection[Any]], T]) -> T:
+        """`call` in a transaction of its own, in a thread.
+
+        Raises:
+            StoreError: Postgres failed; `operation` completes "cannot ...".
+        """
+
+        def work() -> T:
+            with self._pool.connection() as connection:
+                return call(connection)
+
+        try:
+            return await asyncio.to_thread(work)
+        except StoreError:
+            raise
+        except Exception as exc:
+            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {_line(exc)}") from exc
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._pool.close()
+
+
+def _line(exc: BaseException) -> str:
+    return " ".join(str(exc).split()) or type(exc).__name__
+
+
+def _made(connection: Connection[Any], statements: str) -> None:
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+    for statement in filter(str.strip, statements.split(";\n")):
+        connection.execute(statement)  # type: ignore[call-overload]  # our own text
+
+
+class PgvectorDocuments:
+    """A `DocumentStore` in Postgres. Its answers are those of `ChromaDocuments`, in the same order.
+
+    A query is compared with every vector; for hundreds of thousands of passages make an index of pgvector on
+    `vista_passages.vector`. Closing the store closes `postgres`.
+    """
+
+    def __init__(self, postgres: Postgres, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
+        self._postgres = postgres
+        self._embedder = embedder
+        self._mode = search
+        self._tenant = ""
+        self._tenants = [""]
+        self._ready: list[bool] = []
+
+    def of_tenant(self, tenant: str, *, shared: bool = False) -> PgvectorDocuments:
+        """Returns a store of the tenant's own documents; with `shared`, searching finds this store's documents too."""
+        own = copy(self)
+        own._tenant = digest(tenant)
+        own._tenants = [own._tenant, *self._tenants] if shared else [own._tenant]
+        return own
+
+    async def add(self, documents: Sequence[Document]) -> int:
+        """Adds or replaces documents, each in a transaction: readers see the old passages or the new ones."""
+        await self._open()
+        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
+
+    async def search(self, query: str, limit: int) -> Sequence[Passage]:
+        """Returns the passages nearest to the query; of equal ones, always the same come first."""
+        if limit <= 0:
+            return ()
+        await self._open()
+        near: list[tuple[float, str]] = []
+        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth_for(limit, self._mode)}
+        if self._mode != "words":
+            given["vector"] = _literal(await asyncio.to_thread(query_vector, self._embedder, query))
+            near = await self._postgres.run("search the documents", lambda one: _found(one, _BY_VECTORS, given))
+        shared: list[tuple[float, str]] = []
+        if self._mode != "vectors":
+            given["words"] = list(dict.fromkeys(terms(storable(query))))
+            shared = await self._postgres.run("search the documents", lambda one: _found(one, _BY_WORDS, given))
+        best = joined(near, shared, limit)
+        passages = await self._passages(list(best))
+        return tuple(
+            passages[key].model_copy(update={"found": best[key], "key": key}) for key in best if key in passages
+        )
+
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
+        return neighbours_of(found, count, (await self._passages(list(neighbour_keys(found, count)))).get)
+
+    async def delete(self, document_id: str) -> int:
+        """Deletes a document; returns its number of passages."""
+        await self._open()
+        owner = [self._tenant, digest(document_id)]
+
+        def drop(connection: Connection[Any]) -> int:
+            connection.execute("DELETE FROM vista_documents WHERE tenant = %s AND owner = %s", owner)
+            return connection.execute("DELETE FROM vista_passages WHERE tenant = %s AND owner = %s", owner).rowcount
+
+        return await self._postgres.run(f"delete the document {document_id!r}", drop)
+
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Lists the documents that have passages, by id."""
+        await self._open()
+        listed = (
+            "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
+        )
+        rows = await self._postgres.run(
+            "list the documents", lambda one: one.execute(listed, [self._tenant]).fetchall()
+        )
+        listed_rows = (ListedDocument(*row[:3], json.loads(row[3]), row[4]) for row in rows)
+        return tuple(sorted(listed_rows, key=lambda one: one.id))
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await asyncio.to_thread(self._postgres.close)
+
+    async def _open(self) -> None:
+        """Makes the tables when missing.
+
+        Raises:
+            StoreError: the documents there were embedded by another model.
+        """
+        if self._ready:
+            return
+        (probe,) = await asyncio.to_thread(self._embedder.embed, [_PROBE])
+
+        def check(connection: Connection[Any]) -> str | None:
+            if connection.execute("SELECT to_regclass('vista_probe')").fetchone() == (None,):
+                _made(connection, _TABLES % {"dimension": len(probe)})
+                known = connection.execute("SELECT 1 FROM vista_probe").fetchone()
+                if known is None:
+                    connection.execute("INSERT INTO vista_probe VALUES (%s::vector)", [_literal(probe)])
+            row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
+            return row and str(row[0])
+
+        known = await self._postgres.run("open the documents", check)
+        made = json.loads(known or "[]")
+        cosine = (
+            sum(one * other for one, other in zip(made, probe.tolist(), strict=True)) if len(made) == len(probe) else 0
+        )
+        if cosine < _SAME_MODEL:
+            raise StoreError(
+                f"the documents in Postgres at {self._postgres.place} were embedded by another model (dimension {len(made)}, "
+                f"not {len(probe)}). Drop its tables vista_*, or use another database, and add the documents again"
+            )
+        self._ready.append(True)
+
+    async def _replace(self, document: Document) -> int:
+        cut_passages = cut(document, self._embedder)
+        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in cut_passages])
+        owner, version, tenant = digest(document.id), version_of(document), self._tenant
+        rows, words = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
+        for number, (passage, vector) in enumerate(zip(cut_passages, vectors, strict=True)):
+            key, span = f"{owner}:{version}:{number:06}", passage.span or Span(start=0, end=len(passage.text))
+            counts = Counter(terms(storable(searched(passage.text, passage.title, passage.headings))))
+            about = (_text(document.id), _text(passage.title), list(map(_text, passage.headings)))
+            place = (_text(passage.text), span.start, span.end, counts.total(), _literal(vector))
+            rows.append((tenant, key, owner, version, *about, *place))
+            words += [(tenant, word, key, count) for word, count in counts.items()]
+        listed = (tenant, owner, version, _text(document.id), _text(document.title), len(rows))
+
+        def store(connection: Connection[Any]) -> None:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [tenant + owner])
+            for table in ("vista_documents", "vista_passages"):
+                connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])  # type: ignore[arg-type]
+            about = json.dumps(document.metadata)
+            connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listed, about])
+            with connection.cursor() as cursor:
+                cursor.executemany(f"INSERT INTO vista_passages VALUES ({', '.join(['%s'] * 11)}, %s::vector)", rows)
+                with cursor.copy("COPY vista_words FROM STDIN") as copying:
+                    for row in words:
+                        copying.write_row(row)
+
+        await self._postgres.run(f"add the document {document.id!r}", store)
+        return len(rows)
+
+    async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
+        if not keys:
+            return {}
+        rows = await self._postgres.run(
+            "search the documents", lambda one: one.execute(_ROWS, [self._tenants, keys]).fetchall()
+        )
+        return {row[0]: _passage(*row[1:]) for row in rows}
+
+
+class PgvectorKnowledge:
+    """A `KnowledgeStore` in Postgres. Closing the store closes `postgres`."""
+
+    def __init__(self, postgres: Postgres, embedder: Embedder) -> None:
+        self._postgres = postgres
+        self._embedder = embedder
+        self._seeded: set[str] = set()
+        self._ready = False
+
+    async def seed(self, persona: Persona) -> None:
+        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
+        if persona.key not in self._seeded:
+            insert = "INSERT INTO vista_personas VALUES (%s) ON CONFLICT DO NOTHING"
+            await self._run(f"store the persona {persona.name!r}", lambda one: one.execute(insert, [persona.key]))
+            self._seeded.add(persona.key)
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """Returns the persona's facts and the conversation's claims nearest to the query."""
+        facts = persona_passages(persona) if persona is not None and await self._is_seeded(persona) else ()
+        rows = await self._turns(conversation_id)
+        claims = [_claim(one) for turn, some in rows if turn != exclude_turn for one in some]
+        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """Stores a turn's claims. The first call for a turn counts."""
+        said = [
+            one.model_dump(mode="json", include={"source_id", "text", "label"})
+            for one in claim_passages(turn_key, claims)
+        ]
+        row = [digest(conversation_id), turn_key, json.dumps(said)]
+        insert = "INSERT INTO vista_turns (conversation, turn, claims) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
+        await self._run("remember a turn", lambda one: one.execute(insert, row))
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """Returns the keys of the conversation's delivered turns."""
+        return frozenset(turn for turn, _ in await self._turns(conversation_id))
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes the conversation's claims; returns their number."""
+        drop = "DELETE FROM vista_turns WHERE conversation = %s RETURNING claims"
+        rows = await self._run(
+            "forget a conversation", lambda one: one.execute(drop, [digest(conversation_id)]).fetchall()
+        )
+        return sum(len(json.loads(claims)) for (claims,) in rows)
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await asyncio.to_thread(self._postgres.close)
+
+    async def _is_seeded(self, persona: Persona) -> bool:
+        if persona.key not in self._seeded:
+            known = "SELECT 1 FROM vista_personas WHERE persona = %s"
+            if await self._run("recall the persona", lambda one: one.execute(known, [persona.key]).fetchone()) is None:
+                return False
+            self._seeded.add(persona.key)
+        return True
+
+    async def _turns(self, conversation_id: str) -> list[tuple[str, list[Mapping[str, Any]]]]:
+        query = "SELECT turn, claims FROM vista_turns WHERE conversation = %s ORDER BY position"
+        owner = [digest(conversation_id)]
+        rows = await self._run("recall a conversation", lambda one: one.execute(query, owner).fetchall())
+        return [(turn, json.loads(claims)) for turn, claims in rows]
+
+    async def _run(self, operation: str, call: Callable[[Connection[Any]], T]) -> T:
+        if not self._ready:
+            await self._postgres.run("open the knowledge", lambda one: _made(one, _KNOWLEDGE))
+            self._ready = True
+        return await self._postgres.run(operation, call)
+
+
+def _claim(row: Mapping[str, Any]) -> Passage:
+    label = None if row["label"] is None else Label(row["label"])
+    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
+
+
+def _found(connection: Connection[Any], query: str, given: Mapping[str, Any]) -> list[tuple[float, str]]:
+    found = connection.execute(query, given).fetchall()  # type: ignore[call-overload]  # our own text
+    return [(float(score), str(key)) for score, key in found]
+
+
+def _passage(source_id: str, title: str | None, headings: list[str], body: str, start: int, end: int) -> Passage:
+    return Passage(
+        source=SourceKind.DOCUMENT,
+        source_id=source_id,
+        text=body,
+        title=title,
+        span=Span(start=start, end=end),
+        headings=tuple(headings),
+    )
+
+
+def _text(text: str | None) -> str | None:
+    """The text without NUL, which Postgres does not store; one character for one."""
+    return None if text is None else storable(text).replace("\0", "\ufffd")
+
+
+def _literal(vector: NDArray[np.float32]) -> str:
+    return f"[{','.join(map(repr, vector.tolist()))}]"

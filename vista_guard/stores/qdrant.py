@@ -1,0 +1,458 @@
+"""Documents and knowledge in Qdrant: a server, or a folder that one process uses.
+
+Words are a sparse vector: each word's weight is BM25's for an average length that is fixed (`_LENGTH`), and Qdrant weighs its
+rarity. Ranks may therefore differ a little from those of the other stores, which know the true average.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import NAMESPACE_URL, uuid5
+
+from vista_guard._extras import require
+from vista_guard.errors import StoreError
+from vista_guard.protocols import Embedder
+from vista_guard.stores.entries import (
+    DOCUMENTS,
+    ListedDocument,
+    claim_passages,
+    cut,
+    depth_for,
+    digest,
+    joined,
+    nearest,
+    neighbour_keys,
+    neighbours_of,
+    persona_passages,
+    query_vector,
+    searched,
+    storable,
+    version_of,
+)
+from vista_guard.stores.words import K1, B, terms
+from vista_guard.types import Claim, Document, Label, Passage, Persona, SearchMode, SourceKind, Span
+
+if TYPE_CHECKING:
+    from qdrant_client import QdrantClient
+
+T = TypeVar("T")
+
+TIMEOUT_S = 30
+"""Longest that a call may take."""
+_LENGTH = 100
+"""Words that a passage is taken to have on average."""
+_BATCH = 500
+_PROBE = "The lighthouse keeper counted eleven ships before noon."
+_SAME_MODEL = 0.98
+_TURNS, _PERSONAS = "vista_guard.turns", "vista_guard.personas"
+
+
+class Qdrant:
+    """A client that both stores may share; each failure is a `StoreError`.
+
+    Args:
+        location: the address of a server, `http://host:6333`, a folder, or `:memory:`.
+        api_key: of the server, where it asks for one.
+
+    Raises:
+        ConfigError: the extra `qdrant` is not installed.
+        StoreError: the folder cannot be used.
+    """
+
+    def __init__(self, location: str | Path, *, api_key: str | None = None) -> None:
+        require("a store in Qdrant", "qdrant_client", extra="qdrant")
+        from qdrant_client import QdrantClient
+
+        self.place = str(location)
+        try:
+            if self.place.startswith(("http://", "https://")):
+                self._client = QdrantClient(
+                    url=self.place, api_key=api_key, timeout=TIMEOUT_S, check_compatibility=False
+                )
+            elif self.place == ":memory:":
+                self._client = QdrantClient(self.place)
+            else:
+                self._client = QdrantClient(
+                    path=str(Path(self.place).expanduser()), force_disable_check_same_thread=True
+                )
+        except Exception as exc:  # besides its own errors the client raises RuntimeError, OSError and ValueError
+            raise StoreError(
+                f"cannot open Qdrant at {self.place}: {exc}. Check store_url, or use another folder"
+            ) from exc
+        self._lock = Lock() if self.is_local else None
+
+    @property
+    def is_local(self) -> bool:
+        """True for a folder or for memory: no server, no indexes, one call at a time."""
+        return not self.place.startswith(("http://", "https://"))
+
+    async def run(self, operation: str, call: Callable[[QdrantClient], T]) -> T:
+        """`call(client)` in a thread.
+
+        Raises:
+            StoreError: Qdrant failed; `operation` completes "cannot ...".
+        """
+
+        def work() -> T:
+            if self._lock is None:
+                return call(self._client)
+            with self._lock:
+                return call(self._client)
+
+        try:
+            return await asyncio.to_thread(work)
+        except StoreError:
+            raise
+        except Exception as exc:
+            raise StoreError(f"cannot {operation} in Qdrant at {self.place}: {' '.join(str(exc).split())}") from exc
+
+    def close(self) -> None:
+        """Closes the client."""
+        self._client.close()
+
+
+class QdrantDocuments:
+    """A `DocumentStore` in Qdrant, with a collection for each tenant. Closing the store closes `qdrant`."""
+
+    def __init__(self, qdrant: Qdrant, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
+        self._qdrant = qdrant
+        self._embedder = embedder
+        self._mode = search
+        self._name = DOCUMENTS
+        self._searched = [DOCUMENTS]
+        self._checked: set[str] = set()
+
+    def of_tenant(self, tenant: str, *, shared: bool = False) -> QdrantDocuments:
+        """Returns a store of the tenant's own documents; with `shared`, searching finds this store's documents too."""
+        own = copy(self)
+        own._name = f"{DOCUMENTS}.{digest(tenant)}"
+        own._searched = [own._name, *self._searched] if shared else [own._name]
+        return own
+
+    async def add(self, documents: Sequence[Document]) -> int:
+        """Adds or replaces documents. Readers see the old passages, the new ones, or briefly both."""
+        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
+
+    async def search(self, query: str, limit: int) -> Sequence[Passage]:
+        """Returns the passages nearest to the query; of equal ones by key."""
+        if limit <= 0:
+            return ()
+        depth, near, shared = depth_for(limit, self._mode), dict[str, float](), dict[str, float]()
+        found: dict[str, Passage] = {}
+        vector = None if self._mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
+        for name in await self._made():
+            for ways, asked, using in (
+                (near, vector is not None and vector.tolist(), "meaning"),
+                (shared, self._mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)), "words"),
+            ):
+                if asked:
+                    points = await self._nearest(name, asked, using, depth)
+                    ways |= {point.payload["key"]: round(point.score, 5) for point in points}
+                    found |= {point.payload["key"]: _passage(point.payload) for point in points}
+        best = joined(_ranked(near, depth), _ranked(shared, depth), limit)
+        return tuple(found[key].model_copy(update={"found": how, "key": key}) for key, how in best.items())
+
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
+        ids = [_id(key) for key in neighbour_keys(found, count)]
+        known: dict[str, Passage] = {}
+        for name in await self._made() if ids else ():
+            points = await self._qdrant.run(
+                "search the documents",
+                lambda client, name=name: client.retrieve(name, ids),  # type: ignore[misc]
+            )
+            known |= {point.payload["key"]: _passage(point.payload) for point in points}
+        return neighbours_of(found, count, known.get)
+
+    async def delete(self, document_id: str) -> int:
+        """Deletes a document; returns its number of passages."""
+        if not await self._exists(self._name):
+            return 0
+        chosen = _where(owner=digest(document_id))
+
+        def drop(client: QdrantClient) -> int:
+            count = client.count(self._name, chosen, exact=True).count
+            client.delete(self._name, _selector(chosen), wait=True)
+            return count
+
+        return await self._qdrant.run(f"delete the document {document_id!r}", drop)
+
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Lists the documents that were added completely, by id."""
+        if not await self._exists(self._name):
+            return ()
+        rows = await self._qdrant.run(
+            "list the documents", lambda client: _scrolled(client, self._name, _where(first=True))
+        )
+        listed = [
+            ListedDocument(row["source_id"], row["title"], row["passages"], json.loads(row["about"]), row["version"])
+            for row in rows
+        ]
+        return tuple(sorted(listed, key=lambda one: one.id))
+
+    async def aclose(self) -> None:
+        """Closes the client."""
+        await asyncio.to_thread(self._qdrant.close)
+
+    async def _nearest(self, name: str, asked: Any, using: str, limit: int) -> Sequence[Any]:
+        from qdrant_client.models import SearchParams
+
+        exact = None if self._qdrant.is_local else SearchParams(exact=True)  # a folder is always searched exactly
+
+        def call(client: QdrantClient) -> Sequence[Any]:
+            return client.query_points(name, query=asked, using=using, limit=limit, search_params=exact).points
+
+        return await self._qdrant.run("search the documents", call)
+
+    async def _exists(self, name: str) -> bool:
+        return await self._qdrant.run("open the documents", lambda client: client.collection_exists(name))
+
+    async def _made(self) -> list[str]:
+        """The collections that exist, of this very model."""
+        made = [name for name in self._searched if await self._exists(name)]
+        for name in made:
+            await self._check(name)
+        return made
+
+    async def _check(self, name: str) -> None:
+        if name in self._checked:
+            return
+        probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0]
+        points = await self._qdrant.run(
+            "open the documents", lambda client: client.retrieve(name, [_id("probe")], with_vectors=True)
+        )
+        made = points[0].payload["probe"] if points else []
+        cosine = (
+            sum(one * other for one, other in zip(made, probe.tolist(), strict=True)) if len(made) == len(probe) else 0
+        )
+        if cosine < _SAME_MODEL:
+            raise StoreError(
+                f"the documents in {name} were embedded by another model (dimension {len(made)}, not {len(probe)}). Delete that "
+                "collection, or use another location, and add the documents again"
+            )
+        self._checked.add(name)
+
+    async def _open(self) -> None:
+        from qdrant_client.models import Distance, Modifier, PointStruct, SparseVectorParams, VectorParams
+
+        if not await self._exists(self._name):
+            probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0].tolist()
+
+            def make(client: QdrantClient) -> None:
+                if client.collection_exists(self._name):  # another task was first
+                    return
+                client.create_collection(
+                    self._name,
+                    vectors_config={"meaning": VectorParams(size=len(probe), distance=Distance.COSINE)},
+                    sparse_vectors_config={"words": SparseVectorParams(modifier=Modifier.IDF)},
+                )
+                client.upsert(
+                    self._name, [PointStruct(id=_id("probe"), vector={}, payload={"probe": probe})], wait=True
+                )
+
+            await self._qdrant.run("open the documents", make)
+        await self._check(self._name)
+
+    async def _replace(self, document: Document) -> int:
+        from qdrant_client.models import FieldCondition, Filter, MatchValue, PointStruct
+
+        await self._open()
+        cut_passages = cut(document, self._embedder)
+        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in cut_passages])
+        owner, version = digest(document.id), version_of(document)
+        points = []
+        for number, (passage, vector) in enumerate(zip(cut_passages, vectors, strict=True)):
+            key = f"{owner}:{version}:{number:06}"
+            about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
+            words = _sparse(_weights(searched(passage.text, passage.title, passage.headings)))
+            points.append(PointStruct(id=_id(key), vector={"meaning": vector.tolist(), "words": words}, payload=about))
+        listed = {"first": True, "passages": len(points), "about": json.dumps(document.metadata)}
+        stale = Filter(
+            must=[FieldCondition(key="owner", match=MatchValue(value=owner))],
+            must_not=[FieldCondition(key="version", match=MatchValue(value=version))],
+        )
+
+        def store(client: QdrantClient) -> None:
+            for start in range(0, len(points), _BATCH):
+                client.upsert(self._name, points[start : start + _BATCH], wait=True)
+            client.delete(self._name, _selector(stale), wait=True)
+            if points:  # last of all: a document that is not listed is added again
+                client.set_payload(self._name, listed, [points[0].id], wait=True)
+
+        await self._qdrant.run(f"add the document {document.id!r}", store)
+        return len(points)
+
+
+class QdrantKnowledge:
+    """A `KnowledgeStore` in Qdrant, fetched by conversation and ranked in process. Closing the store closes `qdrant`."""
+
+    def __init__(self, qdrant: Qdrant, embedder: Embedder) -> None:
+        self._qdrant = qdrant
+        self._embedder = embedder
+        self._seeded: set[str] = set()
+        self._ready = False
+
+    async def seed(self, persona: Persona) -> None:
+        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
+        if persona.key not in self._seeded:
+            await self._put(f"store the persona {persona.name!r}", _PERSONAS, persona.key, {"persona": persona.key})
+            self._seeded.add(persona.key)
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """Returns the persona's facts and the conversation's claims nearest to the query."""
+        facts = persona_passages(persona) if persona is not None and await self._is_seeded(persona) else ()
+        turns = await self._turns(conversation_id)
+        claims = [_claim(one) for turn in turns if turn["turn"] != exclude_turn for one in turn["claims"]]
+        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """Stores a turn's claims. The first call for a turn counts."""
+        turns = await self._turns(conversation_id)
+        if any(turn["turn"] == turn_key for turn in turns):
+            return
+        passages = claim_passages(turn_key, claims)
+        said = [one.model_dump(mode="json", include={"source_id", "text", "label"}) for one in passages]
+        owner = digest(conversation_id)
+        position = 1 + max((int(turn["position"]) for turn in turns), default=-1)
+        row = {"conversation": owner, "turn": turn_key, "position": position, "claims": said}
+        await self._put("remember a turn", _TURNS, f"{owner}:{turn_key}", row)
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """Returns the keys of the conversation's delivered turns."""
+        return frozenset(str(turn["turn"]) for turn in await self._turns(conversation_id))
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes the conversation's claims; returns their number."""
+        count = sum(len(turn["claims"]) for turn in await self._turns(conversation_id))
+        chosen = _selector(_where(conversation=digest(conversation_id)))
+        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, chosen, wait=True))
+        return count
+
+    async def aclose(self) -> None:
+        """Closes the client."""
+        await asyncio.to_thread(self._qdrant.close)
+
+    async def _is_seeded(self, persona: Persona) -> bool:
+        if persona.key not in self._seeded:
+            await self._open()
+            known = await self._qdrant.run(
+                "recall the persona", lambda client: client.retrieve(_PERSONAS, [_id(persona.key)])
+            )
+            if not known:
+                return False
+            self._seeded.add(persona.key)
+        return True
+
+    async def _turns(self, conversation_id: str) -> list[dict[str, Any]]:
+        await self._open()
+        chosen = _where(conversation=digest(conversation_id))
+        rows = await self._qdrant.run("recall a conversation", lambda client: _scrolled(client, _TURNS, chosen))
+        return sorted(rows, key=lambda row: (row["position"], row["turn"]))
+
+    async def _put(self, operation: str, name: str, key: str, payload: dict[str, Any]) -> None:
+        from qdrant_client.models import PointStruct
+
+        await self._open()
+        point = PointStruct(id=_id(key), vector={}, payload=payload)
+        await self._qdrant.run(operation, lambda client: client.upsert(name, [point], wait=True))
+
+    async def _open(self) -> None:
+        def make(client: QdrantClient) -> None:
+            for name in (_TURNS, _PERSONAS):
+                if not client.collection_exists(name):
+                    client.create_collection(name, vectors_config={})
+            if not self._qdrant.is_local:
+                client.create_payload_index(_TURNS, "conversation", "keyword", wait=True)
+
+        if not self._ready:
+            await self._qdrant.run("open the knowledge", make)
+            self._ready = True
+
+
+def _claim(row: Mapping[str, Any]) -> Passage:
+    label = None if row["label"] is None else Label(row["label"])
+    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
+
+
+def _id(key: str) -> str:
+    return str(uuid5(NAMESPACE_URL, key))
+
+
+def _weights(text: str) -> dict[str, float]:
+    counts = Counter(terms(storable(text)))
+    discount = K1 * (1 - B + B * counts.total() / _LENGTH)
+    return {term: count / (count + discount) for term, count in counts.items()}
+
+
+def _sparse(weights: Mapping[str, float]) -> Any:
+    """The words as a sparse vector: each has a number of 32 bits. Two words of 100,000 seldom share one."""
+    from qdrant_client.models import SparseVector
+
+    numbered = Counter[int]()
+    for term, weight in weights.items():
+        numbered[int.from_bytes(blake2b(term.encode(), digest_size=4).digest(), "big")] += weight  # type: ignore[assignment]
+    return (
+        SparseVector(indices=list(numbered), values=[float(weight) for weight in numbered.values()])
+        if numbered
+        else None
+    )
+
+
+def _where(**fields: Any) -> Any:
+    from qdrant_client.models import FieldCondition, Filter, MatchValue
+
+    return Filter(must=[FieldCondition(key=name, match=MatchValue(value=value)) for name, value in fields.items()])
+
+
+def _selector(chosen: Any) -> Any:
+    from qdrant_client.models import FilterSelector
+
+    return FilterSelector(filter=chosen)
+
+
+def _scrolled(client: QdrantClient, name: str, chosen: Any) -> list[dict[str, Any]]:
+    """The payloads of all points that the filter chooses."""
+    rows: list[dict[str, Any]] = []
+    place: Any = None
+    while True:
+        points, place = client.scroll(name, scroll_filter=chosen, limit=1000, offset=place)
+        rows += [dict(point.payload or {}) for point in points]
+        if place is None:
+            return rows
+
+
+def _ranked(scores: Mapping[str, float], limit: int) -> list[tuple[float, str]]:
+    return sorted(((score, key) for key, score in scores.items()), key=lambda one: (-one[0], one[1]))[:limit]
+
+
+def _payload(passage: Passage) -> dict[str, Any]:
+    span = passage.span or Span(start=0, end=len(passage.text))
+    return {
+        "source_id": storable(passage.source_id),
+        "title": None if passage.title is None else storable(passage.title),
+        "headings": list(map(storable, passage.headings)),
+        "text": storable(passage.text),
+        "start": span.start,
+        "end": span.end,
+    }
+
+
+def _passage(payload: Any) -> Passage:
+    return Passage(
+        source=SourceKind.DOCUMENT,
+        source_id=payload["source_id"],
+        text=payload["text"],
+        title=payload["title"],
+        span=Span(start=payload["start"], end=payload["end"]),
+        headings=tuple(payload["headings"]),
+    )
