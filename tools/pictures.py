@@ -63,7 +63,7 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, str, Any, Any]]:
         "light",
     )
     yield "dashboard-turn", f"/conversation?turn={turns['REPAIR']}", ".panel", high, "dark"
-    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}&claim={turns['claim']}", ".panel", high, "light"
+    yield "dashboard-review", f"/review?as=ada&turn={turns['BLOCK']}", ".panel", high, "light"
     yield "dashboard-annotate", "/annotate?as=ada&batch=pilot", ".claim-row", wide, "light"
     yield "dashboard-phone", f"/conversation?turn={turns['BLOCK']}&claim={turns['claim']}", ".panel", tall, "light"
 

@@ -136,7 +136,9 @@ class Desk:
             ),
             key="invitation",
         )
-        st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language="shell")
+        st.code(
+            FIRST_STEPS.format(database=shlex.quote(self.database)), language=None
+        )  # its colours for the shell are too faint
         draw(
             el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
         )

@@ -255,7 +255,7 @@ def _show(desk: Desk, turn: GuardedTurn) -> None:
     turns = _around(desk, turn)
     sources = sources_of(desk.reports, turn.report.conversation_id, turns, chosen.outcome(turn))
     beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
-    body = dialogue(turns, chosen, reveal=bool(chosen.claim))
+    body = dialogue(turns, chosen, reveal=False)  # the decision on top stays in view
     event = draw(el("div", body, beside, cls=f"talk{' with-panel' if chosen.claim else ''}"), key="reviewed")
     if isinstance(event, Act) and follow(event):
         st.rerun()
