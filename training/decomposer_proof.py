@@ -22,9 +22,13 @@ from typing import Any
 import numpy as np
 
 from vista_guard._aio import loop
+from vista_guard.judges.decomposers.named import build_decomposer
+from vista_guard.judges.decomposers.sentences import SentenceTrace
+from vista_guard.judges.decomposers.steps import StepsDecomposer
 from vista_guard.judges.model import ModelOptions, OpenAIChat
 from vista_guard.judges.verifiers import build_verifier
-from vista_guard.testing import ReceivedRequest, ScriptedChatServer
+from vista_guard.testing import ReceivedRequest, ScriptedChatServer, WordEmbedder
+from vista_guard.types import Turn
 from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE
 from vista_lab.runs.plan import of_log
 from vista_lab.systems.claim_judges import checklist_judge
@@ -257,8 +261,44 @@ def one_seed(folder: Path, seed: int) -> None:
             found[reward][name] = interval(folder / reward / name)
         _keep(folder, found)
         if reward == "dense":
+            found["served"] = served(folder, reward)
             found["without SFT"] = without_sft(folder, prompt, seed)
             _keep(folder, found)
+
+
+def served(folder: Path, out: str, most: int = 20) -> dict[str, float]:
+    """The trained model behind an endpoint, as the decomposer steps:openai:tiny, on held-out turns of the log."""
+    from vista_lab.training.decomposer.policy import Policy
+
+    policy, recipe = Policy.load(str(folder / out)), read_policy_recipe(RECIPE, "grpo", "tiny")
+    exemplars = exemplar_parts(folder / "exemplars", StepsPrompt(ModelOptions(prompts_dir=folder / "prompts")))
+    known = {one.asked.sentence: one.claims for one in exemplars.held_out}
+    names = {one.asked.conversation.partition("/")[2] for one in exemplars.held_out}
+
+    def answer(request: ReceivedRequest) -> str:
+        return policy.answer(
+            [[{"role": role, "content": said} for role, said in request.messages]], recipe, greedy=True
+        )[0]
+
+    async def traces(url: str) -> list[SentenceTrace]:
+        options = ModelOptions(prompts_dir=folder / "prompts", max_retries=0, timeout_s=600)
+        decomposer = build_decomposer(f"steps:openai:tiny@{url}", WordEmbedder(), model=options)
+        assert isinstance(decomposer, StepsDecomposer)
+        found: list[SentenceTrace] = []
+        for talk in map(json.loads, (folder / "log.jsonl").read_text("utf-8").splitlines()):
+            if talk["id"] in names and len(found) < most:
+                asked, said = (Turn(role=one["role"], text=one["content"]) for one in talk["messages"])
+                found += await decomposer.trace(said, [asked])
+        await decomposer.aclose()
+        return found
+
+    with ScriptedChatServer(answer) as server:
+        found = asyncio.run(traces(server.base_url))
+    return {
+        "sentences": len(found),
+        "read": fmean(one.status != "unchecked" for one in found),
+        "as the teacher": fmean(one.claims == known.get(one.sentence) for one in found),
+    }
 
 
 def without_sft(folder: Path, prompt: StepsPrompt, seed: int) -> str:

@@ -109,7 +109,8 @@ def recipe_table(recipe: str, part: str) -> dict[str, Any]:
     if part not in tables:
         others = ", ".join(name for name in shipped if part in shipped[name])
         raise ConfigError(f"recipe {recipe} has no table [{part}]; {others} has one")
-    return {"name": recipe if recipe in shipped else file.stem} | tables[part]
+    values: dict[str, Any] = {"name": recipe if recipe in shipped else file.stem} | tables[part]
+    return values
 
 
 def checked(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:

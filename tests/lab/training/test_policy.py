@@ -163,12 +163,14 @@ def test_a_run_whose_judge_was_down_and_that_was_killed_is_resumed_to_the_same_l
 
 
 def test_where_no_group_differs_it_is_said_and_the_run_stops(job: Make, tmp_path: Path) -> None:
+    write_base(tmp_path / "plain", ["a b c"], seed=0)  # has no words for the format
+    plain = str(tmp_path / "plain")
     with pytest.raises(CollapseError, match="no group differs in 2 steps"):
-        train(replace(job("out", completion_tokens=1), patience=2))  # too short for any format
+        train(replace(job("out", base=plain), patience=2))
     assert len(log(tmp_path / "out")) == 2
     assert (tmp_path / "out" / "checkpoints" / "checkpoint-2").is_dir()
     with pytest.raises(ConfigError, match="steps"):
-        train(job("out", completion_tokens=1, steps=7))
+        train(job("out", base=plain, steps=7))
 
 
 def test_a_base_without_a_chat_template_is_refused(base: str, job: Make, tmp_path: Path) -> None:
