@@ -13,8 +13,10 @@ from tests.conftest import GUIDE
 from vista_guard import Action, ConfigError, Guard
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.stores.qdrant import QdrantDocuments, QdrantKnowledge
 from vista_guard.stores.reports import SqlReports
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation, user
+from vista_guard.types import Document, Label
 
 SAID = "The hall opened in 1925."
 
@@ -28,7 +30,7 @@ def test_knowledge_and_reports_are_kept_in_the_data_folder(tmp_path: Path) -> No
     with Guard.from_settings(judge=scripted(), persona=GUIDE, data_dir=tmp_path, reports="sqlite") as guard:
         assert isinstance(guard.parts.knowledge, ChromaKnowledge)
         report = guard.check(talk)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["chroma", "reports.sqlite"]
+    assert names_in(tmp_path) == ["chroma", "reports.sqlite"]
     with Guard.from_settings(judge=scripted(), persona=GUIDE, data_dir=tmp_path, reports="sqlite") as again:
         (sink,) = again.parts.sinks
         assert isinstance(sink, SqlReports)
@@ -36,6 +38,28 @@ def test_knowledge_and_reports_are_kept_in_the_data_folder(tmp_path: Path) -> No
     assert (report.decision.action, later.decision.action) == (Action.ALLOW, Action.ALLOW)
     # The second turn brought no documents: it leans on what the first one established, in another process.
     assert [(evidence.source, evidence.quote) for evidence in later.findings[0].evidence] == [("knowledge", SAID)]
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_qdrant_keeps_documents_and_knowledge_in_the_data_folder(tmp_path: Path) -> None:
+    for _ in range(2):
+        guard = Guard.from_settings(judge=scripted(), store="qdrant", data_dir=tmp_path)
+        assert isinstance(guard.parts.knowledge, QdrantKnowledge)
+        assert isinstance(guard.parts.documents, QdrantDocuments)
+        await guard.parts.documents.add([Document(id="hall", text=SAID)])
+        (report,) = [await guard.acheck(conversation(user("When?"), assistant(SAID), id="c"))]
+        assert report.findings[0].label is Label.VERIFIED
+        assert len(await guard.parts.knowledge.delivered("c")) == 1
+        await guard.aclose()
+    assert names_in(tmp_path) == ["qdrant"]
+
+
+def test_postgres_needs_its_address() -> None:
+    with pytest.raises(ConfigError, match="store_url is not set"):
+        Guard.from_settings(judge=scripted(), store="pgvector")
 
 
 def test_memory_touches_no_disk() -> None:

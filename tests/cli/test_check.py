@@ -16,6 +16,7 @@ from tests.reading.test_files import pdf
 from vista_guard.cli import app
 from vista_guard.cli.inputs import read_document
 from vista_guard.reading import files
+from vista_guard.reading.files import FORMATS
 from vista_guard.types import Action, Document, Label, SourceKind, TurnReport
 
 PIER = "The old pier was opened in 1889. It is 310 metres long and made of cast iron."
@@ -154,7 +155,7 @@ def file(folder: Path, content: bytes) -> Path:
         ),
         (
             b"a\x00b",
-            "document given is a binary file; expected text, Markdown, HTML or PDF; a turn cannot be grounded in it",
+            f"document given is a binary file; expected {FORMATS}; a turn cannot be grounded in it",
         ),
     ],
     ids=["empty", "blank", "pdf", "latin-1", "huge", "big", "nul"],

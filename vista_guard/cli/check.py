@@ -40,7 +40,7 @@ def check(
             "--document",
             "-d",
             metavar="FILE",
-            help="A text, Markdown, HTML or PDF file to ground the turn in; may be repeated.",
+            help="A file to ground the turn in: text, Markdown, HTML, PDF or DOCX; may be repeated.",
         ),
     ] = None,
     conversation: Annotated[

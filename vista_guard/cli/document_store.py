@@ -246,8 +246,8 @@ def collect(
             entries.append(SkippedFile(file.path, reason, broken=True))
     if not owners:
         left_out = "".join(f"\n  {entry}" for entry in entries if isinstance(entry, SkippedFile))
-        named = f"in {', '.join(map(str, places))}" if places else "at these addresses"
-        raise InputError(f"there is nothing to add {named}{left_out}")
+        named = f"no file to add in {', '.join(map(str, places))}" if places else "no page to add at these addresses"
+        raise InputError(f"there is {named}{left_out}")
     return Collected(entries, {place for place in places if not place.is_dir()})
 
 

@@ -74,10 +74,13 @@ def add(
         import asyncio
 
         from vista_guard.cli.document_store import Adding, Location, collect, fetched
+        from vista_guard.errors import InputError
         from vista_guard.reading.files import FileReader
         from vista_guard.reading.web import WebLimits, is_url
 
         location = Location.configured(data_dir, chroma_url, tenant, embedder)
+        if not places and urls is None and not sitemap:
+            raise InputError("nothing to add; give a folder, a file or an address, --urls FILE or --sitemap URL")
         addresses = [place for place in places or () if is_url(place)]
         limits = WebLimits(
             max_bytes=int(max_mb * 1_000_000), seconds=max_seconds, pages=max_pages, allow_private=allow_private

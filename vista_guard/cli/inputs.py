@@ -24,7 +24,7 @@ def conversation_to_check(
 
     Args:
         text: the assistant turn, said after the conversation; `-` reads stdin. Else the conversation's last one.
-        documents: text, Markdown, HTML and PDF files.
+        documents: files, of any format that `documents add` reads.
         conversation: a JSON file.
         document_chars: files that must hold more than this are not read.
 

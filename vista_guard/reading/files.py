@@ -126,7 +126,7 @@ _READER = "2"
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 _HTML = (".html", ".htm", ".xhtml")
-FORMATS = "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV, JSON or JSON lines"
+FORMATS = "text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV or JSON"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _MEDIA = {
     "text/html": ".html",
