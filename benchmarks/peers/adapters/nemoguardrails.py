@@ -15,8 +15,8 @@ PROMPT = (
 
 def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitable[Verdict]]:
     """The rail is switched on for each message by `check_facts`, and finds its evidence in `relevant_chunks`."""
-    from nemoguardrails import LLMRails, RailsConfig  # type: ignore[import-not-found]
-    from nemoguardrails.rails.llm.options import RailType  # type: ignore[import-not-found]
+    from nemoguardrails import LLMRails, RailsConfig
+    from nemoguardrails.rails.llm.options import RailType
 
     endpoint: dict[str, Any] = {"base_url": base_url, "api_key": "nobody-asks"}
     if timeout:
