@@ -467,9 +467,7 @@ def gold_script(
     """
     labels = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
     claims = {text: _sentences(text, label) for text, label in labels.items()}
-    ((twice, count),) = Counter(claim.text for given in claims.values() for claim in given).most_common(1) or [
-        ("", 0)
-    ]
+    ((twice, count),) = Counter(claim.text for given in claims.values() for claim in given).most_common(1) or [("", 0)]
     if count > 1:
         raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
     alone = {claim.text: [claim] for given in claims.values() for claim in given}
