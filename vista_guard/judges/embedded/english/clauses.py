@@ -70,18 +70,14 @@ def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
     ahead = opening(sentence)
     begun = sentence[:ahead].rstrip()
-    clauses_behind = list(_within(sentence[ahead:], offset + ahead))
-    if (
-        len(clauses_behind) > 1
-        and ahead
-        and any(says_again(begun, sentence[one.start - offset :]) for one in clauses_behind[1:])
-    ):
-        clauses_behind = []
-    if not ahead or len(clauses_behind) < 2:
-        yield from clauses_behind if not ahead else [Clause(offset, offset + len(sentence))]
+    behind = list(_within(sentence[ahead:], offset + ahead))
+    if len(behind) > 1 and ahead and any(says_again(begun, sentence[one.start - offset :]) for one in behind[1:]):
+        behind = []
+    if not ahead or len(behind) < 2:
+        yield from behind if not ahead else [Clause(offset, offset + len(sentence))]
         return
-    yield Clause(offset, clauses_behind[0].end)
-    for clause in clauses_behind[1:]:
+    yield Clause(offset, behind[0].end)
+    for clause in behind[1:]:
         yield Clause(clause.start, clause.end, f"{begun} {clause.subject}".rstrip())
 
 
