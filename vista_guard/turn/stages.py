@@ -15,7 +15,8 @@ from vista_guard.turn.evidence import gather
 from vista_guard.turn.judging import categorize, decompose, verify
 from vista_guard.turn.repair import decide, repair
 from vista_guard.turn.report import remember, report
-from vista_guard.turn.work import Emit, Parts, Work
+from vista_guard.turn.work import Emit, Parts, Work, silent
+from vista_guard.types import Action
 
 Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
 
@@ -31,6 +32,9 @@ STAGES: Mapping[StageName, Stage] = {
     "remember": remember,
     "report": report,
 }
+
+_JUDGED: tuple[StageName, ...] = ("gather", "decompose", "verify", "categorize", "decide")
+_DELIVERED: tuple[StageName, ...] = ("remember", "report")
 
 
 async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
@@ -59,6 +63,20 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         raise
     if name == "report":
         _finish(work)
+    return work
+
+
+async def run_all(work: Work, parts: Parts) -> Work:
+    """Takes a turn that no agent can try again through all stages, in the order of the graph.
+
+    Between the stages of `check` stands no engine: LangGraph's steps took longer than all stages without the judge.
+    """
+    for name in _JUDGED:
+        work = await run(name, work, parts, silent)
+    if work.decided.action is Action.REPAIR:
+        work = await run("repair", work, parts, silent)
+    for name in _DELIVERED:
+        work = await run(name, work, parts, silent)
     return work
 
 
