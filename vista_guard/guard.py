@@ -398,10 +398,14 @@ class Guard:
         return judged
 
     async def _judge(self, conversation: Conversation, *, catch_up: bool = True) -> TurnReport:
+        from vista_guard.turn.stages import run_all
         from vista_guard.turn.work import Work
 
-        state = await self._checking.ainvoke({"guard": Work(conversation=conversation, catch_up=catch_up)})
-        work: Work = state["guard"]
+        work = Work(conversation=conversation, catch_up=catch_up)
+        if self.parts.host_tracing:  # the host's tracers hear of the graph's runs
+            work = (await self._checking.ainvoke({"guard": work}))["guard"]
+        else:
+            work = await run_all(work, self.parts)
         return work.finished
 
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:

@@ -15,7 +15,7 @@ _STYLE = """body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem 
 color:#1b1b1b;background:#fff}
 h2{margin-top:2.5rem}.note,.source{color:#555}table{border-collapse:collapse;width:100%}
 td,th{padding:.4rem .6rem;border-top:1px solid #ddd;text-align:left;vertical-align:top}
-blockquote{margin:.2rem 0;font-style:italic}
+blockquote{margin:.2rem 0;font-style:italic}.text,td,blockquote,.note{unicode-bidi:plaintext;text-align:start}
 .text{white-space:pre-wrap;border:1px solid #ddd;padding:1rem;max-height:30rem;overflow:auto}
 mark{color:inherit;background:#e6f4ea}mark.CONTRADICTED,.not-factual{background:#fde7e7}mark.LACKING_EVIDENCE{background:#fff4d6}
 mark.UNCHECKED,.undecided{background:#f3e8fd}mark.OUT_OF_SCOPE,mark.ABSTENTION,.no-claims{background:#eef1f4}

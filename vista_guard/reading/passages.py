@@ -246,6 +246,72 @@ _CLOCK_END = re.compile(r"\b[ap]\.m\.\s*$", re.IGNORECASE)
 _ZONE = re.compile(r"\s*(?:[A-Z]{1,4}T|UTC|(?:[A-Z][a-z]+ ){1,3}[Tt]ime)\b")
 """A time zone behind "9 a.m.", which ends no sentence there."""
 
+_ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}\.\s*$")
+_COUNTED = (
+    *(
+        "Januar",
+        "Jänner",
+        "Februar",
+        "März",
+        "April",
+        "Mai",
+        "Juni",
+        "Juli",
+        "August",
+        "September",
+        "Oktober",
+        "November",
+    ),
+    *(
+        "Dezember",
+        "Jan",
+        "Feb",
+        "Apr",
+        "Jun",
+        "Jul",
+        "Aug",
+        "Sep",
+        "Sept",
+        "Okt",
+        "Nov",
+        "Dez",
+        "Jahrhundert",
+        "Jahrhunderts",
+    ),
+    *(
+        "Jahrtausend",
+        "Jahrtausends",
+        "Weltkrieg",
+        "Weltkriegs",
+        "Stock",
+        "Etage",
+        "Auflage",
+        "Klasse",
+        "Platz",
+        "Jahrestag",
+    ),
+)
+"""German nouns before which "3." is the third."""
+_POINT = re.compile(r"\d[.\uff0e]\d")
+_NEXT_WORD = re.compile(r"\s*(\w+)")
+
+
+def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
+    """True if the full stop before `end` is that of a German ordinal ("am 3. Oktober") or of a number in full-width digits.
+
+    Args:
+        text: the sentence and what follows.
+        end: place behind the stop.
+        so_far: more text may come: a word at the text's end counts where it may become such a noun.
+    """
+    if _POINT.match(text, max(0, end - 2)):
+        return True
+    word = _NEXT_WORD.match(text, end)
+    if word is None or not _ORDINAL.search(text[max(0, end - 5) : end]):
+        return False
+    said = word[1]
+    return said in _COUNTED or (so_far and word.end() == len(text) and any(noun.startswith(said) for noun in _COUNTED))
+
 
 def _boundaries(line: str) -> list[tuple[int, int]]:
     """Returns the sentences' bounds in a line; the whole line if the splitter fails."""
@@ -261,5 +327,6 @@ def _boundaries(line: str) -> list[tuple[int, int]]:
     bounds = list[tuple[int, int]]()
     for start, end in found:
         zone = bounds and _ZONE.match(line, start) and _CLOCK_END.search(line[max(0, start - 8) : start])
-        bounds.append((bounds.pop()[0] if zone else start, end))
+        goes_on = zone or (bounds and belongs_to_number(line, len(line[:start].rstrip())))
+        bounds.append((bounds.pop()[0] if goes_on else start, end))
     return bounds

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from vista_guard.reading.passages import belongs_to_number
+
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
 _RUN = re.compile(f"[{_ENDING}]+")
 _MAY_END = re.compile(f"[{_ENDING}\n]")
@@ -276,6 +278,8 @@ def _end_at(window: str, run: re.Match[str]) -> int | None:
     at = run.end()
     if run.group()[-1].isascii() and not _FREE.match(window, at):
         return None
+    if belongs_to_number(window, at):
+        return None
     cut = max(0, at - _CONTEXT)
     for boundary in sentencex.get_sentence_boundaries("en", window[cut:]):
         if cut + boundary["end_index"] < at:
@@ -298,6 +302,8 @@ def _after_closers(window: str, place: int) -> int:
 def _is_settled(window: str, undecided: list[re.Match[str]], run: re.Match[str], place: int) -> bool:
     """True if the marks end the sentence there, and none of the marks before them does, however the text goes on."""
     rest = window[place:]
+    if belongs_to_number(window, run.end(), so_far=True):
+        return False
     if _HALF_NOTE.fullmatch(rest) or not _WORD.search(rest):
         return False
     is_open = _MAY_OPEN.search(window, max(0, run.end() - _CONTEXT), run.end())

@@ -20,8 +20,8 @@ from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
 from vista_guard.turn.evidence import gather
 from vista_guard.turn.repair import decide, repair
 from vista_guard.turn.report import remember, report
-from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Check, Claim, Evidence, Finding, Label, Unchecked
+from vista_guard.turn.work import Emit, Parts, Work, silent
+from vista_guard.types import Action, Check, Claim, Evidence, Finding, Label, Unchecked
 
 Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer")
@@ -200,6 +200,9 @@ STAGES: Mapping[StageName, Stage] = {
     "report": report,
 }
 
+_JUDGED: tuple[StageName, ...] = ("gather", "decompose", "verify", "categorize", "decide")
+_DELIVERED: tuple[StageName, ...] = ("remember", "report")
+
 
 async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     """Takes a turn through one stage.
@@ -227,6 +230,20 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
         raise
     if name == "report":
         _finish(work)
+    return work
+
+
+async def run_all(work: Work, parts: Parts) -> Work:
+    """Takes a turn that no agent can try again through all stages, in the order of the graph.
+
+    Between the stages of `check` stands no engine: LangGraph's steps took longer than all stages without the judge.
+    """
+    for name in _JUDGED:
+        work = await run(name, work, parts, silent)
+    if work.decided.action is Action.REPAIR:
+        work = await run("repair", work, parts, silent)
+    for name in _DELIVERED:
+        work = await run(name, work, parts, silent)
     return work
 
 

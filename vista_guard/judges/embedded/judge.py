@@ -250,13 +250,15 @@ class EmbeddedJudge:
         """How likely each claim is a fact, an opinion and an abstention: what the head finds, where no cue knows better."""
         if not claims:
             return []
-        texts = [cues.without_quotes(folded(claim)) for claim in claims]
-        rows = self._head.probabilities(self._embedder.embed(texts), texts)
+        asked = [claim for claim in claims if not _is_surely_fact(claim)]
+        texts = [cues.without_quotes(folded(claim)) for claim in asked]
+        rows = self._head.probabilities(self._embedder.embed(texts), texts) if asked else ()
         names = self._calibration.type_labels
-        return [
-            self._with_cues(claim, dict(zip(names, map(float, row), strict=True)))
-            for claim, row in zip(claims, rows, strict=True)
-        ]
+        found = {
+            claim: self._with_cues(claim, dict(zip(names, map(float, row), strict=True)))
+            for claim, row in zip(asked, rows, strict=True)
+        }
+        return [found.get(claim) or dict(_FACT) for claim in claims]
 
     def _with_cues(self, text: str, types: dict[str, float]) -> dict[str, float]:
         limits = self._calibration
@@ -313,6 +315,15 @@ class EmbeddedJudge:
         if missing:
             reason = f"{missing!r} stands nowhere in the documents or in what is known."
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
+
+
+_FACT = {FACTUAL: 1.0, OPINION: 0.0, ABSTENTION: 0.0}
+
+
+def _is_surely_fact(claim: str) -> bool:
+    """True if the cues leave the head nothing to say: a plain figure, and no word of a stance, of a life or of doubt."""
+    lacks = cues.may_abstain(claim) or cues.abstains(claim)
+    return plain_figure(claim) and not (lacks or cues.subjective(claim) or cues.personal(claim))
 
 
 def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | None]:

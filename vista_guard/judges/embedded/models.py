@@ -102,10 +102,18 @@ class ClaimTypeHead:
             ) from exc
 
     def probabilities(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
-        """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts."""
+        """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts.
+
+        Row by row: in one product of matrices the last digits of a row depend on what else is in it.
+        """
         import numpy as np
 
         inputs = np.concatenate([vectors, word_features(texts, self.words)], axis=1)
+        return np.concatenate([self._row(inputs[row : row + 1]) for row in range(len(inputs))])
+
+    def _row(self, inputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        import numpy as np
+
         hidden = np.maximum(inputs @ self.hidden + self.hidden_bias, 0.0)
         return softmax(hidden @ self.output + self.output_bias)
 

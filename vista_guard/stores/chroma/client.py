@@ -76,6 +76,7 @@ class ChromaConnection:
         self._collections: dict[str, AnyCollection] = {}
         self._threads = ThreadPoolExecutor(_THREADS, "vista-guard-chroma")
         self._closed = False
+        self._batch: int | None = None
 
     async def run(self, operation: str, call: Callable[[], T], *, timeout_s: float = TIMEOUT_S) -> T:
         """`call()`, in a thread. `operation` completes "cannot ..." in the error.
@@ -142,7 +143,9 @@ class ChromaConnection:
 
     def batches(self, rows: Sequence[T]) -> Iterator[Sequence[T]]:
         """`rows` in pieces that one call may carry."""
-        size = self._client.get_max_batch_size()
+        if self._batch is None:
+            self._batch = self._client.get_max_batch_size()
+        size = self._batch
         return (rows[start : start + size] for start in range(0, len(rows), size))
 
     async def aclose(self) -> None:
