@@ -28,10 +28,20 @@ export type SourceId = string;
 export type Quote = string;
 export type Title = string | null;
 export type Score = number;
+export type Headings = string[];
+export type By = ("vectors" | "words" | "neighbour")[];
+export type Rank = number;
+export type Cosine = number | null;
+export type Bm25 = number | null;
 export type Evidence = Evidence1[];
 export type Reason = string;
 export type JudgedBy = string | null;
 export type Support = number | null;
+export type SourceId1 = string;
+export type Quote1 = string;
+export type Title1 = string | null;
+export type Headings1 = string[];
+export type Overlap = number;
 export type Kind1 = "unchecked";
 export type Error = string;
 export type What = "claim" | "code" | "encoded";
@@ -129,7 +139,7 @@ export interface TurnReport {
 /**
  * A judged claim. `judged_by` names the judge where several took part in the turn: a cascade, an ensemble.
  *
- * `support` is the one of its check.
+ * `support` is the one of its check. `nearest` is what came nearest to a claim that LACKS evidence, where anything did.
  */
 export interface Finding {
   kind?: Kind;
@@ -140,6 +150,7 @@ export interface Finding {
   reason: Reason;
   judged_by?: JudgedBy;
   support?: Support;
+  nearest?: Nearest | null;
 }
 /**
  * One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.
@@ -158,6 +169,8 @@ export interface Span {
 }
 /**
  * A quote that speaks for or against one claim. `score` is the judge's probability that it does.
+ *
+ * `headings` and `found` are those of its passage: where it stands, and how the document store found it.
  */
 export interface Evidence1 {
   source: SourceKind;
@@ -166,6 +179,34 @@ export interface Evidence1 {
   title?: Title;
   span?: Span | null;
   score: Score;
+  headings?: Headings;
+  found?: Retrieval | null;
+}
+/**
+ * How the document store found a passage.
+ *
+ * `by` names what found it: `vectors`, `words`, both, or `neighbour` for a passage that stands beside a found one. `rank` is its
+ * place in the search, from 1; a neighbour has that of the passage it stands beside. `cosine` is that of the vectors, `bm25` the
+ * score of the words, each where that way found it.
+ */
+export interface Retrieval {
+  by: By;
+  rank: Rank;
+  cosine?: Cosine;
+  bm25?: Bm25;
+}
+/**
+ * The quote that came nearest to a claim which nothing confirms. `overlap` is the share of the claim's words in it.
+ */
+export interface Nearest {
+  source: SourceKind;
+  source_id: SourceId1;
+  quote: Quote1;
+  title?: Title1;
+  span?: Span | null;
+  headings?: Headings1;
+  found?: Retrieval | null;
+  overlap: Overlap;
 }
 /**
  * A claim that could not be judged. Never a label, never a number.
