@@ -8,7 +8,7 @@ from pathlib import Path
 
 Messages = Sequence[Mapping[str, str]]
 
-ANSWERS = {
+ANSWERS: dict[str, str] = {
     row["questions"][-1]: row["answer"]
     for row in map(json.loads, (Path(__file__).parent / "questions.jsonl").read_text(encoding="utf-8").splitlines())
 }

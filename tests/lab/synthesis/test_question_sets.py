@@ -17,8 +17,9 @@ from typer.testing import CliRunner
 from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.model import OpenAIChat
-from vista_guard.testing import ReceivedRequest, ScriptedChatServer
+from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer
 from vista_guard.testing.script import Script
+from vista_guard.types import Role, Turn
 from vista_lab.datasets.questions import QuestionItem, read_questions
 from vista_lab.people.forms import load_form
 from vista_lab.synthesis.question_sets import (
@@ -26,6 +27,7 @@ from vista_lab.synthesis.question_sets import (
     QUESTIONS,
     Built,
     QuestionSetMaker,
+    ScuDecomposer,
     build,
     drawn_turns,
     read_reviews,
@@ -227,3 +229,17 @@ def test_the_command_says_what_it_made(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*command[:-1], str(tmp_path / "other")])
     assert result.exit_code == 2
     assert "has no answer to take facts from" in result.stderr
+
+
+async def test_statements_are_listed_as_facts_are_and_a_list_that_is_cut_off_is_asked_for_again() -> None:
+    replies: list[str | Answer] = [Answer('{"facts": ["It is op', finish="length"), '{"facts": ["It is open.", "It is free."]}',
+                                   "[\nIt is open,\nIt is free,\n]"]  # fmt: skip
+    talk = (Turn(role=Role.USER, text="Is it open?"),)
+    with ScriptedChatServer(lambda _: replies.pop(0)) as server:
+        decomposer = ScuDecomposer(OpenAIChat("m", base_url=server.base_url))
+        answer = Turn(role=Role.ASSISTANT, text="It is open and free.")
+        assert [one.text for one in await decomposer.decompose(answer, talk)] == ["It is open.", "It is free."]
+        assert len(server.requests) == 2
+        assert "Is it open?" in str(server.requests[0].body["messages"])
+        assert [one.text for one in await decomposer.decompose(answer, talk)] == ["It is open", "It is free"]
+        await decomposer.aclose()
