@@ -36,7 +36,7 @@ from vista_lab.training.decomposer.completions import Scoring, Term
 from vista_lab.training.decomposer.exemplars import EmbeddedTeacher, LabelledLog, StepsPrompt, Teaching, teach
 from vista_lab.training.decomposer.inputs import exemplar_parts, sentence_parts
 from vista_lab.training.decomposer.recipes import read_policy_recipe
-from vista_lab.training.decomposer.train import AFTER, BEFORE, CollapseError, Job, train
+from vista_lab.training.decomposer.train import AFTER, BEFORE, CollapseError, DecomposerJob, train
 
 RECIPE = str(Path(__file__).with_name("decomposer-tiny.toml"))
 PROMPT = """---
@@ -228,12 +228,14 @@ def run(folder: Path, out: str, stage: Any, base: str, prompt: StepsPrompt, **ch
     recipe = recipe.model_copy(update=changed.pop("recipe", {}))
     began, cpu = time.monotonic(), time.process_time()
     if stage == "sft":
-        made = train(Job(recipe, exemplar_parts(folder / "exemplars", prompt), prompt, folder / out, "exemplars"))
+        made = train(
+            DecomposerJob(recipe, exemplar_parts(folder / "exemplars", prompt), prompt, folder / out, "exemplars")
+        )
     else:
         terms, reward = changed.pop("terms", ("format", "verifier", "checklist")), changed.pop("reward", "dense")
         with rewards(terms, reward) as how:
             parts = sentence_parts(folder / "sentences.jsonl", terms)
-            made = train(Job(recipe, parts, prompt, folder / out, "sentences", how, **changed))
+            made = train(DecomposerJob(recipe, parts, prompt, folder / out, "sentences", how, **changed))
     spent = {"seconds": time.monotonic() - began, "cpu": time.process_time() - cpu}
     return {**{f"before {name}": value for name, value in made.before.items()}, **made.after, **spent}
 

@@ -39,7 +39,7 @@ from vista_lab.training.decomposer.inputs import Chat, Fitting, exemplar_parts, 
 from vista_lab.training.decomposer.plan import memory_of, plan, shape_of
 from vista_lab.training.decomposer.recipes import GrpoRecipe, SftRecipe, read_policy_recipe
 from vista_lab.training.decomposer.rollouts import RememberingVerifier, Rollouts, collapse
-from vista_lab.training.decomposer.train import Job, exemplar_chats
+from vista_lab.training.decomposer.train import DecomposerJob, exemplar_chats
 
 SENTENCE = "She kept the light from 1911 to 1938."
 ASKED = SentenceInput(
@@ -325,7 +325,7 @@ def test_memory_follows_from_the_models_shape() -> None:
 
 async def test_a_plan_counts_what_the_run_will_do(tmp_path: Path) -> None:
     sft = plan(
-        Job(
+        DecomposerJob(
             read_policy_recipe("one-gpu", "sft"),
             exemplar_parts(await exemplars(tmp_path), PROMPT),
             PROMPT,
@@ -335,7 +335,9 @@ async def test_a_plan_counts_what_the_run_will_do(tmp_path: Path) -> None:
     )
     assert dict(sft.facts)["steps"] == "2 of 32 exemplars, 1 epochs"
     parts = sentence_parts(sentences(tmp_path), ("format", "verifier"))
-    grpo = plan(Job(read_policy_recipe("one-gpu", "grpo"), parts, PROMPT, tmp_path, "s", Scoring(threshold=0.5)))
+    grpo = plan(
+        DecomposerJob(read_policy_recipe("one-gpu", "grpo"), parts, PROMPT, tmp_path, "s", Scoring(threshold=0.5))
+    )
     facts = dict(grpo.facts)
     assert facts["completions"] == "153,600 of 19,200 sentences, 533.3 epochs"
     assert facts["calls of the judge"] == "153,600 at most, equal ones once"

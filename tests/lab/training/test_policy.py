@@ -25,10 +25,10 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model import ModelOptions
 from vista_lab.training.decomposer.completions import Scoring, SentenceRow
 from vista_lab.training.decomposer.exemplars import StepsPrompt
-from vista_lab.training.decomposer.inputs import Parts, input_of
+from vista_lab.training.decomposer.inputs import Division, input_of
 from vista_lab.training.decomposer.policy import Policy, sft_trainer
 from vista_lab.training.decomposer.recipes import GrpoRecipe, SftRecipe
-from vista_lab.training.decomposer.train import CollapseError, Job, train
+from vista_lab.training.decomposer.train import CollapseError, DecomposerJob, train
 
 pytestmark = pytest.mark.filterwarnings("default")  # the libraries' own
 
@@ -39,7 +39,7 @@ OTHER = '<output>["a b."]</output>'
 ROWS = [
     SentenceRow(sentence=f"a {n}.", label=bool(n % 2), evidence=(f"a {n}.",), conversation=str(n)) for n in range(12)
 ]
-PARTS = Parts(ROWS[:10], ROWS[10:], "0" * 64)
+PARTS = Division(ROWS[:10], ROWS[10:], "0" * 64)
 
 
 class Odd:
@@ -93,18 +93,18 @@ RECIPE = {
 }
 
 
-def make_job(base: str, prompts: Path, out: Path, verifier: Odd | None = None, **changed: Any) -> Job:
+def make_job(base: str, prompts: Path, out: Path, verifier: Odd | None = None, **changed: Any) -> DecomposerJob:
     """A job of six steps."""
     how = Scoring(("format", "verifier"), verifier or Odd(), threshold=0.5, stop_counts=True)
     recipe = GrpoRecipe.model_validate({**RECIPE, "base": base, **changed})
-    return Job(recipe, PARTS, StepsPrompt(ModelOptions(prompts_dir=prompts)), out, "rows", how, patience=0)
+    return DecomposerJob(recipe, PARTS, StepsPrompt(ModelOptions(prompts_dir=prompts)), out, "rows", how, patience=0)
 
 
 def train_until_killed(base: str, prompts: Path, out: Path) -> None:
     train(make_job(base, prompts, out, Odd(most=8, fatal=True)))
 
 
-Make = Callable[..., Job]
+Make = Callable[..., DecomposerJob]
 
 
 @pytest.fixture

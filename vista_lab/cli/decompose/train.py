@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vista_lab.training.decomposer.completions import Scoring, Term
     from vista_lab.training.decomposer.exemplars import StepsPrompt
     from vista_lab.training.decomposer.recipes import PolicyRecipe
-    from vista_lab.training.decomposer.train import Job
+    from vista_lab.training.decomposer.train import DecomposerJob
 
 JUDGED = "judged.jsonl"
 """In the model's folder: the checklist's answers, so that none is paid for twice."""
@@ -121,18 +121,20 @@ def train(
         typer.echo(f"wrote {out}: serve it as a chat model, and set decomposer to steps:openai:MODEL@URL")
 
 
-def _of_exemplars(recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path) -> Job:
+def _of_exemplars(recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path) -> DecomposerJob:
     from vista_lab.training.decomposer.inputs import exemplar_parts
-    from vista_lab.training.decomposer.train import Job
+    from vista_lab.training.decomposer.train import DecomposerJob
 
-    return Job(recipe, exemplar_parts(data, prompt), prompt, out, data.name)
+    return DecomposerJob(recipe, exemplar_parts(data, prompt), prompt, out, data.name)
 
 
-def _of_sentences(recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path, how: Scoring, patience: int) -> Job:
+def _of_sentences(
+    recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path, how: Scoring, patience: int
+) -> DecomposerJob:
     from vista_lab.training.decomposer.inputs import sentence_parts
-    from vista_lab.training.decomposer.train import Job
+    from vista_lab.training.decomposer.train import DecomposerJob
 
-    return Job(recipe, sentence_parts(data, how.terms), prompt, out, data.name, how, patience)
+    return DecomposerJob(recipe, sentence_parts(data, how.terms), prompt, out, data.name, how, patience)
 
 
 def _scoring(
@@ -156,7 +158,7 @@ def _scoring(
 
 
 @contextmanager
-def _judged(job: Job, judge: str | None, max_cost: float | None) -> Iterator[Job]:
+def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> Iterator[DecomposerJob]:
     """The job with its judge, whose answers are kept in the model's folder."""
     if judge is None or "checklist" not in job.how.terms:
         yield job
@@ -180,7 +182,7 @@ def _judged(job: Job, judge: str | None, max_cost: float | None) -> Iterator[Job
             run(asked.aclose())
 
 
-def _show_plan(job: Job) -> None:
+def _show_plan(job: DecomposerJob) -> None:
     from vista_lab.tables.output import text
     from vista_lab.tables.writers import Heading, Sheet, row
     from vista_lab.training.decomposer.plan import plan

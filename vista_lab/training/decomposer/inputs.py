@@ -25,7 +25,7 @@ Chat = list[dict[str, str]]
 
 
 @dataclass(frozen=True)
-class Parts(Generic[T]):
+class Division(Generic[T]):
     """What is trained on, and what is held out: other conversations. `sha256` is that of all."""
 
     train: Sequence[T]
@@ -33,7 +33,7 @@ class Parts(Generic[T]):
     sha256: str
 
 
-def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Parts[Exemplar]:
+def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
     """The kept exemplars of a folder, divided as its `train.jsonl` and `validation.jsonl`.
 
     Raises:
@@ -53,7 +53,7 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Parts[Exemplar]:
     return _parts(folder, kept, held_out, (one.model_dump_json() for one in kept))
 
 
-def sentence_parts(path: Path, terms: Sequence[Term]) -> Parts[SentenceRow]:
+def sentence_parts(path: Path, terms: Sequence[Term]) -> Division[SentenceRow]:
     """The sentences of a file, a tenth of the conversations held out.
 
     Raises:
@@ -67,7 +67,7 @@ def sentence_parts(path: Path, terms: Sequence[Term]) -> Parts[SentenceRow]:
     return _parts(path, rows, held_out, (row.model_dump_json() for row in rows))
 
 
-def _parts(place: Path, rows: Sequence[T], held_out: Sequence[T], lines: Iterable[str]) -> Parts[T]:
+def _parts(place: Path, rows: Sequence[T], held_out: Sequence[T], lines: Iterable[str]) -> Division[T]:
     apart = set(map(id, held_out))
     train = [row for row in rows if id(row) not in apart]
     if not train or not held_out:
@@ -75,7 +75,7 @@ def _parts(place: Path, rows: Sequence[T], held_out: Sequence[T], lines: Iterabl
             f"{place} has {len(train):,} sentences to train on and {len(held_out):,} to measure with; give sentences of at "
             "least two conversations"
         )
-    return Parts(train, held_out, hashlib.sha256("\n".join(lines).encode()).hexdigest())
+    return Division(train, held_out, hashlib.sha256("\n".join(lines).encode()).hexdigest())
 
 
 def sample(rows: Sequence[T], most: int, name: Callable[[T], str]) -> list[T]:

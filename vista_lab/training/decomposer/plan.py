@@ -16,7 +16,7 @@ from statistics import fmean
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.training.decomposer.inputs import Chat, Fitting
 from vista_lab.training.decomposer.recipes import GrpoRecipe, ModelShape, PolicyRecipe, SftRecipe
-from vista_lab.training.decomposer.train import Job, exemplar_chats, sentence_chats
+from vista_lab.training.decomposer.train import DecomposerJob, exemplar_chats, sentence_chats
 
 GB = 1e9
 CHARS = 4
@@ -28,7 +28,7 @@ _LOGIT = 10
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What a training takes. `memory` is in GB by part, on each device; `peak` counts what is there at the same time."""
 
     facts: tuple[tuple[str, str], ...]
@@ -65,7 +65,7 @@ def shape_of(recipe: PolicyRecipe) -> ModelShape:
     return recipe.shape
 
 
-def plan(job: Job) -> Plan:
+def plan(job: DecomposerJob) -> TrainingPlan:
     """The plan of a job.
 
     Raises:
@@ -95,10 +95,12 @@ def plan(job: Job) -> Plan:
     if recipe.gpu is not None:
         room = "fits" if peak <= recipe.gpu else "does not fit"
         notes.append(f"{peak:.0f} GB at the longest {room} into {recipe.gpu:.0f} GB; short sequences take less")
-    return Plan((*facts, *fitted), memory, peak, tuple(notes))
+    return TrainingPlan((*facts, *fitted), memory, peak, tuple(notes))
 
 
-def _sft(job: Job, recipe: SftRecipe, fitting: Fitting, count: Callable[[str], int]) -> tuple[tuple[str, str], ...]:
+def _sft(
+    job: DecomposerJob, recipe: SftRecipe, fitting: Fitting, count: Callable[[str], int]
+) -> tuple[tuple[str, str], ...]:
     chats = exemplar_chats(job.parts.train, fitting, lambda text: count(text) + 1)
     steps = math.ceil(recipe.epochs * math.ceil(len(chats) / recipe.update))
     learnt = sum(count(said) + 1 for _, said in chats)
@@ -110,7 +112,7 @@ def _sft(job: Job, recipe: SftRecipe, fitting: Fitting, count: Callable[[str], i
     )
 
 
-def _grpo(job: Job, recipe: GrpoRecipe, fitting: Fitting) -> tuple[tuple[str, str], ...]:
+def _grpo(job: DecomposerJob, recipe: GrpoRecipe, fitting: Fitting) -> tuple[tuple[str, str], ...]:
     rows = sentence_chats(job.parts.train, fitting)
     completions = recipe.steps * recipe.update
     sentences = completions // recipe.generations

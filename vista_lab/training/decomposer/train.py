@@ -20,7 +20,7 @@ from vista_guard.errors import InputError, VistaGuardError
 from vista_lab.runs.line_file import write_whole
 from vista_lab.training.decomposer.completions import CompletionRow, ScoredRow, Scoring, SentenceRow, as_lines
 from vista_lab.training.decomposer.exemplars import Exemplar, StepsPrompt
-from vista_lab.training.decomposer.inputs import Chat, Fitting, Parts, input_of, sample
+from vista_lab.training.decomposer.inputs import Chat, Division, Fitting, input_of, sample
 from vista_lab.training.decomposer.recipes import PolicyRecipe, SftRecipe
 from vista_lab.training.decomposer.rollouts import FIELDS, Rollouts
 from vista_lab.training.oasis import (
@@ -47,7 +47,7 @@ class CollapseError(VistaGuardError):
 
 
 @dataclass(frozen=True)
-class Job:
+class DecomposerJob:
     """A training job.
 
     Args:
@@ -61,7 +61,7 @@ class Job:
     """
 
     recipe: PolicyRecipe
-    parts: Parts[Exemplar] | Parts[SentenceRow]
+    parts: Division[Exemplar] | Division[SentenceRow]
     prompt: StepsPrompt
     out: Path
     name: str
@@ -104,7 +104,7 @@ def require_libraries(recipe: PolicyRecipe | None = None) -> None:
         require(f"the optimizer {recipe.optimizer}", "bitsandbytes", extra="rl")
 
 
-def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
+def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> Training:
     """Trains a decomposer and writes its folder.
 
     Raises:
@@ -132,7 +132,7 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     return made
 
 
-def claim(job: Job) -> None:
+def claim(job: DecomposerJob) -> None:
     """Takes the job's folder, new or begun in the same way.
 
     Raises:
@@ -148,7 +148,7 @@ def _write(path: Path, made: Training) -> None:
 class _Run:
     """A job with its policy's tokens counted and its rewards set up."""
 
-    def __init__(self, job: Job, policy: Any, log: Callable[[str], None]) -> None:
+    def __init__(self, job: DecomposerJob, policy: Any, log: Callable[[str], None]) -> None:
         recipe = job.recipe
         self._job, self._policy, self._log = job, policy, log
         most = recipe.window if isinstance(recipe, SftRecipe) else recipe.prompt_tokens
