@@ -122,7 +122,7 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     ]
 
 
-Placed = TypeVar("Placed", Check, Finding, Check | Unchecked)
+Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
 
 
 def placed(answer: Placed, evidence: EvidenceSet) -> Placed:

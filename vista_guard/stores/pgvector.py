@@ -156,7 +156,7 @@ def _line(exc: BaseException) -> str:
 def _made(connection: Connection[Any], statements: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     for statement in filter(str.strip, statements.split(";\n")):
-        connection.execute(statement)  # type: ignore[call-overload]  # our own text
+        connection.execute(statement)  # our own text
 
 
 class PgvectorDocuments:
@@ -230,8 +230,8 @@ class PgvectorDocuments:
         rows = await self._postgres.run(
             "list the documents", lambda one: one.execute(listed, [self._tenant]).fetchall()
         )
-        listed_rows = (ListedDocument(*row[:3], json.loads(row[3]), row[4]) for row in rows)
-        return tuple(sorted(listed_rows, key=lambda one: one.id))
+        known = [ListedDocument(name, title, count, json.loads(about), cut) for name, title, count, about, cut in rows]
+        return tuple(sorted(known, key=lambda one: one.id))
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -285,7 +285,7 @@ class PgvectorDocuments:
         def store(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [tenant + owner])
             for table in ("vista_documents", "vista_passages"):
-                connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])  # type: ignore[arg-type]
+                connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])
             about = json.dumps(document.metadata)
             connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listed, about])
             with connection.cursor() as cursor:
@@ -384,7 +384,7 @@ def _claim(row: Mapping[str, Any]) -> Passage:
 
 
 def _found(connection: Connection[Any], query: str, given: Mapping[str, Any]) -> list[tuple[float, str]]:
-    found = connection.execute(query, given).fetchall()  # type: ignore[call-overload]  # our own text
+    found = connection.execute(query, given).fetchall()  # our own text
     return [(float(score), str(key)) for score, key in found]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,17 +171,21 @@ class RetrievingJudge:
             _asked(ask, [items[place] for place in places], _retrieved(evidence, passages))
             for passages, places in groups.items()
         )
+        own = {text: some for text, some in found.items() if not isinstance(some, Exception)}
         for places, some in zip(groups.values(), answered, strict=True):
             if len(some) != len(places):
                 raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
             for place, one in zip(places, some, strict=True):
                 # Passages are grouped by their texts: how each was found differs from claim to claim.
-                answers[place] = _with_places(one, _retrieved(evidence, found[claims[place].text]))
+                answers[place] = _with_places(one, _retrieved(evidence, own[claims[place].text]))
         return [answers[place] for place in range(len(items))]
 
 
 def _with_places(answer: Answer | Unchecked, evidence: EvidenceSet) -> Answer | Unchecked:
-    return contract.placed(answer, evidence) if isinstance(answer, Check | Finding) else answer
+    if not isinstance(answer, Check | Finding):
+        return answer
+    placed: Any = contract.placed(cast("Check | Finding", answer), evidence)
+    return cast("Answer", placed)
 
 
 async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:
