@@ -183,7 +183,7 @@ def server_documents(
 
 def _server(settings: Settings) -> tuple[Any, Any, Any]:
     """The classes of documents and of knowledge, and the open server, of `pgvector` or `qdrant`."""
-    url = settings.store_url and settings.store_url.get_secret_value()
+    url, key = (given.get_secret_value() if given else None for given in (settings.store_url, settings.store_key))
     if settings.store == "pgvector":
         from vista_guard.stores.pgvector import PgvectorDocuments, PgvectorKnowledge, Postgres
 
@@ -193,7 +193,6 @@ def _server(settings: Settings) -> tuple[Any, Any, Any]:
     from vista_guard.stores.entries import data_dir
     from vista_guard.stores.qdrant import Qdrant, QdrantDocuments, QdrantKnowledge
 
-    key = settings.store_key and settings.store_key.get_secret_value()
     return QdrantDocuments, QdrantKnowledge, Qdrant(url or data_dir(settings.data_dir) / "qdrant", api_key=key)
 
 

@@ -28,7 +28,7 @@ class Site(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.hosts.append(self.headers["Host"])
-        here = f"http://127.0.0.1:{self.server.server_address[1]}"
+        here = f"http://{self.headers['Host']}"
         urls = "".join(f"<url><loc> {here}{path}</loc></url>" for path in ("/fees", "/data", "/missing"))
         maps = f"<sitemapindex {NAMESPACE}><sitemap><loc>{here}/map.xml.gz</loc></sitemap></sitemapindex>"
         lol = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>'

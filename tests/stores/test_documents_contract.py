@@ -61,6 +61,12 @@ async def test_postgres_answers_as_memory_does(search: SearchMode, request: pyte
     await postgres.aclose()
 
 
+async def test_a_postgres_that_is_gone_is_named_by_an_address_alone() -> None:
+    with pytest.raises(StoreError, match="cannot open Postgres") as failed:
+        Postgres("postgresql://me:secret@127.0.0.1:1/none?connect_timeout=1")
+    assert "secret" not in str(failed.value)
+
+
 def ways(found: Sequence[Passage]) -> list[object]:
     return [one.found and (one.found.by, one.found.rank, one.found.cosine, one.found.bm25) for one in found]
 

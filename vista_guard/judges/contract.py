@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
@@ -122,7 +122,7 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     ]
 
 
-Placed = TypeVar("Placed", Check, Finding, Check | Unchecked)
+Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
 
 
 def placed(answer: Placed, evidence: EvidenceSet) -> Placed:
@@ -138,7 +138,7 @@ def placed(answer: Placed, evidence: EvidenceSet) -> Placed:
         update["finding"] = placed(answer.finding, evidence)
     if isinstance(answer, Finding) and answer.label is Label.LACKING_EVIDENCE and not answer.evidence:
         update["nearest"] = answer.nearest or nearest_quote(answer.claim.text, evidence.documents)
-    return answer.model_copy(update=update) if update else answer
+    return cast("Placed", answer.model_copy(update=update)) if update else answer
 
 
 def _placed_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:

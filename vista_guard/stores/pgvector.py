@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -44,6 +45,7 @@ T = TypeVar("T")
 
 TIMEOUT_S = 30.0
 """Longest that a statement may take, and a wait for a free connection."""
+_OPENING_S = 10
 _CONNECTIONS = 8
 
 _TABLES = """
@@ -71,6 +73,9 @@ _LOCK = 7_318_402
 """Of the database while tables are made: two processes at once would fail."""
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
 _SAME_MODEL = 0.98
+
+_SERVER = re.compile(r'at "[^"]+"(?: \([^)]*\))?, port \d+')
+"""How the driver names the server in its errors."""
 
 _BY_VECTORS = """
 SELECT round((1 - (vector <=> %(vector)s::vector))::numeric, 6)::float8 AS score, key FROM vista_passages
@@ -102,18 +107,21 @@ class Postgres:
 
     def __init__(self, url: str) -> None:
         require("a store in Postgres", "psycopg", "psycopg_pool", extra="pgvector")
+        import psycopg
         from psycopg.conninfo import conninfo_to_dict
         from psycopg_pool import ConnectionPool
 
         address = url.replace("postgresql+psycopg://", "postgresql://")
         try:
             about = conninfo_to_dict(address)
-            self.place = f"{about.get('host', 'localhost')}/{about.get('dbname', '')}"  # never with the password
+            # Never with the password; as an address, which the proxy keeps from tenants.
+            self.place = f"postgresql://{about.get('host', 'localhost')}/{about.get('dbname', '')}"
+            psycopg.connect(address, connect_timeout=_OPENING_S).close()  # says at once why, which a pool does not
             options = {"options": f"-c statement_timeout={int(TIMEOUT_S * 1000)}"}
             self._pool: ConnectionPool[Connection[Any]] = ConnectionPool(
                 address, min_size=1, max_size=_CONNECTIONS, open=False, timeout=TIMEOUT_S, kwargs=options
             )
-            self._pool.open(wait=True, timeout=TIMEOUT_S)
+            self._pool.open()
         except Exception as exc:
             raise StoreError(f"cannot open Postgres: {_line(exc)}. Check store_url, and that the server runs") from exc
 
@@ -133,7 +141,8 @@ class Postgres:
         except StoreError:
             raise
         except Exception as exc:
-            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {_line(exc)}") from exc
+            said = _SERVER.sub(f"at {self.place}", _line(exc))
+            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {said}") from exc
 
     def close(self) -> None:
         """Closes the connections."""
@@ -147,7 +156,7 @@ def _line(exc: BaseException) -> str:
 def _made(connection: Connection[Any], statements: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     for statement in filter(str.strip, statements.split(";\n")):
-        connection.execute(statement)  # type: ignore[call-overload]  # our own text
+        connection.execute(statement)  # our own text
 
 
 class PgvectorDocuments:
@@ -221,8 +230,8 @@ class PgvectorDocuments:
         rows = await self._postgres.run(
             "list the documents", lambda one: one.execute(listed, [self._tenant]).fetchall()
         )
-        listed_rows = (ListedDocument(*row[:3], json.loads(row[3]), row[4]) for row in rows)
-        return tuple(sorted(listed_rows, key=lambda one: one.id))
+        known = [ListedDocument(name, title, count, json.loads(about), cut) for name, title, count, about, cut in rows]
+        return tuple(sorted(known, key=lambda one: one.id))
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -276,7 +285,7 @@ class PgvectorDocuments:
         def store(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [tenant + owner])
             for table in ("vista_documents", "vista_passages"):
-                connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])  # type: ignore[arg-type]
+                connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])
             about = json.dumps(document.metadata)
             connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listed, about])
             with connection.cursor() as cursor:
@@ -375,7 +384,7 @@ def _claim(row: Mapping[str, Any]) -> Passage:
 
 
 def _found(connection: Connection[Any], query: str, given: Mapping[str, Any]) -> list[tuple[float, str]]:
-    found = connection.execute(query, given).fetchall()  # type: ignore[call-overload]  # our own text
+    found = connection.execute(query, given).fetchall()  # our own text
     return [(float(score), str(key)) for score, key in found]
 
 

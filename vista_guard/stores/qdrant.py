@@ -229,7 +229,7 @@ class QdrantDocuments:
         points = await self._qdrant.run(
             "open the documents", lambda client: client.retrieve(name, [_id("probe")], with_vectors=True)
         )
-        made = points[0].payload["probe"] if points else []
+        made = (points[0].payload or {}).get("probe", []) if points else []
         cosine = (
             sum(one * other for one, other in zip(made, probe.tolist(), strict=True)) if len(made) == len(probe) else 0
         )
@@ -367,12 +367,14 @@ class QdrantKnowledge:
         await self._qdrant.run(operation, lambda client: client.upsert(name, [point], wait=True))
 
     async def _open(self) -> None:
+        from qdrant_client.models import PayloadSchemaType
+
         def make(client: QdrantClient) -> None:
             for name in (_TURNS, _PERSONAS):
                 if not client.collection_exists(name):
                     client.create_collection(name, vectors_config={})
             if not self._qdrant.is_local:
-                client.create_payload_index(_TURNS, "conversation", "keyword", wait=True)
+                client.create_payload_index(_TURNS, "conversation", PayloadSchemaType.KEYWORD, wait=True)
 
         if not self._ready:
             await self._qdrant.run("open the knowledge", make)

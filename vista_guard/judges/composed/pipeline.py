@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,7 +183,10 @@ class RetrievingJudge:
 
 
 def _with_places(answer: Answer | Unchecked, evidence: EvidenceSet) -> Answer | Unchecked:
-    return contract.placed(answer, evidence) if isinstance(answer, Check | Finding) else answer
+    if not isinstance(answer, Check | Finding):
+        return answer
+    placed: Any = contract.placed(cast("Check | Finding", answer), evidence)
+    return cast("Answer", placed)
 
 
 async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:

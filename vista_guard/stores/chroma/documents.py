@@ -291,7 +291,8 @@ class ChromaDocuments:
         count = await self._chroma.run("search the documents", collection.count)
         if count > EXACT:
             return await self._among_many(collection, count, query, vector, limit)
-        vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, None) or _Vectors(self._ranking())
+        fresh = _Vectors(self._ranking())
+        vectors = self._vectors[collection.name] = self._vectors.pop(collection.name, fresh)
         while not await self._chroma.run("load the documents", lambda: vectors.step(collection, count)):
             pass
         while len(self._vectors) > 1 and sum(len(one.ids) for one in self._vectors.values()) > HELD:
@@ -306,7 +307,7 @@ class ChromaDocuments:
         self, collection: AnyCollection, count: int, query: str, vector: NDArray[np.float32] | None, limit: int
     ) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
         coded = can_encode()
-        if not coded and self._mode == "vectors":
+        if not coded and vector is not None and self._mode == "vectors":
             return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit)), []
         codes = self._codes.setdefault(collection.name, CodedVectors(self._ranking(), vectors=coded))
         while not await self._chroma.run("load the documents", lambda: codes.step(collection, count)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vista_guard._aio.loop import run
+from vista_guard._aio import run
 
 from vista_guard.errors import JudgeError
 from vista_guard.protocols import Verifier
