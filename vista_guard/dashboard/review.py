@@ -328,7 +328,7 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
         reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
         whole = bool(others) and st.checkbox(f"Also for {_drafts(len(others))}", True, key="verdict-equal")
         with st.container(horizontal=True):
-            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U", type="primary")
+            upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
     if upheld or overturned:
         verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
@@ -9,6 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 import sqlalchemy as sql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from vista_guard.errors import InputError
 from vista_guard.policy.explanations import WORST
@@ -79,7 +82,8 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
 
 def _has(word: str, withheld: bool) -> sql.ColumnElement[bool]:
     """Selects turns whose question, conversation id or claims have the word."""
-    said = sql.exists().where(FINDINGS.c.report == TURNS.c.id, _contains(FINDINGS.c.claim, word))
+    # By a list of reports, not row by row: three times as fast on SQLite.
+    said = TURNS.c.id.in_(sql.select(FINDINGS.c.report).where(_contains(FINDINGS.c.claim, word)))
     delivered = sql.true() if withheld else TURNS.c.action.in_((Action.ALLOW, Action.FLAG))
     return sql.or_(
         _contains(TURNS.c.question, word), _contains(TURNS.c.conversation_id, word), sql.and_(delivered, said)
@@ -89,7 +93,26 @@ def _has(word: str, withheld: bool) -> sql.ColumnElement[bool]:
 def _contains(column: sql.Column[str], word: str) -> sql.ColumnElement[bool]:
     # SQLite folds the case of ASCII letters alone: other words are looked for in the ways in which they are written.
     forms = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
-    return sql.or_(*(column.icontains(form, autoescape=True) for form in sorted(forms)))
+    patterns = (re.sub(r"([/%_])", r"/\1", form) for form in sorted(forms))
+    return sql.or_(*(_Like(column, sql.literal(f"%{pattern}%")) for pattern in patterns))
+
+
+class _Like(FunctionElement[bool]):
+    """LIKE that folds case. SQLite's own does; SQLAlchemy's `ilike` lower-cases both sides there, which takes twice as long."""
+
+    type = sql.Boolean()
+    inherit_cache = True
+
+
+@compiles(_Like)
+def _ilike(element: _Like, compiler: Any, **options: Any) -> str:
+    column, pattern = (compiler.process(one, **options) for one in element.clauses)
+    return f"{column} ILIKE {pattern} ESCAPE '/'"
+
+
+@compiles(_Like, "sqlite")
+def _like(element: _Like, compiler: Any, **options: Any) -> str:
+    return _ilike(element, compiler, **options).replace(" ILIKE ", " LIKE ", 1)
 
 
 def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any], sql.Select[Any]]:
@@ -160,7 +183,9 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
         query = query.where(CONVERSATIONS.c.last_at >= utc(filter.start))
     if replace(filter, tenant=None, withheld=True) != EVERYTHING:
         same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
-        query = query.where(sql.exists().where(same, *conditions(filter)))
+        met = sql.select(TURNS.c.conversation_key).where(*conditions(filter))
+        by_words = CONVERSATIONS.c.conversation_key.in_(met)
+        query = query.where(by_words if filter.words else sql.exists().where(same, *conditions(filter)))
     return query.order_by(CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
 
 
