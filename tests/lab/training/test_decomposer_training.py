@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 pytest.importorskip("openai")
 
 from vista_guard._aio import run
-
 from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError, JudgeError
 from vista_guard.judges.model import ModelOptions, OpenAIChat

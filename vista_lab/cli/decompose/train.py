@@ -166,7 +166,6 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
     from dataclasses import replace
 
     from vista_guard._aio import run
-
     from vista_lab.systems.claim_judges import ClaimJudge, checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE
     from vista_lab.training.decomposer.train import claim

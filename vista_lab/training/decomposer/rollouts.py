@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from vista_guard._aio import run
 
+from vista_guard._aio import run
 from vista_guard.errors import JudgeError
 from vista_guard.protocols import Verifier
 from vista_lab.training.decomposer.completions import CompletionRow, ScoredRow, Scoring, score
