@@ -57,7 +57,7 @@ def test_a_named_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     [
         ({"polciy": "strict"}, "there is no setting 'polciy'; the settings are judge, verifier, "),
         ({"limits": {"claims": 0}}, "setting limits.claims is 0: Input should be greater than 0"),
-        ({"store": "redis"}, "setting store is 'redis': Input should be 'chroma' or 'memory'"),
+        ({"store": "redis"}, "setting store is 'redis': Input should be 'chroma', 'memory'"),
     ],
 )
 def test_a_wrong_setting_is_named(arguments: dict[str, object], message: str) -> None:

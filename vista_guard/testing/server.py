@@ -940,7 +940,7 @@ def prompt_server(config: uvicorn.Config, stopping: asyncio.Event) -> uvicorn.Se
     """A server that ends as soon as `stopping` is set. Uvicorn's own looks every 0.1 s, and rests as long before it ends."""
     import uvicorn
 
-    class Prompt(uvicorn.Server):
+    class _Quick(uvicorn.Server):
         async def main_loop(self) -> None:
             await self.on_tick(0)
             await stopping.wait()
@@ -958,7 +958,7 @@ def prompt_server(config: uvicorn.Config, stopping: asyncio.Event) -> uvicorn.Se
                 task.cancel()
             await self.lifespan.shutdown()
 
-    return Prompt(config)
+    return _Quick(config)
 
 
 class Loopback:
