@@ -21,7 +21,7 @@ def test_defaults() -> None:
     assert (settings.judge, settings.policy, settings.store, settings.limits.turn_chars) == (
         "embedded",
         "balanced",
-        "chroma",
+        None,
         40_000,
     )
 

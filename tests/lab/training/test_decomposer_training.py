@@ -196,7 +196,7 @@ def test_terms_are_switched_off_one_by_one() -> None:
 
 
 def test_a_judge_that_is_down_stops_and_is_no_zero() -> None:
-    down = asking("", faults=lambda request: Fault(status=500))
+    down = asking("", faults=lambda request: Fault.http(500))
     with down as (judge, _), pytest.raises(JudgeError, match="checklist term has no value"):
         rewards_of(Rollouts(Scoring(verifier=Counting(), judge=judge)), {})
 

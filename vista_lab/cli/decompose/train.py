@@ -166,7 +166,7 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
     from dataclasses import replace
 
     from vista_guard._aio import run
-    from vista_lab.systems.claim_judges import ClaimJudge, checklist_judge, kept_answers
+    from vista_lab.systems.claim_judges import checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE
     from vista_lab.training.decomposer.train import claim
 
@@ -174,7 +174,7 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
     whole = replace(job, how=replace(job.how, judge=claimed))
     claim(whole)
     with kept_answers(job.out / JUDGED) as kept:
-        asked: ClaimJudge[object] = checklist_judge(claimed.model, kept)
+        asked = checklist_judge(claimed.model, kept)
         try:
             yield replace(whole, how=replace(job.how, judge=asked))
         finally:

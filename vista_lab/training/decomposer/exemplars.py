@@ -190,9 +190,9 @@ def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatMode
     """Calls, tokens and price of asking about these sentences, from their prompts' length. Nothing is asked."""
     read = sum(len(said.content) for one in left for said in prompt.request(one).messages)
     written = sum(_THOUGHTS + _REPEATED * len(one.sentence) for one in left)
-    tokens = [round(chars / CHARACTERS_A_TOKEN) for chars in (read, written)]
+    asked, answered = (round(chars / CHARACTERS_A_TOKEN) for chars in (read, written))
     prices = getattr(model, "prices", None)
-    return Estimated(len(left), *tokens, prices.cost(*tokens, 0) if prices is not None else None)
+    return Estimated(len(left), asked, answered, prices.cost(asked, answered, 0) if prices is not None else None)
 
 
 class EmbeddedTeacher:

@@ -138,7 +138,7 @@ def memory_of(recipe: PolicyRecipe, shape: ModelShape) -> tuple[tuple[str, float
     tokens, layer = recipe.batch * recipe.window, 8 * shape.hidden_size + 3 * shape.intermediate_size
     kept = tokens * 2 * (shape.num_hidden_layers * shape.hidden_size + layer)
     scored = tokens if isinstance(recipe, SftRecipe) else recipe.batch * recipe.completion_tokens
-    parts = [
+    parts: list[tuple[str, float]] = [
         ("policy", shape.parameters * 2),
         ("trained weights, gradients, moments", trained),
         ("activations", kept),

@@ -277,7 +277,7 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
             _set_randomness(keeper.random)
             trainer._save_checkpoint(trainer.model, trial=None)
         raise
-    return keeper.collapsed
+    return str(keeper.collapsed)
 
 
 def _log_keeper(path: Path, patience: int) -> Any:

@@ -191,7 +191,8 @@ class _Run:
             policy.count,
             self._fitting.most - recipe.completion_tokens * (isinstance(recipe, SftRecipe)),
         )
-        rows = map(held_out_row, sample(self._job.parts.held_out, recipe.held_out, _name))
+        held_out: Sequence[Any] = self._job.parts.held_out
+        rows = map(held_out_row, sample(held_out, recipe.held_out, _name))
         asked = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
         answers = policy.answer([chat for _, chat in asked], recipe, seed=recipe.seed)
         scored = self._rollouts.score(
