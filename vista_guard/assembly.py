@@ -176,9 +176,9 @@ def server_documents(
     from vista_guard.stores.embedders import build_embedder
 
     kind, _, server = _server(settings)
-    return kind(
-        server, build_embedder(embedder or settings.embedder, settings.embedder_options), search=settings.search
-    )
+    retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
+    documents: PgvectorDocuments | QdrantDocuments = kind(server, retriever, search=settings.search)
+    return documents
 
 
 def _server(settings: Settings) -> tuple[Any, Any, Any]:

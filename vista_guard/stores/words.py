@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 K1, B = 1.2, 0.75
 """BM25's saturation of repeated words and its discount for long passages, as in Lucene."""
-RRF = 10
+RRF = 5
 """The constant of reciprocal rank fusion (Cormack et al., 2009, have 60): with theirs, what only one way finds at its first place
 ranks behind all that both find at their thirtieth."""
 DEPTH = 50
