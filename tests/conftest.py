@@ -23,7 +23,7 @@ settings.register_profile("busy", deadline=None, max_examples=50, suppress_healt
 settings.load_profile("busy")  # a machine at work elsewhere fails no test
 
 # A tenth of a second for each command that a test runs: Typer puts all of them together, every time.
-typer.testing._get_command = cache(typer.testing._get_command)
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))
 

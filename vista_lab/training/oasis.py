@@ -33,7 +33,7 @@ from vista_lab.training.rows import (
 )
 
 TRAINING, CARD = "training.json", "README.md"
-SETTINGS: Mapping[Part, str] = {"extractor": "extractor", "retriever": "embedder", "verifier": "verifier"}
+SETTINGS: Mapping[str, str] = {"extractor": "extractor", "retriever": "embedder", "verifier": "verifier"}
 """The setting that loads each part."""
 LIBRARIES = ("torch", "transformers", "sentence_transformers", "datasets", "accelerate", "onnx")
 

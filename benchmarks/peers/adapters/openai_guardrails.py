@@ -14,7 +14,7 @@ from benchmarks.peers.adapters.loop import Turn, Verdict, serve
 
 def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitable[Verdict]]:
     """The guardrail as its runtime runs it, which takes a failed check for a safe one unless told otherwise."""
-    from guardrails import instantiate_guardrails, load_config_bundle, run_guardrails  # type: ignore[import-not-found]
+    from guardrails import instantiate_guardrails, load_config_bundle, run_guardrails
     from openai import AsyncOpenAI
 
     config = {"model": model, "confidence_threshold": 0.7, "knowledge_source": "vs_ferries"}
