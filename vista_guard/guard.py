@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -405,7 +406,8 @@ class Guard:
         if self.parts.host_tracing:  # the host's tracers hear of the graph's runs
             work = (await self._checking.ainvoke({"guard": work}))["guard"]
         else:
-            work = await run_all(work, self.parts)
+            with _untraced_run():
+                work = await run_all(work, self.parts)
         return work.finished
 
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
@@ -414,6 +416,16 @@ class Guard:
         turn = Turn(role=Role.ASSISTANT, text=report.response)
         key = Conversation(turns=(*conversation.turns[: report.turn_index], turn)).turn_key()
         await self.parts.knowledge.remember(conversation.id or "", key, earned(report.remembered, report.outcomes))
+
+
+def _untraced_run() -> AbstractContextManager[None]:
+    """Keeps a host's tracers from hearing what a judge runs with LangChain. LangGraph is loaded only where some may listen."""
+    config = sys.modules.get("langchain_core.runnables.config")
+    if config is None or not config.ensure_config().get("callbacks"):
+        return nullcontext()
+    from vista_guard.graph.vendor_private import untraced_run
+
+    return untraced_run()
 
 
 class Session:

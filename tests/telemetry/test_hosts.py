@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import langsmith
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.runnables import RunnableLambda
 from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.conftest import guard_with
 from tests.telemetry.receiving import Receiver, receiving
-from vista_guard import Guard, Label, to_conversation
+from vista_guard import Claim, Guard, Label, Turn, to_conversation
 from vista_guard.integrations.langgraph import guard_node
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
@@ -156,3 +157,38 @@ def test_a_stage_is_untraced_though_the_environment_says_otherwise(
     sent = told(langsmith_server, lambda: check(guard_with(judge, knowledge, "strict")))
     assert "Zubrowka" not in sent
     assert json.dumps("decompose") not in sent
+
+
+class LangChainJudge(ScriptedJudge):
+    """Asks a LangChain model of its own, as a team's judge may, without a word on who may listen."""
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        await FakeListChatModel(responses=["noted"]).ainvoke(f"Take apart: {turn.text}")
+        return await super().decompose(turn, history)
+
+
+class Listener(BaseCallbackHandler):
+    """A host's tracer that keeps what models are asked."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def on_chat_model_start(self, serialized: dict[str, Any], messages: Any, **_: Any) -> None:
+        self.heard.append(str(messages))
+
+
+def test_a_tracer_around_a_check_hears_no_draft_from_a_judge_that_asks_a_langchain_model(
+    knowledge: MemoryKnowledge,
+) -> None:
+    listener = Listener()
+    judge = LangChainJudge({LIE: [Verdict(LIE, Label.CONTRADICTED)]})
+
+    def host(_: object) -> str:
+        check(guard_with(judge, knowledge, "strict"))
+        FakeListChatModel(responses=["done"]).invoke("the host's own")
+        return "done"
+
+    RunnableLambda(host).invoke("go", config={"callbacks": [listener]})
+    assert [("Zubrowka" in heard, "the host's own" in heard) for heard in listener.heard] == [(False, True)]

@@ -162,6 +162,13 @@ def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
 
 
 @contextmanager
+def untraced_run() -> Iterator[None]:
+    """Keeps the tracers of a run around this call from hearing what is run inside."""
+    with _surrounding_run(untraced_config(None)):
+        yield
+
+
+@contextmanager
 def _surrounding_run(run: RunnableConfig) -> Iterator[None]:
     # LangGraph adds the callbacks of the surrounding run, which it looks up when the first chunk is asked for.
     token = var_child_runnable_config.set(run)

@@ -145,7 +145,7 @@ def _placed_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
     if quote.found is not None or quote.source is not SourceKind.DOCUMENT:
         return quote
     for passage in sources:
-        inside = quote.span is None or passage.span is None or quote.span.overlaps(passage.span)
+        inside = quote.span.overlaps(passage.span) if quote.span and passage.span else quote.quote in passage.text
         if passage.source_id == quote.source_id and inside:
             place = quote.span.start if quote.span else -1
             return quote.model_copy(update={"headings": headings_at(passage, place), "found": passage.found})

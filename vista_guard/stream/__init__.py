@@ -1,5 +1,5 @@
 """Turns that arrive in pieces, and gates that hold text back until it is judged.
 
-Begin with `gates`, the door; `sentence_gate` and `turn_gate` are the two ways to hold text, `boundaries` finds sentence ends
-in unfinished text, `draft` judges an unfinished turn, `source` and `delivery` are its two ends.
+Begin with `gates`, the door, which also holds whole turns; `sentence_gate` holds sentence by sentence, `boundaries` finds
+sentence ends in unfinished text, `draft` judges an unfinished turn, `source` has its two ends: what comes in and what goes out.
 """

@@ -1,7 +1,7 @@
 """Test doubles for code that uses a guard.
 
-`doubles` has a scripted judge, an embedder without a model and builders for conversations. `server` has a scripted chat server
-that speaks both of OpenAI's APIs over real HTTP, and `script` its answers and faults. docs/testing-your-agent.md shows them.
+`script` has a scripted judge, an embedder without a model, builders for conversations, and the answers and faults of `server`:
+a scripted chat server that speaks both of OpenAI's APIs over real HTTP. docs/testing-your-agent.md shows them.
 """
 
 from vista_guard.testing.script import (

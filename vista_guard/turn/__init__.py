@@ -1,5 +1,5 @@
 """One assistant turn, stage by stage: gather, decompose, verify, categorize, decide, repair, remember, report.
 
-`stages` runs them, `work` is what they pass on; `evidence`, `judging`, `repair` and `report` hold the stages themselves. The
-room knows neither LangGraph (`vista_guard.graph`) nor streams (`vista_guard.stream`).
+`stages` runs them and holds the three that judge, `work` is what they pass on; `evidence`, `repair` and `report` hold the others.
+The room knows neither LangGraph (`vista_guard.graph`) nor streams (`vista_guard.stream`).
 """

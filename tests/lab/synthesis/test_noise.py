@@ -126,6 +126,13 @@ def test_the_command_shows_noise_and_writes_down_who_confirmed_it(tmp_path: Path
         ]
         assert run("run", str(path), *noise, "--baseline", base, "--out", noisy)[0] == 0
         assert len(server.requests) == 2
+        people, other = tmp_path / "consensus.jsonl", tmp_path / "other.jsonl"
+        people.write_text('{"id": "harbour", "marks": {"label": "neutral"}}\n', "utf-8")
+        other.write_text('{"id": "harbour", "answer": "It cost 5 million."}\n', "utf-8")
+        for changed in (["--reviewed", str(people)], ["--errors", str(other)]):  # never the old noise in silence
+            code, said = run("run", str(path), *noise, *changed, "--baseline", base, "--out", noisy)
+            assert (code, "--out" in said) == (2, True)
+        assert len(server.requests) == 2
     written = [json.loads(line) for line in (Path(noisy) / "noise.jsonl").read_text("utf-8").splitlines()]
     assert [(one["claim"], one["confirmed"], one["by"]) for one in written] == [
         ("It cost 7 million.", True, "verifier:shipped"),

@@ -170,7 +170,7 @@ class StepsDecomposer:
             for place, one in enumerate(found)
         ]
 
-    def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see rivals
+    def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see RivalDecomposer
         """The part of the turn that is shown with the statement at `place`."""
         return window(found, place, self._windows.before, self._windows.after, complete=complete)
 

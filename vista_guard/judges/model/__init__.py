@@ -1,6 +1,6 @@
 """The model judge: any chat model judges, in as few calls a turn as its strategy allows.
 
-`judge` has the strategies, `prompts` and `prompt_files` the prompts, `rendering` makes text for them, `answers` reads the
+`judge` has the strategies, `prompts` and `prompt_files` the prompts and the text that fills them, `answers` reads the
 replies, `chat` calls the endpoint.
 """
 

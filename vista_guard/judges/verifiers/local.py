@@ -261,7 +261,7 @@ _SLOT = re.compile(r"\{(evidence|text1|claim|text2|eos)\}")
 
 
 class LocalVerifier:
-    """Implements `Verifier` with a model of one of the families of `families`.
+    """Implements `Verifier` with a model of a known `Family`.
 
     Evidence that is longer than the model reads is read in windows, and the window that says most counts, as the makers of
     these models do it. A claim that is itself too long is not verified.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_lab.datasets.questions import QuestionItem, QuestionSet
-    from vista_lab.runs.dialogues.asking import Assistant, Dialogues, Held, Past
+    from vista_lab.runs.dialogues.asking import Assistant, DialogueJob, Dialogues, Held, Past
     from vista_lab.runs.dialogues.retrieving import PassageFinder
     from vista_lab.runs.dialogues.scored import Cohort
     from vista_lab.runs.dialogues.settings import DialogueSetting
@@ -270,16 +270,21 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
     """The run's wrong answers; made, confirmed and written down where it has none yet."""
     import asyncio
 
+    from vista_guard.errors import ConfigError
     from vista_lab.cli.knowmt.judge import pair_judge
     from vista_lab.runs.dialogues.records import NOISE
-    from vista_lab.runs.dialogues.validating import read_consensus
     from vista_lab.runs.line_file import write_whole
-    from vista_lab.synthesis.noise import read_noise, read_wrong, reviewed, wrong_answers
+    from vista_lab.synthesis.noise import read_noise, read_wrong, wrong_answers
 
     place = errors.out / NOISE
-    if place.exists():
-        return read_noise(place.read_text(encoding="utf-8"), place)
     given = None if errors.given is None else read_wrong(errors.given)
+    if place.exists():
+        kept = read_noise(place.read_text(encoding="utf-8"), place)
+        if given is not None and any(given.get(one.id) != one.answer for one in kept):
+            raise ConfigError(f"{place} has other wrong answers than --errors {errors.given}; choose another --out")
+        return _with_reviews(
+            kept, errors.reviewed
+        )  # reviews that are new make it another run, which its manifest refuses
     asked = pair_judge(errors.judge, None, errors.max_cost, 8)
 
     async def make() -> list[WrongAnswer]:
@@ -288,14 +293,21 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
         finally:
             await asked.aclose()
 
-    found = asyncio.run(make())
-    if errors.reviewed is not None:
-        rows = [{"id": one.id, "premise": one.premise, "claim": one.claim} for one in found]
-        said = {one.id: one.majority == "contradiction" for one in read_consensus(errors.reviewed, rows)}
-        found = reviewed(found, said)
+    found = _with_reviews(asyncio.run(make()), errors.reviewed)
     errors.out.mkdir(parents=True, exist_ok=True)
     write_whole(place, "".join(one.model_dump_json() + "\n" for one in found))
     return found
+
+
+def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[WrongAnswer]:
+    """The errors with people's word, where a consensus has one."""
+    from vista_lab.runs.dialogues.validating import read_consensus
+    from vista_lab.synthesis.noise import reviewed
+
+    if consensus is None:
+        return errors
+    rows = [{"id": one.id, "premise": one.premise, "claim": one.claim} for one in errors]
+    return reviewed(errors, {one.id: one.majority == "contradiction" for one in read_consensus(consensus, rows)})
 
 
 def _finder(
@@ -352,21 +364,30 @@ STATEMENTS = 11.3
 
 def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
     """What is ahead: answers to ask for, what they cost at most, and questions to a judge afterwards."""
-    from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
-
     jobs, costs = dialogues.jobs(), list[float | None]()
     for job in jobs:
-        calls, chars = job.calls, len("".join(job.item.questions))
-        shown = calls * (calls - 1) // 2 * max_tokens + calls * chars // CHARACTERS_A_TOKEN
         prices = getattr(job.assistant, "prices", None)
-        costs += [prices.cost(shown, calls * max_tokens, 0)] if prices is not None else []
+        costs += [prices.cost(_most_read(job, max_tokens), job.calls * max_tokens, 0)] if prices is not None else []
     known = [one for one in costs if one is not None]
     cost = f", at most ${sum(known):,.2f}" if known else ", at a price that is not known" if costs else ""
+    if known and any(job.setting.guard not in (None, "monitor") for job in jobs):
+        cost += " but for drafts that guards ask for again"
     pairs = sum(len(job.item.facts) + STATEMENTS for job in jobs)
     return (
         f"{len(dialogues.questions.items):,} items, {dialogues.calls:,} answers to ask for in all{cost}; then about "
         f"{2 * pairs:,.0f} questions to a judge that is a model, or {pairs:,.0f} pairs to a verifier"
     )
+
+
+def _most_read(job: DialogueJob, max_tokens: int) -> int:
+    """Tokens of a dialogue's prompts at most: each shows all questions, all passages and all answers before it."""
+    from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
+    from vista_lab.runs.dialogues.retrieving import KEPT, MAX_CHARS
+
+    calls, questions = job.calls, job.item.questions
+    chars = len("".join(questions)) + (len(questions) * KEPT * MAX_CHARS if job.setting.rag else 0)
+    answers = calls * (calls - 1) // 2 + (calls * (len(questions) - 1) if job.setting.others else 0)
+    return answers * max_tokens + calls * chars // CHARACTERS_A_TOKEN
 
 
 def _fingerprint(references: str | None) -> str:
