@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from vista_guard._aio import loop
+from vista_guard import _aio
 from vista_guard.judges.decomposers.named import build_decomposer
 from vista_guard.judges.decomposers.sentences import SentenceTrace
 from vista_guard.judges.decomposers.steps import StepsDecomposer
@@ -202,7 +202,7 @@ def rewards(terms: tuple[Term, ...], reward: Any = "dense") -> Iterator[Scoring]
         judge = checklist_judge(OpenAIChat("oracle", base_url=server.base_url, options=ModelOptions(max_retries=0)))
         verifier = build_verifier("shipped").verifier
         yield Scoring(terms, verifier, judge if "checklist" in terms else None, 0.5, reward, stop_counts=True)
-        loop.run(judge.aclose())
+        _aio.run(judge.aclose())
 
 
 def prepare(folder: Path, seed: int) -> StepsPrompt:

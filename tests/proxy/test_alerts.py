@@ -14,10 +14,10 @@ import pytest
 
 from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, document, known, proxy
 from tests.telemetry.receiving import Receiver, receiving
-from vista_guard import ConfigError, JudgeError
-from vista_guard._aio import loop
+from vista_guard import ConfigError, JudgeError, _aio
 from vista_guard.cli.serve import build_guard
-from vista_guard.proxy.alerts import SCHEMA, AlertSettings, AlertSink, Watch, slack_message
+from vista_guard.proxy.alerts import SCHEMA, AlertSink, Watch, slack_message
+from vista_guard.proxy.settings import AlertSettings
 from vista_guard.testing import ScriptedChatServer
 
 SECRET = "T0-very-secret"
@@ -37,7 +37,7 @@ def alerting(url: str, environment: str | None = None, **settings: Any) -> Itera
     sink = AlertSink(AlertSettings(webhook=f"{url}/hook/{SECRET}", **given), environment=environment)
     sink.start()
     yield sink
-    loop.run(sink.aclose())
+    _aio.run(sink.aclose())
 
 
 def ask(sink: AlertSink, *answers: str, script: Any = None) -> float:
