@@ -345,6 +345,7 @@ class AlertSettings(Section):
     attempts: Annotated[int, Field(ge=1, le=10)] = 4
     """Tries of one message, with growing pauses."""
     timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """Longest that the webhook may take to answer."""
 
     @field_validator("webhook")
     @classmethod
