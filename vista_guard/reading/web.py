@@ -124,7 +124,7 @@ class WebReader:
         for _ in range(self.limits.redirects + 1):
             try:
                 target, host = self._resolved(url), httpx.URL(url)  # which writes a name as the network knows it
-                headers, extensions = {"Host": host.netloc}, {"sni_hostname": host.raw_host.decode()}
+                headers, extensions = {"Host": host.netloc.decode()}, {"sni_hostname": host.raw_host.decode()}
                 with self._client.stream("GET", target, headers=headers, extensions=extensions) as response:
                     if response.has_redirect_location:
                         url = urljoin(url, response.headers["location"])
@@ -216,7 +216,7 @@ def _unpacked(content: bytes) -> bytes:
 
 def _is_public(number: str) -> bool:
     """True for an address of the internet; one of IPv6 that stands for one of IPv4 is judged by that one."""
-    address: IPv4Address | IPv6Address | None = ip_address(number.partition("%")[0])
+    address: IPv4Address | IPv6Address = ip_address(number.partition("%")[0])
     if isinstance(address, IPv6Address):
         if address in _TRANSLATED:
             address = IPv4Address(int(address) & 0xFFFF_FFFF)
