@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import GUIDE
-from vista_guard import Action, ConfigError, Guard
+from vista_guard import Action, ConfigError, Guard, StoreError
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.qdrant import QdrantDocuments, QdrantKnowledge
@@ -60,6 +61,13 @@ async def test_qdrant_keeps_documents_and_knowledge_in_the_data_folder(tmp_path:
 def test_postgres_needs_its_address() -> None:
     with pytest.raises(ConfigError, match="store_url is not set"):
         Guard.from_settings(judge=scripted(), store="pgvector")
+
+
+@pytest.mark.parametrize("given", ["u:se%zzcret@localhost/db", "u:secret@[::1]x/db"])
+def test_a_broken_address_of_postgres_is_not_quoted_with_its_password(given: str) -> None:
+    with pytest.raises(StoreError, match="store_url") as caught:
+        Guard.from_settings(judge=scripted(), store="pgvector", store_url=f"postgresql://{given}")
+    assert "cret" not in "".join(traceback.format_exception(caught.value))
 
 
 def test_memory_touches_no_disk() -> None:

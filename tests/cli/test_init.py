@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from vista_guard import Settings
 from vista_guard.cli import app
 from vista_guard.dashboard.settings import DashboardSettings
-from vista_guard.proxy.settings import ProxySettings
+from vista_guard.proxy.settings import AlertSettings, ProxySettings
 
 SETTING = re.compile(r"^#(\w+) = (.*)$", re.MULTILINE)
 
@@ -32,14 +32,15 @@ def written() -> str:
 
 
 def loaded() -> list[BaseModel]:
-    return [Settings.load(), ProxySettings.load(upstream="http://localhost/v1"), DashboardSettings.load()]
+    sections = [ProxySettings.load(upstream="http://localhost/v1"), DashboardSettings.load(), AlertSettings.load()]
+    return [Settings.load(), *sections]
 
 
 def test_the_file_changes_nothing() -> None:
     before = loaded()
     written()
     assert loaded()[1:] == before[1:]
-    tables: dict[str, Any] = {"proxy": {}, "dashboard": {}}  # the file's own, each read by its command
+    tables: dict[str, Any] = {"proxy": {}, "dashboard": {}, "alerts": {}}  # the file's own, each read by its command
     assert loaded()[0] == before[0].model_copy(update=tables)
 
 
@@ -51,7 +52,7 @@ def test_each_line_without_its_mark_is_the_default() -> None:
     assert len(tomllib.loads(text)) > 20
     settings, *sections = loaded()
     assert sections == before[1:]
-    assert settings.model_copy(update={"proxy": {}, "dashboard": {}}) == before[0]
+    assert settings.model_copy(update={"proxy": {}, "dashboard": {}, "alerts": {}}) == before[0]
 
 
 def names(model: type[BaseModel]) -> list[str]:
@@ -70,8 +71,8 @@ def test_every_setting_stands_there_with_an_explanation() -> None:
     expected = [*names(Settings), *names(ProxySettings), *names(DashboardSettings)]
     shown = [name for name, _ in SETTING.findall(text)]
     sign_in = ["client_id", "client_secret", "server_metadata_url", "redirect_uri", "cookie_secret"]
-    tables = ["proxy", "dashboard", "sign_in"]
-    assert sorted(shown) == sorted([name for name in expected if name not in tables] + sign_in)
+    tables = ["proxy", "dashboard", "alerts", "sign_in"]
+    assert sorted(shown) == sorted([name for name in expected if name not in tables] + names(AlertSettings) + sign_in)
     lines = text.splitlines()
     bare = [line for before, line in pairwise(lines) if SETTING.match(line) and before[:2] != "# "]
     assert bare == []

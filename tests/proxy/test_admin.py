@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from tests.stores.conftest import chroma_server, missing
+from tests.stores.conftest import chroma_server, wheels_postgres
 from vista_guard import Guard
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import build_policy
@@ -101,10 +101,8 @@ def guarded(knowledge: MemoryKnowledge, sqlite: SqlReports) -> Iterator[Site]:
 @pytest.fixture(scope="module")
 def postgres() -> Iterator[str]:
     """URL of a Postgres of its own."""
-    server = shutil.which("postgres")
-    if server is None or shutil.which("initdb") is None:
-        missing("postgres is not on the path")
-    with running_postgres() as url:
+    on_path = all(map(shutil.which, ("postgres", "initdb")))
+    with running_postgres(None if on_path else wheels_postgres()) as url:
         yield url
 
 

@@ -16,7 +16,8 @@ from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, document, known, proxy
 from tests.telemetry.receiving import Receiver, receiving
 from vista_guard import ConfigError, JudgeError, _aio
 from vista_guard.cli.serve import build_guard
-from vista_guard.proxy.alerts import SCHEMA, AlertSettings, AlertSink, Watch, slack_message
+from vista_guard.proxy.alerts import SCHEMA, AlertSink, Watch, slack_message
+from vista_guard.proxy.settings import AlertSettings
 from vista_guard.testing import ScriptedChatServer
 
 SECRET = "T0-very-secret"

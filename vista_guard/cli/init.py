@@ -68,10 +68,14 @@ def settings_file() -> str:
     ['#policy = "balanced"']
     """
     from vista_guard.dashboard.settings import DashboardSettings
-    from vista_guard.proxy.settings import ProxySettings
+    from vista_guard.proxy.settings import AlertSettings, ProxySettings
     from vista_guard.settings.sources import Settings
 
-    sections: dict[str, type[BaseModel]] = {"proxy": ProxySettings, "dashboard": DashboardSettings}
+    sections: dict[str, type[BaseModel]] = {
+        "proxy": ProxySettings,
+        "dashboard": DashboardSettings,
+        "alerts": AlertSettings,
+    }
     return HEAD + "\n".join(_table(Settings, (), sections)) + "\n"
 
 

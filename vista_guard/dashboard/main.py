@@ -53,24 +53,26 @@ def main() -> None:
         setup.material,
         Words(setup.material.labels, lambda: words(reviews)),
         pages,
-        dashboard.database,
+        dashboard.database if viewer.tenants is None else None,  # where it lies is the operator's business
     )
     open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
     _account(setup, viewer)
     page = st.navigation(list(pages.values()), position="top")
-    draw(_where(setup.material.environment, dashboard.database), key="where")
+    draw(_where(setup.material.environment, desk.database), key="where")
     page.run()
 
 
-def _where(environment: str | None, database: str) -> Node:
+def _where(environment: str | None, database: str | None) -> Node:
     """Says on every page which product, deployment and database this is."""
     named = None if environment is None else el("span", environment, cls="chip tone-scope")
+    return el("div", el("b", "vista-guard"), named, database and _place(database), cls="row small where")
+
+
+def _place(database: str) -> Node:
     url = urlsplit(database)
     short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
-    return el(
-        "div", el("b", "vista-guard"), named, el("span", short, cls="faint", title=database), cls="row small where"
-    )
+    return el("span", short, cls="faint", title=database)
 
 
 def signed_in(setup: Setup) -> Viewer | None:

@@ -16,7 +16,7 @@ import streamlit as st
 from vista_guard.dashboard.access import Viewer
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import GO, Filters
-from vista_guard.dashboard.elements.tree import Act, Node, Selection, draw, el, show_problem
+from vista_guard.dashboard.elements.tree import Act, Node, Selection, draw, el, empty, show_problem
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.server import Material
 from vista_guard.dashboard.settings import DashboardSettings
@@ -122,11 +122,18 @@ class Desk:
     material: Material = field(default_factory=Material)
     words: Words = field(default_factory=Words)
     pages: Mapping[str, Any] = field(default_factory=dict)
-    database: str = "sqlite"
-    """The URL of the reports, without a password."""
+    database: str | None = "sqlite"
+    """The URL of the reports, without a password; None for a viewer of some tenants only."""
 
     def invite(self) -> None:
-        """Draws the first steps, and the page anew as soon as there is a turn."""
+        """Draws the first steps, and the page anew as soon as there is a turn. Others than the operator only wait for it."""
+        if self.database is None:
+            draw(empty("No turns yet", "The first guarded turn appears here by itself."), key="invitation")
+        else:
+            self._show_first_steps(self.database)
+        st.fragment(self._wait, run_every=WAIT_S)()
+
+    def _show_first_steps(self, database: str) -> None:
         draw(
             el(
                 "section",
@@ -137,12 +144,11 @@ class Desk:
             key="invitation",
         )
         st.code(
-            FIRST_STEPS.format(database=shlex.quote(self.database)), language=None
+            FIRST_STEPS.format(database=shlex.quote(database)), language=None
         )  # its colours for the shell are too faint
         draw(
             el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
         )
-        st.fragment(self._wait, run_every=WAIT_S)()
 
     def _wait(self) -> None:
         try:

@@ -21,6 +21,7 @@ from vista_guard.stream.gates import Gate, check_gate
 
 try:
     from litellm.integrations.custom_guardrail import CustomGuardrail
+    from litellm.types.guardrails import GuardrailEventHooks
     from litellm.types.utils import (
         EmbeddingResponse,
         ImageResponse,
@@ -51,7 +52,8 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
     """
 
     def __init__(self, guard: Guard | None = None, gate: Gate = "sentence", **options: Any) -> None:
-        super().__init__(**options)
+        # In another mode it would hear of no answer, and all would pass unjudged: LiteLLM does not start with one.
+        super().__init__(**{"supported_event_hooks": [GuardrailEventHooks.post_call], **options})
         self.guard = Guard.from_settings() if guard is None else guard
         check_gate(gate, self.guard.parts.policy, "gate")
         self.gate: Gate = gate

@@ -14,20 +14,18 @@ from datetime import UTC, datetime
 from math import sqrt
 from threading import Condition, Thread
 from time import monotonic
-from typing import Annotated, Any, ClassVar, Final, Literal
-from urllib.parse import urlencode, urlsplit
+from typing import Any, Final, Literal
+from urllib.parse import urlencode
 
 import httpx2
-from pydantic import Field, SecretStr, field_validator
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from vista_guard.policy.explanations import explain, worst
 from vista_guard.proxy import metrics
-from vista_guard.settings.sources import Section
+from vista_guard.proxy.settings import AlertSettings, Kind
 from vista_guard.telemetry.instruments import error_type
 from vista_guard.types import Action, Record, TurnReport, TurnTexts
 
-Kind = Literal["block", "errors", "drift"]
 Json = dict[str, Any]
 
 SCHEMA: Final = "vista-guard.alert/1"
@@ -45,58 +43,6 @@ _LONGEST_WAIT_S: Final = 60.0
 _NOT_ERRORS: Final = {"code", "encoded"}
 
 logger = logging.getLogger("vista_guard.proxy")
-
-
-class AlertSettings(Section):
-    """All settings of alerts. Unknown names are refused."""
-
-    section: ClassVar[str] = "alerts"
-
-    webhook: SecretStr | None = None
-    """The URL that alerts are posted to. Without it none are sent."""
-    format: Literal["json", "slack"] = "json"
-    """`json`: the documented object; `slack`: a message for a Slack webhook, and for what reads the same form."""
-    on: tuple[Kind, ...] = ("block", "errors", "drift")
-    """What alerts: a blocked turn, the error rate, drift of the share of turns that were not simply allowed."""
-    texts: bool = False
-    """True if an alert on a blocked turn may carry the question, the withheld claim and the evidence's name."""
-    authorization: SecretStr | None = None
-    """Sent as the header `Authorization`."""
-    dashboard: str | None = None
-    """The dashboard's address, for a link to the turn."""
-    window_s: Annotated[float, Field(gt=0)] = 900.0
-    """The time that rates are taken over; drift compares it with the twelve windows before it."""
-    least_turns: Annotated[int, Field(ge=1)] = 30
-    """Turns that a window must have before its rates count."""
-    error_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
-    """The share of turns whose judge failed, or that upstream failed to answer, above which errors alert."""
-    drift: Annotated[float, Field(gt=0, le=1)] = 0.15
-    """The change of the share of turns that were not simply allowed, above which it counts as drift."""
-    per_minute: Annotated[float, Field(gt=0, le=600)] = 6.0
-    """Most messages a minute. What happens meanwhile is counted in the next one."""
-    attempts: Annotated[int, Field(ge=1, le=10)] = 4
-    """Tries of one message, with growing pauses."""
-    timeout_s: Annotated[float, Field(gt=0)] = 5.0
-
-    @field_validator("webhook")
-    @classmethod
-    def _is_url(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None:
-            _check_url(value.get_secret_value(), "https://hooks.example.com/vista-guard")
-        return value
-
-    @field_validator("dashboard")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        if value is not None:
-            _check_url(value, "https://guard.example.com")
-        return value
-
-
-def _check_url(url: str, example: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:  # a webhook's URL is a secret: it is not shown
-        raise ValueError(f"it must be a full URL, such as {example}")
 
 
 @dataclass
@@ -251,7 +197,9 @@ class AlertSink:
                     while not self._closed and (left := last + pause - monotonic()) > 0:
                         self._changed.wait(left)
                     messages, closed = self._messages(monotonic()), self._closed
-                for message in messages:
+                for number, message in enumerate(messages):
+                    if number:
+                        self._sleep(pause)
                     self._post(client, message)
                     last = monotonic()
                 if closed:

@@ -1,4 +1,4 @@
-"""The proxy's settings, and which paths pass unjudged: those that are known, and those that the operator names.
+"""Settings of the proxy and of its alerts, and which paths pass unjudged: known ones, and those that the operator names.
 
 Upstream may read `//`, `.` or `%2F` in another way than we do, and a path that it reads as chat completions must not pass as
 something else. So paths are read as generously as the most generous server would, sent on as they were read, and refused where
@@ -310,3 +310,59 @@ def passed_by_default(method: str, path: str) -> bool:
     if method == "OPTIONS":  # a browser asks for one of the methods before it uses it; the answer's body does not pass
         return passes(method, "/".join(words), [pattern.partition(" ")[2] for pattern in PASSED])
     return passes(method, "/".join(words), PASSED)
+
+
+Kind = Literal["block", "errors", "drift"]
+
+
+class AlertSettings(Section):
+    """All settings of alerts. Unknown names are refused."""
+
+    section: ClassVar[str] = "alerts"
+
+    webhook: SecretStr | None = None
+    """The URL that alerts are posted to. Without it none are sent."""
+    format: Literal["json", "slack"] = "json"
+    """`json`: the documented object; `slack`: a message for a Slack webhook, and for what reads the same form."""
+    on: tuple[Kind, ...] = ("block", "errors", "drift")
+    """What alerts: a blocked turn, the error rate, drift of the share of turns that were not simply allowed."""
+    texts: bool = False
+    """True if an alert on a blocked turn may carry the question, the withheld claim and the evidence's name."""
+    authorization: SecretStr | None = None
+    """Sent as the header `Authorization`."""
+    dashboard: str | None = None
+    """The dashboard's address, for a link to the turn."""
+    window_s: Annotated[float, Field(gt=0)] = 900.0
+    """The time that rates are taken over; drift compares it with the twelve windows before it."""
+    least_turns: Annotated[int, Field(ge=1)] = 30
+    """Turns that a window must have before its rates count."""
+    error_rate: Annotated[float, Field(gt=0, le=1)] = 0.05
+    """The share of turns whose judge failed, or that upstream failed to answer, above which errors alert."""
+    drift: Annotated[float, Field(gt=0, le=1)] = 0.15
+    """The change of the share of turns that were not simply allowed, above which it counts as drift."""
+    per_minute: Annotated[float, Field(gt=0, le=600)] = 6.0
+    """Most messages a minute. What happens meanwhile is counted in the next one."""
+    attempts: Annotated[int, Field(ge=1, le=10)] = 4
+    """Tries of one message, with growing pauses."""
+    timeout_s: Annotated[float, Field(gt=0)] = 5.0
+    """Longest that the webhook may take to answer."""
+
+    @field_validator("webhook")
+    @classmethod
+    def _is_url(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _check_url(value.get_secret_value(), "https://hooks.example.com/vista-guard")
+        return value
+
+    @field_validator("dashboard")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            _check_url(value, "https://guard.example.com")
+        return value
+
+
+def _check_url(url: str, example: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:  # a webhook's URL is a secret: it is not shown
+        raise ValueError(f"it must be a full URL, such as {example}")

@@ -23,6 +23,8 @@ _ENTRIES = 10_000
 _DEEPEST = 20
 """Levels of groups on a slide and of objects in JSON; what lies deeper is made to break its reader."""
 _DELIMITERS = ",;\t|"
+_SNIFFED = 5000
+"""Characters that tell the delimiter: the library's time for quotes grows with their square."""
 LIBRARIES = {"docx": "docx", "pptx": "pptx", "xlsx": "openpyxl"}
 """By format the library that reads it, of the extra `documents`."""
 
@@ -145,7 +147,7 @@ def read_csv(text: str, *, tabs: bool) -> Read:
         InputError: a quote that never ends, or a cell of megabytes.
     """
     try:
-        dialect: Any = csv.excel_tab if tabs else csv.Sniffer().sniff(text[:20_000], _DELIMITERS)
+        dialect: Any = csv.excel_tab if tabs else csv.Sniffer().sniff(text[:_SNIFFED], _DELIMITERS)
     except csv.Error:  # one column, or too few rows to tell
         dialect = csv.excel
     try:
@@ -186,7 +188,7 @@ def read_json(text: str, *, lines: bool) -> Read:
     """
     try:
         content = _json_lines(text) if lines else json.loads(text)
-    except json.JSONDecodeError as exc:
+    except (RecursionError, ValueError) as exc:
         raise InputError(f"is no JSON: {exc}") from exc
     title = content.get("title") if isinstance(content, Mapping) else None
     items = content if isinstance(content, list) else [content]
@@ -200,7 +202,7 @@ def _json_lines(text: str) -> list[Any]:
     for number, line in enumerate(text.splitlines(), 1):
         try:
             found += [json.loads(line)] if line.strip() else []
-        except json.JSONDecodeError as exc:
+        except (RecursionError, ValueError) as exc:
             raise InputError(f"is no JSON in line {number}: {exc}") from exc
     return found
 

@@ -9,7 +9,7 @@ import socket
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -22,7 +22,9 @@ from vista_guard.reading.files import DocumentFile, SkippedFile, WebPage
 if TYPE_CHECKING:
     import httpx
 
-_AGENT = "vista-guard (documents add)"
+_HEADERS = {"User-Agent": "vista-guard (documents add)", "Accept-Encoding": "gzip"}
+_TRANSLATED = IPv6Network("64:ff9b::/96")
+"""Addresses that a gateway translates (NAT64): the last 32 bits are the IPv4 address that it connects to."""
 _SITEMAPS = 50
 """Sitemaps that an index may name."""
 _MAP_BYTES = 50_000_000
@@ -56,7 +58,7 @@ class WebReader:
         import httpx
 
         # No proxy of the environment: it would resolve names out of our sight.
-        self._client = httpx.Client(trust_env=False, timeout=self.limits.seconds, headers={"User-Agent": _AGENT})
+        self._client = httpx.Client(trust_env=False, timeout=self.limits.seconds, headers=_HEADERS)
 
     def __enter__(self) -> WebReader:
         return self
@@ -121,14 +123,14 @@ class WebReader:
         until = monotonic() + self.limits.seconds
         for _ in range(self.limits.redirects + 1):
             try:
-                with self._client.stream(
-                    "GET", self._resolved(url), headers={"Host": _host(url)}, extensions={"sni_hostname": _name(url)}
-                ) as response:
-                    if response.is_redirect:
+                target, host = self._resolved(url), httpx.URL(url)  # which writes a name as the network knows it
+                headers, extensions = {"Host": host.netloc.decode()}, {"sni_hostname": host.raw_host.decode()}
+                with self._client.stream("GET", target, headers=headers, extensions=extensions) as response:
+                    if response.has_redirect_location:
                         url = urljoin(url, response.headers["location"])
                         continue
                     return url, *_content(response, most, until)
-            except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            except (httpx.HTTPError, httpx.InvalidURL, ValueError) as exc:  # a redirect to no address
                 raise InputError(f"cannot be fetched: {type(exc).__name__}: {exc}") from exc
         raise InputError(f"was redirected more than {self.limits.redirects} times, last to {url}")
 
@@ -138,8 +140,8 @@ class WebReader:
         Raises:
             InputError: no web address, an unknown host, or one of a private network.
         """
-        parts = urlsplit(url)
         try:
+            parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
         except ValueError as exc:
             raise InputError(f"is no web address: {exc}") from exc
@@ -152,7 +154,7 @@ class WebReader:
         except (OSError, UnicodeError) as exc:
             raise InputError(f"cannot be fetched: the host {parts.hostname} is not known: {exc}") from exc
         addresses = [str(one[4][0]) for one in known]
-        private = [one for one in addresses if not ip_address(one.partition("%")[0]).is_global]
+        private = [one for one in addresses if not _is_public(one)]
         if private and not self.limits.allow_private:
             raise InputError(f"leads to the private address {private[0]}; --allow-private fetches from there")
         number = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
@@ -186,6 +188,10 @@ def is_url(place: str) -> bool:
 def _content(response: httpx.Response, most: int, until: float) -> tuple[str, bytes]:
     if not response.is_success:
         raise InputError(f"answered with {response.status_code} {response.reason_phrase}")
+    if (encoding := response.headers.get("content-encoding", "").lower()) not in ("", "identity", "gzip"):
+        raise InputError(
+            f"is encoded as {encoding[:40]}, which was not asked for"
+        )  # packed twice, a little unpacks to all memory
     content = bytearray()
     for part in response.iter_bytes():
         content += part
@@ -208,9 +214,12 @@ def _unpacked(content: bytes) -> bytes:
     return unpacked
 
 
-def _name(url: str) -> str:
-    return urlsplit(url).hostname or ""
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc
+def _is_public(number: str) -> bool:
+    """True for an address of the internet; one of IPv6 that stands for one of IPv4 is judged by that one."""
+    address: IPv4Address | IPv6Address = ip_address(number.partition("%")[0])
+    if isinstance(address, IPv6Address):
+        if address in _TRANSLATED:
+            address = IPv4Address(int(address) & 0xFFFF_FFFF)
+        else:
+            address = address.ipv4_mapped or address.sixtofour or address
+    return address.is_global and not address.is_multicast and not getattr(address, "is_site_local", False)

@@ -69,6 +69,10 @@ CREATE TABLE IF NOT EXISTS vista_personas (persona text PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS vista_turns (
     conversation text NOT NULL, turn text NOT NULL, position bigserial, claims text NOT NULL, PRIMARY KEY (conversation, turn));
 """
+_NO_ADDRESS = (
+    "store_url is no address of Postgres; give postgresql://user:password@host/database, with %, @, / and # in the password "
+    "written as %25, %40, %2F and %23"
+)
 _LOCK = 7_318_402
 """Of the database while tables are made: two processes at once would fail."""
 _PROBE = "The lighthouse keeper counted eleven ships before noon."
@@ -114,6 +118,9 @@ class Postgres:
         address = url.replace("postgresql+psycopg://", "postgresql://")
         try:
             about = conninfo_to_dict(address)
+        except psycopg.ProgrammingError:  # whose text quotes the password
+            raise StoreError(_NO_ADDRESS) from None
+        try:
             # Never with the password; as an address, which the proxy keeps from tenants.
             self.place = f"postgresql://{about.get('host', 'localhost')}/{about.get('dbname', '')}"
             psycopg.connect(address, connect_timeout=_OPENING_S).close()  # says at once why, which a pool does not

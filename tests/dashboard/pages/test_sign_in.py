@@ -93,6 +93,8 @@ def test_who_is_named_comes_in_and_out_again(page: Page, served: Served, provide
     sign_in(page, "ada@example.com")
     expect(page.get_by_role("heading", name="Live")).to_be_visible()
     expect(page.get_by_text("harbour-talk")).to_have_count(0)  # of no tenant, and Ada sees the pier's
+    expect(page.get_by_text("The first guarded turn appears here by itself.")).to_be_visible()
+    expect(page.get_by_text("reports.sqlite")).to_have_count(0)  # where it lies is the operator's business
     assert stolen(page.context, served.address) == []
     page.get_by_test_id("stExpandSidebarButton").click()
     with page.expect_navigation(url=f"{provider}/**"):  # which ends its own session too

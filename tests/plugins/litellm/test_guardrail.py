@@ -48,6 +48,13 @@ general_settings: {{ master_key: sk-test }}
 """
 
 
+def test_a_mode_in_which_nothing_would_be_judged_is_refused() -> None:
+    from vista_guard.integrations.litellm import VistaGuardrail
+
+    with pytest.raises(ValueError, match="pre_call"):
+        VistaGuardrail(guardrail_name="vista-guard", event_hook="pre_call")
+
+
 def answer(request: ReceivedRequest) -> str:
     return ANSWERS[request.body["messages"][-1]["content"]]
 
