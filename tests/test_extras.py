@@ -88,6 +88,16 @@ NEEDS = {
         "from vista_guard.integrations.litellm import VistaGuardrail",
         "the LiteLLM guardrail needs litellm 1.x (No module named 'litellm')",
     ),
+    "store in Postgres": (
+        "pgvector",
+        "from vista_guard import Guard; Guard.from_settings(store='pgvector', store_url='postgresql://user@host/db')",
+        "a store in Postgres needs psycopg, psycopg_pool",
+    ),
+    "store in Qdrant": (
+        "qdrant",
+        "from vista_guard import Guard; Guard.from_settings(store='qdrant')",
+        "a store in Qdrant needs qdrant_client",
+    ),
     "metric of DeepEval": (
         "deepeval",
         "from vista_guard.integrations.evals.deepeval import VistaMetric",

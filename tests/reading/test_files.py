@@ -256,9 +256,10 @@ def test_what_cannot_be_read_says_why(name: str, raw: bytes, error: str) -> None
 def test_binary_and_empty_files_are_skipped(name: str) -> None:
     path = Path("shelf") / name
     binary = "a binary file; expected text, Markdown, HTML, PDF, DOCX, PPTX, XLSX, CSV, TSV or JSON"
-    assert read(name, b"\x89PNG\r\n\x1a\n") == SkippedFile(path, binary)
-    assert read(name, b"words" * 4000 + b"\x00") == SkippedFile(path, binary)
-    assert read(name, b"") == read(name, b" \n\t") == SkippedFile(path, "empty")
+    place = str(path)
+    assert read(name, b"\x89PNG\r\n\x1a\n") == SkippedFile(path, binary, place=place)
+    assert read(name, b"words" * 4000 + b"\x00") == SkippedFile(path, binary, place=place)
+    assert read(name, b"") == read(name, b" \n\t") == SkippedFile(path, "empty", place=place)
 
 
 def test_loading_has_a_limit(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.protocols import ReportStore
 from vista_guard.stores.reports import SqlReports
 from vista_guard.types import (
+    SCHEMA_VERSION,
     Action,
     Attempt,
     Claim,
@@ -143,7 +144,7 @@ async def test_the_columns_can_be_selected_by(tmp_path: Path) -> None:
     rows = connection.execute(f"SELECT {columns} FROM vista_guard_reports").fetchall()
     mode = connection.execute("PRAGMA journal_mode").fetchone()
     connection.close()
-    assert rows == [("a", 3, "2026-05-01 12:00:00.123456", "FLAG", 1.0, "1.3")]
+    assert rows == [("a", 3, "2026-05-01 12:00:00.123456", "FLAG", 1.0, SCHEMA_VERSION)]
     assert mode == ("wal",)
 
 

@@ -181,7 +181,7 @@ async def test_a_running_store_finds_what_another_process_adds_and_deletes(tmp_p
         ("store.add([Document(id='gate', text='The pier opened at its gate.')])", "The pier opened at its gate."),
         ("store.delete('gate')", "The pier burned down."),
     ):
-        command = [sys.executable, "-c", script, str(tmp_path), change]
+        command = [sys.executable, "-c", script, str(tmp_path), change, "vectors"]
         await asyncio.to_thread(subprocess.run, command, check=True, timeout=300)
         assert [one.text for one in await store.search("the pier opened at", 1)] == [expected]
     await store.aclose()

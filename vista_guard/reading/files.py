@@ -182,7 +182,7 @@ class SkippedFile:
     reason: str
     broken: bool = False
     place: str = ""
-    """The address of what is no file."""
+    """The file or address that is named; the path when empty."""
 
     def __str__(self) -> str:
         return f"{self.place or self.path}: {self.reason}"

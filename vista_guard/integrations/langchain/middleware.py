@@ -15,8 +15,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, cast
 
-from langchain.agents.middleware import ModelRequest, ModelResponse
-from langchain.agents.middleware.types import ExtendedModelResponse
+from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
+from langchain.agents.middleware.types import ExtendedModelResponse, PrivateStateAttr
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, AnyMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
@@ -27,8 +27,7 @@ from langgraph.types import Command
 
 from vista_guard import _aio
 from vista_guard._aio import Bridged
-from vista_guard._extras import how_to_install
-from vista_guard.errors import Blocked, ConfigError, InputError
+from vista_guard.errors import Blocked, InputError
 from vista_guard.graph.agent import AgentCall, build_graph, call_function, call_machine, speaker_node
 from vista_guard.graph.host_objects import (
     FindDocuments,
@@ -58,6 +57,9 @@ from vista_guard.stream.gates import Documents, Gate, check_gate, ending_report,
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Action, Conversation, TurnReport
+
+if TYPE_CHECKING:
+    from vista_guard.guard import Guard
 
 Handler = Callable[[ModelRequest[Any]], ModelResponse]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse]]
@@ -307,28 +309,6 @@ class GatedCall:
 
 async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk | None:
     return await anext(pieces, None)  # a task wants a coroutine
-
-
-try:
-    from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse, hook_config
-    from langchain.agents.middleware.types import PrivateStateAttr
-
-    from vista_guard.integrations.langchain.middleware import (
-        AsyncHandler,
-        GatedCall,
-        Handler,
-        ModelTurn,
-        Response,
-        can_stream,
-        with_words_beside_call,
-        words_beside_call,
-    )
-    from vista_guard.integrations.langgraph.node import MARK
-except ImportError as exc:
-    raise ConfigError(f"the LangChain middleware needs langchain 1.x ({exc}): {how_to_install('langchain')}") from exc
-
-if TYPE_CHECKING:
-    from vista_guard.guard import Guard
 
 
 class GuardedAgentState(AgentState[Any]):
