@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def views(turns: dict[str, str]) -> Iterator[tuple[str, str, str, Any, Any]]:
-    """What is taken: a file's name, a path, what is drawn last, width and height, and the theme."""
+    """A picture: file name, path, the element drawn last, width and height, theme."""
     wide, high, tall = {"width": 1280, "height": 800}, {"width": 1280, "height": 860}, {"width": 390, "height": 800}
     yield "dashboard-live", "/", ".turn-row", wide, "light"
     yield "dashboard-live-dark", "/?attention=1", ".turn-row", tall, "dark"

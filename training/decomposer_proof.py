@@ -304,7 +304,7 @@ def served(folder: Path, out: str, most: int = 20) -> dict[str, float]:
 
 
 def without_sft(folder: Path, prompt: StepsPrompt, seed: int) -> str:
-    """What a run says that begins with the random base."""
+    """The message of a run that starts from the random base."""
     try:
         run(folder, "bare", "grpo", "tiny", prompt, seed=seed, patience=3)
     except CollapseError as exc:

@@ -24,7 +24,7 @@ SURFACES = {**AGENTS, **GRAPHS, **CALLED}
 
 Check = Callable[[Seen, Host], None]
 Drafts = Sequence[tuple[Said, str]]
-"""What is said, and the policy behind which it is said."""
+"""The sentence, and the policy it is judged under."""
 
 
 async def withstands(surface: Surface, drafts: Drafts, caplog: pytest.LogCaptureFixture, check: Check) -> None:

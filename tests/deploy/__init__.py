@@ -1,1 +1,1 @@
-"""What is deployed: read as it stands, and started where Docker is there."""
+"""Deployment files, checked as they stand and started where Docker is there."""

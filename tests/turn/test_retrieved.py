@@ -1,4 +1,4 @@
-"""What the document store found: how it stands in the report, what came nearest, and what it is asked with."""
+"""Retrieved passages: their place in the report, the nearest one, and the query."""
 
 from __future__ import annotations
 

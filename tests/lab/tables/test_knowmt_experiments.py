@@ -66,7 +66,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[Cohort]:
 
 
 class Strict(Literal):
-    """As `Literal`, but the second fact of an answer is never entailed."""
+    """Like `Literal`, but the second fact of an answer is never entailed."""
 
     name = "strict"
 
