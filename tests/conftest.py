@@ -113,6 +113,12 @@ def _own_settings(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.delenv("VISTA_GUARD_CONFIG", raising=False)
 
 
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A report is stored when `write` returns, however slow the machine; tests of a late database go without."""
+    monkeypatch.setattr("vista_guard.stores.reports.store.PATIENCE_S", 60.0)
+
+
 def guard_with(judge: ScriptedJudge, knowledge: MemoryKnowledge, policy: str = "balanced", **more: object) -> Guard:
     """A guard over the scripted judge."""
     return Guard(judge, policy, knowledge=knowledge, **more)  # type: ignore[arg-type]  # passed through as given

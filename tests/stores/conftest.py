@@ -30,12 +30,6 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A report is stored when `write` returns, however slow the machine; tests of a late database go without."""
-    monkeypatch.setattr("vista_guard.stores.reports.store.PATIENCE_S", 60.0)
-
-
 @pytest.fixture(scope="session")
 def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a Chroma server of its own."""
