@@ -1,4 +1,4 @@
-# make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests
+# make demo    set up, and watch a conversation being guarded       make test    set up, and run the tests (ALL=1: the long ones too)
 # make check   format, lint, types, layers, shortcuts in the data   make bench   speed and memory, measured
 # make docs    write the pages that come from the code              make bench-peers   model judges, next to four others
 # make picture draw the README's picture from the demo              make bench-load    the proxy under load, about a quarter of an hour
@@ -25,9 +25,10 @@ dashboard: $(BASE)
 # The tests start some hundred processes: each would compile the package for itself. And pytest would compile it once more in
 # each worker, with rewritten assertions, as it does with every package that it finds a plugin in (this one has one): so the
 # plugins that the tests need are named. Workers share the cores: more threads within one only compete.
+# Tests of browsers, processes and hostile files take as long as all others together: `make test ALL=1` runs them too.
 test: $(DEV)
 	@$(BIN)/python -m compileall -q -j 0 vista_guard vista_lab
-	OMP_NUM_THREADS=1 $(BIN)/pytest --disable-plugin-autoload -p xdist.plugin -p pytest_asyncio.plugin -p pytest_socket \
+	OMP_NUM_THREADS=1 $(BIN)/pytest $(if $(ALL),,-m "not long") --disable-plugin-autoload -p xdist.plugin -p pytest_asyncio.plugin -p pytest_socket \
 		-p pytest_rerunfailures -p _hypothesis_pytestplugin -n 4 --dist loadfile --no-loadscope-reorder
 
 test-oldest: .venv-oldest/.made

@@ -27,28 +27,51 @@ typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[a
 
 GUIDE = Persona(name="Mira", facts=("The assistant's name is Mira.", "The assistant works at the tide museum."))
 
+TESTS = Path(__file__).parent
+
 LONG = (
     "test_extras.py",
-    "test_documents.py",
-    "test_figures.py",
-    "test_people_at_work.py",
+    "dashboard/pages/test_people_at_work.py",
+    "cli/test_documents.py",
+    "stores/test_search.py",
+    "dashboard/pages/test_pages.py",
+    "dashboard/pages/test_failures.py",
+    "lab/runs/test_ray.py",
+    "attacks/test_files.py",
+    "dashboard/pages/test_figures.py",
+    "lab/runs/test_nodes.py",
     "test_examples.py",
-    "test_pages.py",
-    "test_failures.py",
-    "test_matrix.py",
-    "test_several.py",
-    "test_upstreams.py",
-    "test_again.py",
-    "test_surfaces.py",
-    "test_openapi.py",
-    "test_forms.py",
-    "test_hub.py",
-    "test_tenants.py",
-    "test_hostile.py",
-    "test_streams.py",
+    "attacks/test_turns.py",
+    "attacks/test_upstreams.py",
+    "stores/test_knowledge_contract.py",
+    "proxy/test_several.py",
+    "attacks/test_forms.py",
+    "lab/cli/test_replay_process.py",
+    "stores/test_knowledge_chroma.py",
+    "proxy/test_tenants.py",
+    "attacks/test_speech.py",
+    "proxy/test_openapi.py",
+    "lab/tables/test_knowmt_experiments.py",
+    "lab/cli/test_tutorial_dialogues.py",
+    "dashboard/pages/test_sign_in.py",
+    "lab/cli/test_knowmt.py",
+    "cli/test_verify.py",
+    "inference/test_hub.py",
+    "lab/cli/test_replay_model.py",
+    "stores/test_full_disk.py",
+    "dashboard/test_page_scripts.py",
+    "reading/test_web.py",
+    "lab/cli/test_compare.py",
+    "stores/test_documents_contract.py",
+    "lab/synthesis/test_generate.py",
+    "stores/test_schema.py",
+    "attacks/test_stalls.py",
+    "lab/cli/test_oasis.py",
+    "graph/test_checkpoints.py",
+    "proxy/test_kill.py",
 )
-"""Files that take half a minute or more, longest first: begun first, they do not keep one worker busy when the others are done.
-`make test` tells xdist to keep this order."""
+"""Files that take long (browsers, processes, hostile files), longest first: `make test` leaves them out, `make test ALL=1` begins
+with them, so that they do not keep one worker busy when the others are done, and tells xdist to keep this order."""
 
 
 def pytest_sessionstart() -> None:
@@ -75,13 +98,17 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)  # before the marks are looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long files first. A page that a busy machine did not draw in time is opened once more, and the summary says so."""
     again = pytest.mark.flaky(reruns=1, only_rerun=["TimeoutError", "Locator expected"])
+    places = {TESTS / name: place for place, name in enumerate(LONG)}
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker(again)
-    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+        if item.path in places:
+            item.add_marker(pytest.mark.long)
+    items.sort(key=lambda item: places.get(item.path, len(LONG)))
 
 
 @pytest.fixture(scope="session", autouse=True)

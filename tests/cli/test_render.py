@@ -15,6 +15,7 @@ from vista_guard.types import (
     Finding,
     JudgeInfo,
     Label,
+    Nearest,
     SourceKind,
     Timings,
     TurnReport,
@@ -82,6 +83,21 @@ FLAG: t1.c2 contradicted
 VISTA score 0.50 (1 of 2 judged claims safe) · 12 ms · judge embedded 1
 · policy monitor"""
     )
+
+
+def test_what_came_nearest_stands_where_there_is_no_evidence() -> None:
+    near = Nearest(
+        source=SourceKind.DOCUMENT, source_id="d1", quote="It is made of wood.", title="pier.txt", overlap=0.4
+    )
+    lacking = Finding(
+        claim=Claim(id="t1.c1", text="The pier is iron."),
+        label=Label.LACKING_EVIDENCE,
+        confidence=0.9,
+        reason="Nothing says so.",
+        nearest=near,
+    )
+    lines = drawn(report().model_copy(update={"outcomes": (lacking,)})).splitlines()
+    assert "    “It is made of wood.” nearest, in pier.txt" in lines
 
 
 def test_nothing_judged_and_no_evidence() -> None:

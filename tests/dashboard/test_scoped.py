@@ -12,12 +12,14 @@ import pytest
 from tests.dashboard import seeded
 from vista_guard import ConfigError, StoreError
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
-from vista_guard.dashboard.conversation.evidence import sources_of
+from vista_guard.dashboard.conversation.dialogue import Selected
+from vista_guard.dashboard.conversation.evidence import Sources, sources_of
+from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.scoped import HIDDEN, WINDOW, GuardedTurn, ScopedReports, without_withheld
 from vista_guard.dashboard.settings import Permission
 from vista_guard.stores.reports import ReportReader
-from vista_guard.types import Label, Span
+from vista_guard.types import Claim, Finding, Label, Nearest, Retrieval, SourceKind, Span
 
 NORTH = Viewer("nora@example.com", ("north",), frozenset(Permission))
 BOTH = Viewer("both@example.com", ("north", "south"), frozenset(Permission))
@@ -122,6 +124,41 @@ def test_withheld_words_are_left_out_for_who_may_not_read_them(reader: ReportRea
     assert blocked.report.findings[0].label is Label.CONTRADICTED
     assert blocked.report.findings[0].evidence[0].quote == "The lighthouse is 31 metres tall."
     assert blocked.report.decision.reason == "claims of the draft: 1 contradicted"
+
+
+def test_how_a_sentence_was_taken_apart_tells_nothing_of_the_others() -> None:
+    told, texts = next((one, kept) for one, kept in seeded.talk() if one.attempts or kept.draft is not None)
+    thought = Claim(id="t1.c1", text="The pier is old.", steps="Then comes: It sank in 1911.")
+    finding = Finding(claim=thought, label=Label.VERIFIED, confidence=0.9, reason="A document says so.")
+    attempts = tuple(one.model_copy(update={"outcomes": (finding,)}) for one in told.attempts)
+    turn = GuardedTurn(told.model_copy(update={"outcomes": (finding,), "attempts": attempts}), texts)
+    assert "It sank in 1911" not in str(without_withheld(turn))
+
+
+def test_a_panel_shows_the_steps_of_a_claims_sentence_and_what_came_nearest() -> None:
+    span = Span(start=0, end=20)
+    first = Claim(id="t1.c1", text="The pier is old.", span=span, steps="STEP 1: it says two things.")
+    near = Nearest(
+        source=SourceKind.DOCUMENT,
+        source_id="d1",
+        quote="The pier is made of wood.",
+        title="Guide",
+        headings=("# Pier", "## Age"),
+        found=Retrieval(by=("words", "vectors"), rank=2),
+        overlap=0.5,
+    )
+    second = Claim(id="t1.c2", text="The pier is long.", span=span)
+    told, texts = seeded.talk()[0]
+    lacking = Finding(claim=first, label=Label.LACKING_EVIDENCE, confidence=0.9, reason="No document says so.")
+    outcomes = (lacking, lacking.model_copy(update={"claim": second, "nearest": near}))
+    shown = panel(
+        GuardedTurn(told.model_copy(update={"outcomes": outcomes}), texts),
+        Selected(told.id, "t1.c2"),
+        Beside(Sources()),
+    )
+    sent = str(shown.wire())
+    for said in ("STEP 1: it says two things.", "The pier is made of wood.", "Guide", "Pier › Age", "rank 2", "50%"):
+        assert said in sent
 
 
 def test_a_turn_that_was_delivered_whole_is_as_it_was() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from vista_guard.types import Evidence, Outcome, TurnReport, Usage
+    from vista_guard.types import Evidence, Nearest, Outcome, TurnReport, Usage
 
 
 FAILED = 1
@@ -164,7 +164,8 @@ def _outcome(outcome: Outcome) -> RenderableType:
         return claim_view("UNCHECKED", "UNCHECKED", outcome.claim.text, [plain_text(outcome.error)])
     title = f"{outcome.label} {outcome.confidence:.2f}"
     by = f" (judged by {outcome.judged_by})" if outcome.judged_by else ""
-    details = [*map(quote_view, outcome.evidence), plain_text(outcome.reason + by)]
+    near = [] if outcome.nearest is None or outcome.evidence else [nearest_view(outcome.nearest)]
+    details = [*map(quote_view, outcome.evidence), *near, plain_text(outcome.reason + by)]
     return claim_view(title, outcome.label, outcome.claim.text, details)
 
 
@@ -189,6 +190,14 @@ def quote_view(evidence: Evidence) -> Text:
     source = visible(evidence.title or evidence.source_id)
     quote = (f"“{visible(evidence.quote.strip())}”", "italic")
     return Text.assemble(quote, (f" {evidence.source} {source}, {evidence.score:.2f}", "dim"))
+
+
+def nearest_view(near: Nearest) -> Text:
+    """Renders the quote that came nearest to a claim that LACKS evidence."""
+    from rich.text import Text
+
+    said = f" nearest, in {visible(near.title or near.source_id)}"
+    return Text.assemble((f"“{visible(near.quote.strip())}”", "italic"), (said, "dim"))
 
 
 def _decision(report: TurnReport) -> Text:

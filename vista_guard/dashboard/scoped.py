@@ -94,7 +94,12 @@ def without_withheld(turn: GuardedTurn) -> GuardedTurn:
 def _cover_outcome(outcome: Outcome, turn: GuardedTurn) -> Outcome:
     # A claim without a place was somewhere in the draft: it was read only where all of the draft was.
     read = turn.delivered(outcome.claim) if outcome.claim.span else delivered_whole(turn.report)
-    return outcome if read else _hide(outcome)
+    if not read:
+        return _hide(outcome)
+    if outcome.claim.steps is None or delivered_whole(turn.report):
+        return outcome
+    # How its sentence was taken apart may quote sentences that were not delivered.
+    return outcome.model_copy(update={"claim": outcome.claim.model_copy(update={"steps": None})})
 
 
 def _cover_attempt(attempt: Attempt) -> Attempt:
@@ -103,7 +108,7 @@ def _cover_attempt(attempt: Attempt) -> Attempt:
 
 
 def _hide(outcome: Outcome) -> Outcome:
-    claim = outcome.claim.model_copy(update={"text": HIDDEN})
+    claim = outcome.claim.model_copy(update={"text": HIDDEN, "steps": None})
     if isinstance(outcome, Finding):
         return outcome.model_copy(update={"claim": claim, "reason": HIDDEN})
     return outcome.model_copy(update={"claim": claim, "error": HIDDEN, "raw": None})

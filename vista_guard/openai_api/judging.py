@@ -85,7 +85,7 @@ def field(report: TurnReport, name: str | None) -> Json:
 
 
 def _claim(outcome: Outcome) -> Json:
-    claim: Json = outcome.claim.model_dump(mode="json")
+    claim: Json = outcome.claim.model_dump(mode="json", exclude={"steps"})
     if not isinstance(outcome, Finding):
         return {**claim, "label": None, "confidence": None, "evidence": []}
     evidence = [

@@ -184,6 +184,8 @@ class DecomposerOptions(_Frozen):
     """Sentences before a sentence that a chat model is shown with it: p of DAD, §3.1."""
     after: int = Field(default=2, ge=0)
     """Sentences behind it: f of DAD, §3.1. A turn that streams waits for them; 0 for none."""
+    keep_steps: bool = False
+    """Reports, dashboard and error sheets show how a sentence was taken apart, in the decomposer's words: `Claim.steps`."""
 
 
 DECOMPOSER_DEFAULTS = DecomposerOptions()

@@ -90,12 +90,21 @@ class Document(Noun):
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
 
 
+def _unset(value: object) -> bool:
+    return value is None
+
+
 class Claim(Noun):
-    """One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known."""
+    """One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.
+
+    `steps` are how a decomposer took its sentence apart, in the decomposer's own words: on the sentence's first claim, and only
+    with `decomposer_options.keep_steps`.
+    """
 
     id: str
     text: str
     span: Span | None = None
+    steps: str | None = Field(default=None, exclude_if=_unset)
 
 
 class UncheckedClaim(Claim):
@@ -162,10 +171,6 @@ RetrieveBy = Literal["turn", "claim", "both"]
 
 SearchMode = Literal["hybrid", "vectors", "words"]
 """How the document store is searched: by meaning (vectors), by words (BM25), or by both, joined by rank."""
-
-
-def _unset(value: object) -> bool:
-    return value is None
 
 
 class Retrieval(Noun):

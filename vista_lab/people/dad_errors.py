@@ -1,6 +1,7 @@
 """Errors by hand, as in DAD's Tables 8 to 10: a sheet of units that some run has wrong, rows of the tables side by side.
 
-Each unit has what every run made of it: verdict, claims with their support, evidence and reasons. Its cause is left to fill in.
+Each unit has what every run made of it: verdict, claims with their support, the decomposer's steps, evidence and reasons. Its
+cause is left to fill in.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ GUIDE = (
     "decomposition: a claim is missing, distorted, not clear by itself, or too coarse. evidence: what would decide is not among "
     "the passages. annotation: the gold can be doubted. verifier: it misjudged a good claim that the evidence decides."
 )
+
+CELLS = ("verdict", "claims", "steps", "evidence", "reasons")
+"""What is told of a unit by each run; steps are those of `decomposer_options.keep_steps`."""
 
 FoundKey = tuple[str, int, str]
 """Conversation, turn and the claim's text."""
@@ -57,7 +61,7 @@ def write_errors(runs: Sequence[Measured], path: Path) -> int:
 
 def errors_table(lines: Lines) -> Table:
     """Units with a wrong verdict in some row, or with none."""
-    own = [f"{name}: {what}" for name in lines for what in ("verdict", "claims", "evidence", "reasons")]
+    own = [f"{name}: {what}" for name in lines for what in CELLS]
     columns = ["data set", "unit", "text", "gold", *own, "cause", "remarks"]
     return Table("errors", columns, list(_rows(lines)), GUIDE)
 
@@ -100,7 +104,7 @@ def _recorded(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
 
 def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, FoundEvidence]) -> list[str]:
     if unit is None:
-        return [""] * 4
+        return [""] * len(CELLS)
     evidence = [
         f"[{n}] {text[:PASSAGE]}"
         for n, one in enumerate(unit.outcomes, 1)
@@ -108,7 +112,8 @@ def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, 
     ]
     reasons = [f"[{n}] {_reason(one)}" for n, one in enumerate(unit.outcomes, 1)]
     claims = [f"[{n}] {_claim(one)}" for n, one in enumerate(unit.outcomes, 1)]
-    return [_verdict(unit.predicted()), *("\n".join(some)[:MOST] for some in (claims, evidence, reasons))]
+    steps = [f"[{n}] {one.claim.steps}" for n, one in enumerate(unit.outcomes, 1) if one.claim.steps]
+    return [_verdict(unit.predicted()), *("\n".join(some)[:MOST] for some in (claims, steps, evidence, reasons))]
 
 
 def _claim(outcome: Outcome) -> str:

@@ -15,6 +15,7 @@ export type Id1 = string;
 export type Text = string;
 export type Start = number;
 export type End = number;
+export type Steps = string | null;
 /**
  * The result for a claim (VISTA §3, steps 2 and 3).
  */
@@ -154,11 +155,15 @@ export interface Finding {
 }
 /**
  * One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.
+ *
+ * `steps` are how a decomposer took its sentence apart, in the decomposer's own words: on the sentence's first claim, and only
+ * with `decomposer_options.keep_steps`.
  */
 export interface Claim {
   id: Id1;
   text: Text;
   span?: Span | null;
+  steps?: Steps;
 }
 /**
  * A half-open range of characters.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -21,6 +22,7 @@ from vista_guard import Action, ConfigError, Guard, Role, Turn, Unchecked
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.judges.contract import measure
+from vista_guard.protocols import Judge
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.sources import Settings
 from vista_guard.testing import Answer, Fault, ScriptedChatServer, ScriptedJudge
@@ -80,6 +82,28 @@ async def test_the_window_is_the_settings() -> None:
     assert shown["I love it."] == "[...] I love it. It closed in 1950."
     with pytest.raises(ConfigError, match=r"decomposer_options.after"):
         Settings.load(decomposer_options={"after": -1})
+
+
+async def test_the_models_words_are_kept_with_the_first_claim_where_they_are_asked_for(tmp_path: Path) -> None:
+    two = output("The hall was built by Vale.", "The hall was painted by Eide.")
+    with ScriptedChatServer(
+        script({"It was built by Vale and painted by Eide.": two, "I love it.": STOPPED})
+    ) as server:
+        async with asking(server, keep_steps=True) as decomposer:
+            claims = await decomposer.decompose(turn(), [])
+            kept = StoredJudge.cached(cast(Judge, decomposer), tmp_path)
+            stored = [await kept.decompose(turn(), []) for _ in range(2)]
+        async with asking(server) as decomposer:
+            without = await decomposer.decompose(turn(), [])
+    assert [claim.steps for claim in claims] == [
+        "STEP 1 to 4.",
+        "STEP 1 to 4.",
+        None,
+        "STEP 1.\n(as it stands: No verifiable claim)",
+        "STEP 1 to 4.",
+    ]
+    assert [list(one) for one in stored] == [list(claims)] * 2
+    assert all("steps" not in claim.model_dump() for claim in without)
 
 
 async def test_code_is_no_sentence_to_take_apart() -> None:

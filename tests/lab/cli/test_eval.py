@@ -309,3 +309,32 @@ def test_runs_of_different_evidence_are_not_mixed_and_a_recording_is_replayed(tm
     lost = evaluate(*arguments, tmp_path / "lost", "--evidence", f"recorded:{alone}")
     assert lost.exit_code == 2
     assert "manifest.json cannot be read" in " ".join(lost.stderr.split())
+
+
+def test_felm_is_judged_by_a_search_once_and_by_its_recording_ever_after(tmp_path: Path, engine: str) -> None:
+    said = {number: [f"Mill {number} grinds oats.", f"Mill-3 of {number} grinds rye."] for number in range(4)}
+    rows = [
+        {
+            "index": str(number),
+            "prompt": f"What of mill {number}?",
+            "response": " ".join(segments[: 1 + number % 2]),
+            "segmented_response": segments[: 1 + number % 2],
+            "labels": [True, False][: 1 + number % 2],
+        }
+        for number, segments in said.items()
+    ]
+    (tmp_path / "felm").mkdir()
+    (tmp_path / "felm" / "wk.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    arguments = ("felm-wk", "--data", tmp_path, "--system", "overlap", "--decomposer", "sentence", "--out")
+    none = evaluate(*arguments, tmp_path / "none")
+    assert none.exit_code == 0
+    assert evaluate(*arguments, tmp_path / "live", "--evidence", engine).exit_code == 0
+    asked = (tmp_path / "asked").read_text(encoding="utf-8")
+    recorded = f"recorded:{tmp_path / 'live' / 'evidence.jsonl'}"
+    assert evaluate(*arguments, tmp_path / "again", "--evidence", recorded).exit_code == 0
+    assert (tmp_path / "asked").read_text(encoding="utf-8") == asked
+    assert lasting(tmp_path / "again") == lasting(tmp_path / "live")
+    assert lasting(tmp_path / "none") != lasting(tmp_path / "live")
+    table = CliRunner().invoke(app, ["compare", str(tmp_path / "again"), "--paper", "dad", "--tables", "1"])
+    assert table.exit_code == 0
+    assert "FELM" in table.stdout

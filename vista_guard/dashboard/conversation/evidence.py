@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.tree import Act, Node, chip, el
 from vista_guard.dashboard.scoped import GuardedTurn, ScopedReports
-from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, SourceKind, Span
+from vista_guard.types import Document, Evidence, Finding, Label, Outcome, Passage, Retrieval, SourceKind, Span
 
 KINDS = {
     SourceKind.DOCUMENT: "document",
@@ -50,9 +50,32 @@ def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[N
         missing = (
             "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
         )
-        return [el("p", missing, cls="note")]
+        return [el("p", missing, cls="note"), *_nearest(outcome)]
     token = f"{turn.report.id} {outcome.claim.id}"
     return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
+
+
+def _nearest(outcome: Outcome) -> list[Node]:
+    """Draws the quote that came nearest to a claim that LACKS evidence."""
+    near = outcome.nearest if isinstance(outcome, Finding) else None
+    if near is None:
+        return []
+    head = el(
+        "div",
+        el("span", "nearest: ", el("strong", near.title or near.source_id)),
+        el("span", f"{near.overlap:.0%} of its words", cls="faint nowrap"),
+        cls="name",
+    )
+    quoted = el("div", near.quote, cls="page text")
+    return [el("section", head, _place(near.headings, near.found), quoted, cls="source")]
+
+
+def _place(headings: tuple[str, ...], found: Retrieval | None) -> Node | None:
+    """Draws the headings a passage stands under, and how the document store found it."""
+    told = " › ".join(heading.lstrip("# ") for heading in headings)
+    how = "" if found is None else f"found by {' and '.join(found.by)}, rank {found.rank}"
+    shown = " · ".join(filter(None, (told, how)))
+    return el("div", shown, cls="faint small text") if shown else None
 
 
 def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
@@ -85,6 +108,7 @@ def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources,
     return el(
         "section",
         head,
+        _place(evidence.headings, evidence.found),
         quoted,
         _origin(evidence.source_id, sources) if _is_known(evidence.source) else None,
         cls="source",

@@ -175,6 +175,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
         el("p", outcome.claim.text, cls="statement"),
         el("p", _reason(outcome), cls="small text"),
         *evidence_of(outcome, turn, beside.sources),
+        _steps(turn.report, outcome),
         knowledge_then(turn, beside.sources),
         _doubt(turn, beside),
         el(
@@ -183,6 +184,17 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
             *course(turn, chosen, beside.trace_url),
         ),
     )
+
+
+def _steps(report: TurnReport, outcome: Outcome) -> Node | None:
+    """Draws how the claim's sentence was taken apart, which its first claim tells."""
+    drafts = (report.outcomes, *(attempt.outcomes for attempt in report.attempts))
+    own = next((outcomes for outcomes in drafts if outcome in outcomes), ())
+    of_sentence = (one.claim.steps for one in own if one.claim.span == outcome.claim.span and one.claim.steps)
+    steps = next(of_sentence, None)
+    if steps is None:
+        return None
+    return el("details", el("summary", "How its sentence was taken apart"), el("p", steps, cls="small text"))
 
 
 def _doubt(turn: GuardedTurn, beside: Beside) -> Node | None:

@@ -40,10 +40,10 @@ def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> 
 
 
 def _rival(name: RivalName) -> Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]:
-    def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
+    def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:
         from vista_guard.judges.decomposers.steps import RivalDecomposer
 
-        return RivalDecomposer(name, chat, model)
+        return RivalDecomposer(name, chat, model, keep_steps=options.keep_steps)
 
     return build
 
@@ -108,7 +108,7 @@ def build_decomposer(
         return given
     name = str(given).strip()
     if name in RULES:
-        return _by_rules(name, embedder)
+        return _by_rules(name, embedder, options)
     parsed = chat_form(name)
     if parsed is not None:
         form, chat = parsed
@@ -156,14 +156,14 @@ def chat_model(name: str, options: ModelOptions) -> ChatModel:
     return OpenAIChat(model, base_url=url or None, options=options)
 
 
-def _by_rules(name: str, embedder: Embedder) -> Decomposer:
+def _by_rules(name: str, embedder: Embedder, options: DecomposerOptions) -> Decomposer:
     if name == "shipped":
         from vista_guard.judges.embedded import EmbeddedJudge
 
         return EmbeddedJudge.load(embedder)
     from vista_guard.judges.decomposers.rules import EmbeddedSteps, SentenceDecomposer
 
-    return SentenceDecomposer() if name == "sentence" else EmbeddedSteps()
+    return SentenceDecomposer() if name == "sentence" else EmbeddedSteps(keep_steps=options.keep_steps)
 
 
 def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:

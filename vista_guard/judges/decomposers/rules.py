@@ -80,13 +80,16 @@ class EmbeddedSteps:
 
     info = JudgeInfo(name="steps:embedded", version="1")
 
+    def __init__(self, *, keep_steps: bool = False) -> None:
+        self._keep_steps = keep_steps
+
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Claims with the spans of their sentences.
 
         Raises:
             JudgeError: the turn is surely not English.
         """
-        return claims_of(await self.trace(turn, history), len(history))
+        return claims_of(await self.trace(turn, history), len(history), keep_steps=self._keep_steps)
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record a sentence, its steps in the words that a model is asked for."""

@@ -114,6 +114,12 @@ class SentenceTrace(Noun):
     raw: str | None = None
 
     @property
+    def steps(self) -> str | None:
+        """Thoughts and note, as far as they are kept with a claim; None where there are none."""
+        told = "\n".join(filter(None, (self.thoughts, self.note and f"({self.status}: {self.note})")))
+        return told[:MOST_STEPS] or None
+
+    @property
     def failed(self) -> bool:
         """True if there was no answer, so that it may be asked again."""
         return self.status == "unchecked" and self.note is not None and not self.thoughts
@@ -128,7 +134,11 @@ class TracingDecomposer(Decomposer, Protocol):
         ...
 
 
-def claims_of(traces: Sequence[SentenceTrace], index: int) -> list[Claim]:
+MOST_STEPS = 4_000
+"""Characters of a sentence's steps that are kept with its first claim."""
+
+
+def claims_of(traces: Sequence[SentenceTrace], index: int, *, keep_steps: bool = False) -> list[Claim]:
     """The claims of turn `index`, ids `t{index}.c1` on, spans the sentences'. Equal texts are one claim."""
     claims: dict[str | int, Claim] = {}
     for place, one in enumerate(traces):
@@ -138,8 +148,9 @@ def claims_of(traces: Sequence[SentenceTrace], index: int) -> list[Claim]:
                 id="", text=one.sentence, span=one.span, error=one.note or "", raw=one.raw, pending=pending
             )
         else:
-            for text in one.claims:
-                claims.setdefault(text, Claim(id="", text=text, span=one.span))
+            for number, text in enumerate(one.claims):
+                steps = one.steps if keep_steps and number == 0 else None
+                claims.setdefault(text, Claim(id="", text=text, span=one.span, steps=steps))
     return [claim.model_copy(update={"id": f"t{index}.c{number}"}) for number, claim in enumerate(claims.values(), 1)]
 
 

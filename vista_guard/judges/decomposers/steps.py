@@ -140,7 +140,7 @@ class StepsDecomposer:
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Claims with the spans of their sentences; `UncheckedClaim` where a sentence could not be taken apart."""
-        return claims_of(await self.trace(turn, history), len(history))
+        return claims_of(await self.trace(turn, history), len(history), keep_steps=self._windows.keep_steps)
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
         """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
@@ -279,11 +279,14 @@ class RivalDecomposer(StepsDecomposer):
         name: whose it is.
         model: the model behind its endpoint; for `veriscore-sft` one that was trained on this form of input.
         options: prompts, shots and what the speakers are called.
+        keep_steps: claims carry the model's words (`Claim.steps`).
     """
 
-    def __init__(self, name: RivalName, model: ChatModel, options: ModelOptions = MODEL_DEFAULTS) -> None:
+    def __init__(
+        self, name: RivalName, model: ChatModel, options: ModelOptions = MODEL_DEFAULTS, *, keep_steps: bool = False
+    ) -> None:
         rival = RIVALS[name]
-        windows = DecomposerOptions(before=rival.before, after=rival.after)
+        windows = DecomposerOptions(before=rival.before, after=rival.after, keep_steps=keep_steps)
         super().__init__(model, options, windows, name=name, stages=rival.stages)
 
     async def _ask(self, question: SentenceQuestion) -> tuple[str, Output]:
