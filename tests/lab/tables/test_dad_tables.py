@@ -156,7 +156,7 @@ def test_wrong_units_are_listed_with_a_cause_to_fill_in(folder: Path, tmp_path: 
     first = listed[0]
     assert first["text"].startswith("Mill ")
     assert first["gold"] in ("SUPPORTED", "NOT SUPPORTED")
-    assert sum(head.endswith(": steps") for head in first) == 3
+    assert sum(head.endswith(": steps") for head in first) == sum(head.endswith(": claims") for head in first) > 0
     claims, evidence = (next(head for head in first if head.endswith(end)) for end in (": claims", ": evidence"))
     assert first["text"] in first[claims]
     assert "Of mills" in "".join(line[evidence] for line in listed)
