@@ -139,6 +139,23 @@ def test_a_webhook_that_refuses_is_not_asked_twice() -> None:
     assert len(hook.requests) == 1
 
 
+def test_a_message_that_cannot_be_written_is_lost_and_the_next_is_sent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(report: object) -> None:
+        monkeypatch.undo()
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr("vista_guard.proxy.alerts.worst", fails)
+    with receiving() as hook, alerting(hook.url) as sink:
+        ask(sink, LIE)
+        wait_for(lambda: sink.lost)
+        ask(sink, LIE)
+        wait_for(lambda: hook.requests)
+    assert [message["blocked"] for message in sent(hook)] == [1]
+    assert "an alert could not be written and is lost" in caplog.text
+
+
 def test_a_webhook_that_hangs_delays_nobody_and_fills_no_memory() -> None:
     with receiving(hang=True) as hook, alerting(hook.url, timeout_s=1, attempts=1) as sink:
         assert ask(sink, *[LIE] * 8) < 2

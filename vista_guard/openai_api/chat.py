@@ -39,14 +39,14 @@ class Chat:
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
         """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
-        choices = _choices(answer)[choice]
+        chosen = _choices(answer)[choice]
         if blocked:
-            choices["message"] = {"role": "assistant", "content": text, "refusal": None}
-            choices["finish_reason"] = "content_filter"
+            chosen["message"] = {"role": "assistant", "content": text, "refusal": None}
+            chosen["finish_reason"] = "content_filter"
         else:
-            kept = {name: held for name, held in _message(choices).items() if name not in ("audio", "annotations")}
-            choices["message"] = {**kept, "content": text}
-        choices["logprobs"] = None
+            kept = {name: held for name, held in _message(chosen).items() if name not in ("audio", "annotations")}
+            chosen["message"] = {**kept, "content": text}
+        chosen["logprobs"] = None
 
     def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
         """A stream of chunks."""

@@ -196,7 +196,7 @@ class AlertSink:
                     # Between two messages blocked turns add up, and the next message counts them.
                     while not self._closed and (left := last + pause - monotonic()) > 0:
                         self._changed.wait(left)
-                    messages, closed = self._messages(monotonic()), self._closed
+                    messages, closed = self._due(monotonic()), self._closed
                 for number, message in enumerate(messages):
                     if number:
                         self._sleep(pause)
@@ -211,6 +211,15 @@ class AlertSink:
     def _headers(self) -> dict[str, str]:
         given = self._settings.authorization
         return {} if given is None else {"authorization": given.get_secret_value()}
+
+    def _due(self, now: float) -> list[Json]:
+        """The messages that are due. One that cannot be written is lost, and the thread goes on for those that can."""
+        try:
+            return self._messages(now)
+        except Exception:
+            self.lost += 1
+            logger.exception("an alert could not be written and is lost")
+            return []
 
     def _messages(self, now: float) -> list[Json]:
         """The messages that are due: one on blocked turns, one on each rate that left or re-entered its bounds."""
