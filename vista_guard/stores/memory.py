@@ -53,7 +53,7 @@ class MemoryDocuments:
 
     def __init__(self, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
         self._embedder = embedder
-        self._mode = search
+        self.search_mode = search
         self._documents: dict[str, tuple[ListedDocument, Mapping[str, Passage], NDArray[np.float32]]] = {}
         self._words = WordRanking()
         self._whole: _Shelf | None = None  # all in one, until the next change
@@ -105,12 +105,12 @@ class MemoryDocuments:
         shelf = self._all()
         if not shelf.keys or limit <= 0:
             return ()
-        depth = depth_for(limit, self._mode)
+        depth = depth_for(limit, self.search_mode)
         near: list[tuple[float, str]] = []
-        if self._mode != "words":
+        if self.search_mode != "words":
             rows = best_rows(shelf.vectors, query_vector(self._embedder, query), depth)
             near = [(score, shelf.keys[row]) for score, row in rows]
-        shared = self._words.best(query, depth) if self._mode != "vectors" else []
+        shared = self._words.best(query, depth) if self.search_mode != "vectors" else []
         best = joined(near, shared, limit)
         return tuple(shelf.passages[key].model_copy(update={"found": how, "key": key}) for key, how in best.items())
 
@@ -123,7 +123,7 @@ class MemoryDocuments:
                 stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
                 entries = [(found, vectors) for _, (_, found, vectors) in stored if found]
                 passages = {key: passage for found, _ in entries for key, passage in found.items()}
-                if self._mode != "vectors":
+                if self.search_mode != "vectors":
                     self._words.update(passages, lambda key: _words_of(passages[key]))
                 rows = [vectors for _, vectors in entries] or [np.empty((0, 0), np.float32)]
                 self._whole = _Shelf(list(passages), passages, np.concatenate(rows))

@@ -176,7 +176,7 @@ class PgvectorDocuments:
     def __init__(self, postgres: Postgres, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
         self._postgres = postgres
         self._embedder = embedder
-        self._mode = search
+        self.search_mode = search
         self._tenant = ""
         self._tenants = [""]
         self._ready: list[bool] = []
@@ -199,12 +199,12 @@ class PgvectorDocuments:
             return ()
         await self._open()
         near: list[tuple[float, str]] = []
-        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth_for(limit, self._mode)}
-        if self._mode != "words":
+        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth_for(limit, self.search_mode)}
+        if self.search_mode != "words":
             given["vector"] = _literal(await asyncio.to_thread(query_vector, self._embedder, query))
             near = await self._postgres.run("search the documents", lambda one: _found(one, _BY_VECTORS, given))
         shared: list[tuple[float, str]] = []
-        if self._mode != "vectors":
+        if self.search_mode != "vectors":
             given["words"] = list(dict.fromkeys(terms(storable(query))))
             shared = await self._postgres.run("search the documents", lambda one: _found(one, _BY_WORDS, given))
         best = joined(near, shared, limit)

@@ -125,7 +125,7 @@ class QdrantDocuments:
     def __init__(self, qdrant: Qdrant, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
         self._qdrant = qdrant
         self._embedder = embedder
-        self._mode = search
+        self.search_mode = search
         self._name = DOCUMENTS
         self._searched = [DOCUMENTS]
         self._checked: set[str] = set()
@@ -145,13 +145,13 @@ class QdrantDocuments:
         """Returns the passages nearest to the query; of equal ones by key."""
         if limit <= 0:
             return ()
-        depth, near, shared = depth_for(limit, self._mode), dict[str, float](), dict[str, float]()
+        depth, near, shared = depth_for(limit, self.search_mode), dict[str, float](), dict[str, float]()
         found: dict[str, Passage] = {}
-        vector = None if self._mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
+        vector = None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
         for name in await self._made():
             for ways, asked, using in (
                 (near, vector is not None and vector.tolist(), "meaning"),
-                (shared, self._mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)), "words"),
+                (shared, self.search_mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)), "words"),
             ):
                 if asked:
                     points = await self._nearest(name, asked, using, depth)
@@ -241,7 +241,14 @@ class QdrantDocuments:
         self._checked.add(name)
 
     async def _open(self) -> None:
-        from qdrant_client.models import Distance, Modifier, PointStruct, SparseVectorParams, VectorParams
+        from qdrant_client.models import (
+            Distance,
+            Modifier,
+            PayloadSchemaType,
+            PointStruct,
+            SparseVectorParams,
+            VectorParams,
+        )
 
         if not await self._exists(self._name):
             probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0].tolist()
@@ -257,6 +264,9 @@ class QdrantDocuments:
                 client.upsert(
                     self._name, [PointStruct(id=_id("probe"), vector={}, payload={"probe": probe})], wait=True
                 )
+                if not self._qdrant.is_local:  # which has none, and warns
+                    client.create_payload_index(self._name, "owner", PayloadSchemaType.KEYWORD, wait=True)
+                    client.create_payload_index(self._name, "first", PayloadSchemaType.BOOL, wait=True)
 
             await self._qdrant.run("open the documents", make)
         await self._check(self._name)

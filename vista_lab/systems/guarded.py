@@ -15,7 +15,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.judges.named import build_judge, names_model
 from vista_guard.policy.label_policy import rules_key
-from vista_guard.protocols import Decomposer, Embedder, Judge, Verifier
+from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, Verifier
 from vista_guard.settings.sources import Limits, Settings
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import OnnxEmbedder
@@ -204,17 +204,18 @@ def verdict_settings(guard: Guard) -> dict[str, str]:
     optional = {
         "rules": rules_key(parts.policy),
         "persona": parts.persona and parts.persona.key,
-        "documents": parts.documents and _retrieved(parts.retrieve_by),
+        "documents": parts.documents and _retrieved(parts.documents, parts.retrieve_by),
         **{f"limits.{name}": str(value) for name, value in changed.items()},
     }
     known = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
     return {**known, **{name: value for name, value in optional.items() if value}}
 
 
-def _retrieved(by: RetrieveBy) -> str:
-    """How the document store is used. Runs of before there was `retrieve_by` say nothing of it, and are resumed."""
+def _retrieved(store: DocumentStore, by: RetrieveBy) -> str:
+    """How the document store is used. Runs of before there was `retrieve_by` and `search` say nothing of it, and are resumed."""
     how = {"turn": "retrieved", "claim": "retrieved by claim", "both": "retrieved by turn and claim"}
-    return f"{how[by]} for turns that bring none"
+    mode = {"hybrid": ", by words and meaning", "words": ", by words"}.get(getattr(store, "search_mode", "vectors"), "")
+    return f"{how[by]} for turns that bring none{mode}"
 
 
 def _before(conversation: Conversation, last: int) -> set[int]:

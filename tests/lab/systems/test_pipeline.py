@@ -83,7 +83,8 @@ def test_what_changes_a_verdict_is_part_of_how_it_judges() -> None:
     system = make_system("oasis", documents=MemoryDocuments(WordEmbedder()))
     assert system.info.options["passages"] == "30"
     assert system.info.options["limits.retrieved"] == "30"
-    assert system.info.options["documents"] == "retrieved by claim for turns that bring none"
+    how = "retrieved by claim for turns that bring none"
+    assert system.info.options["documents"] == f"{how}, by words and meaning"
     assert system.info.judge.version.endswith("; first passage decides")
     assert not asks_judge("oasis")
 

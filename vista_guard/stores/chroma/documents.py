@@ -136,7 +136,7 @@ class ChromaDocuments:
         """`search` says by what passages are found: vectors, words, or both, joined by rank (`hybrid`)."""
         self._chroma = ChromaConnection(client)
         self._embedder = embedder
-        self._mode = search
+        self.search_mode = search
         self._name = DOCUMENTS
         self._about: Mapping[str, str] = {}
         self._searched: Sequence[str] = [DOCUMENTS]
@@ -173,9 +173,9 @@ class ChromaDocuments:
         collections = await self._made(self._searched)
         if not collections:
             return ()
-        depth = depth_for(limit, self._mode)
+        depth = depth_for(limit, self.search_mode)
         near, shared = dict[str, float](), dict[str, float]()
-        vector = None if self._mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
+        vector = None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
         for collection in collections:
             # Of a document that a tenant shares with all, both copies have the same ids.
             by_vectors, by_words = await self._found(collection, query, vector, depth)
@@ -301,13 +301,13 @@ class ChromaDocuments:
         return near, await _by_words(vectors.words, query, limit)
 
     def _ranking(self) -> WordRanking | None:
-        return None if self._mode == "vectors" else WordRanking()
+        return None if self.search_mode == "vectors" else WordRanking()
 
     async def _among_many(
         self, collection: AnyCollection, count: int, query: str, vector: NDArray[np.float32] | None, limit: int
     ) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
         coded = can_encode()
-        if not coded and vector is not None and self._mode == "vectors":
+        if not coded and vector is not None and self.search_mode == "vectors":
             return await self._chroma.run("search the documents", lambda: _by_index(collection, vector, limit)), []
         codes = self._codes.setdefault(collection.name, CodedVectors(self._ranking(), vectors=coded))
         while not await self._chroma.run("load the documents", lambda: codes.step(collection, count)):
