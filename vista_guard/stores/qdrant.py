@@ -151,7 +151,11 @@ class QdrantDocuments:
         for name in await self._made():
             for ways, asked, using in (
                 (near, vector is not None and vector.tolist(), "meaning"),
-                (shared, self.search_mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)), "words"),
+                (
+                    shared,
+                    self.search_mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)),
+                    "words",
+                ),
             ):
                 if asked:
                     points = await self._nearest(name, asked, using, depth)
