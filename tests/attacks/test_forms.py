@@ -129,7 +129,7 @@ class TestCode:
 HOSTILE = """
 import sys
 from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.judges.embedded.forms import looks_encoded
+from vista_guard.judges.embedded.forms import unreadable_parts
 from vista_guard.reading.canonical import canonical
 from vista_guard.types import Role, Turn
 for unit in sys.argv[1:]:
@@ -138,7 +138,7 @@ for unit in sys.argv[1:]:
     reading = canonical(text)
     assert len(reading.text) == len(reading.starts) == len(reading.ends)
     for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()):
-        looks_encoded(claim.text)
+        next(unreadable_parts(claim.text), None)
 """
 TIGHT = (
     r"a. a ( ) ((a [a [[a](b {a | |a|\n a|b\n * ** **a* _ __a_ ~ ~~~ ~~~\n ` ``` ```\n `a # #\n ##a\n > >\n - -\n "

@@ -96,11 +96,6 @@ class ModelFolder:
                 return self.path / encoder, self.path / decoder
         return None
 
-    @property
-    def has_torch_weights(self) -> bool:
-        """True if there are weights for torch."""
-        return self.first(TORCH_FILES) is not None
-
 
 def read_json(file: Path) -> Mapping[str, Any]:
     """A JSON object; empty when there is no such file.

@@ -21,7 +21,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from vista_guard._extras import require
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import InputError
 from vista_guard.reading.visible import visible
 from vista_guard.stores.reviews.queue import person
 from vista_guard.stores.reviews.records import Op
@@ -753,14 +753,3 @@ def _words(text: str) -> str:
 def _lossy(text: str) -> str:
     """The text as it comes back in an encoding that lacks some of its letters: one question mark for all of a stretch."""
     return re.sub(r"(?:[^\x00-\x7f]|\?)+", "?", text)
-
-
-def check_suffix(kind: str) -> str:
-    """The ending of sheets of this kind.
-
-    Raises:
-        ConfigError: there is no such kind.
-    """
-    if kind not in ("xlsx", "tsv"):
-        raise ConfigError(f"--sheets is {kind!r}; give xlsx or tsv")
-    return f".{kind}"

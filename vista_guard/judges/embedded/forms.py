@@ -588,11 +588,6 @@ _FEWEST, _KNOWN_SHARE = 4, 0.34
 _PRINTABLE = range(32, 127)
 
 
-def looks_encoded(text: str) -> bool:
-    """True if `text`, or a part of it, is unreadable as English."""
-    return next(unreadable_parts(text), None) is not None
-
-
 def unreadable_parts(text: str) -> Iterator[str]:
     """The unreadable parts of `text`; all of it if its words are no words."""
     prose = _ADDRESS.sub(" ", text)

@@ -140,7 +140,7 @@ def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return result
 
 
-SUPPORTED_COLUMN, CONTRADICTED_COLUMN, NOT_ENOUGH_COLUMN = range(3)
+SUPPORTED_COLUMN, CONTRADICTED_COLUMN = 0, 1
 """Columns of what a verifier answers."""
 
 

@@ -191,13 +191,9 @@ UNITS = {
 }
 """(dimension, factor to its base unit) by name in lower case."""
 
-MONEY = frozenset(("EUR", "USD", "GBP", "JPY", "INR", "CHF", "money"))
-"""Dimensions that are currencies: none can be had from another without a rate."""
 SIGNS = "$€£¥₹"
 """Signs that stand before their amount."""
 
-RELATED = {"time": "months", "months": "time"}
-"""Dimensions that are told in each other only roughly: a month has no fixed number of days."""
 SECONDS_A_MONTH = 30.44 * 86400
 """On average over the years."""
 

@@ -7,7 +7,7 @@ something else; a word becomes its opposite; a plain statement is denied. The re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from random import Random
 
@@ -125,9 +125,3 @@ def denied(sentence: str, told: str, rng: Random) -> str | None:
     """A plain statement denied."""
     del told
     return negated(sentence, rng)
-
-
-def falsified_all(rows: Sequence[tuple[str, Sequence[str]]], seed: int) -> Iterator[tuple[str, str | None]]:
-    """(answer, falsified answer) of each row."""
-    for number, (answer, passages) in enumerate(rows):
-        yield answer, one_fact_falsified(answer, passages, seed + number)

@@ -10,7 +10,6 @@ from num2words import num2words  # type: ignore[import-untyped]
 
 from vista_lab.synthesis.rewriters.values import MONTHS, Value, magnitude
 
-_FRACTIONS = {50: "half", 25: "a quarter", 75: "three quarters", 20: "a fifth", 10: "a tenth", 33: "a third"}
 _DATE = re.compile(
     rf"(?:(\d{{1,2}})(?:st|nd|rd|th)? (?:of )?({'|'.join(MONTHS)})|({'|'.join(MONTHS)}) (\d{{1,2}})(?:st|nd|rd"
     rf"|th)?),?(?: (\d{{4}}))?"
