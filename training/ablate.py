@@ -239,6 +239,10 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
         "evidence.EvidenceSource.pieces": lambda self, claim, pair: _PIECES(self, claim, pair=False)
     },
     "headings and table headers": {"evidence.in_context": _first},
+    "rows and items of another": {
+        "layout.ParallelItem.stated": lambda _, said, *__: said,
+        "layout.ParallelItem.cell": _always(""),
+    },
     "clauses": {"english.decompose.clauses": lambda text, start, end: [Clause(start, end)]},
     "clauses: coordination": {
         "english.clauses._cut_coordination": lambda _, left, right, offset, said_of="": [

@@ -108,7 +108,9 @@ def write_world(folder: Path, seed: int) -> None:
                     "messages": [asked, {"role": "assistant", "content": " ".join(told)}],
                 }
             )
-    for number, (who, true, false) in enumerate(one for copy in range(4) for one in people(seed + 100 * copy, 90, 144)):
+    for number, (who, true, false) in enumerate(
+        one for copy in range(16) for one in people(seed + 100 * copy, 90, 144)
+    ):
         draw = random.Random(f"{number}:{seed}")
         for place in range(4):
             supported = draw.random() < 0.5
@@ -252,12 +254,12 @@ def interval(path: Path, seed: int = 13) -> tuple[float, float, float]:
     return float(means.mean()), float(low), float(high)
 
 
-def one_seed(folder: Path, seed: int) -> None:
-    """SFT, GRPO with the dense and the sparse reward, and GRPO without SFT; `figures.json` grows with each."""
+def one_seed(folder: Path, seed: int, kinds: Sequence[str]) -> None:
+    """SFT, GRPO with each kind of reward, and GRPO without SFT; `figures.json` grows with each."""
     prompt = prepare(folder, seed)
     found: dict[str, Any] = {"seed": seed, "sft": run(folder, "sft", "sft", "tiny", prompt, seed=seed)}
     _keep(folder, found)
-    for reward in ("dense", "sparse"):
+    for reward in kinds:
         found[reward] = dict(run(folder, reward, "grpo", "sft", prompt, seed=seed, reward=reward))
         for name in (BEFORE, AFTER):
             found[reward][name] = interval(folder / reward / name)
@@ -322,13 +324,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder for everything that is made")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--rewards", nargs="+", choices=("dense", "sparse"), default=["dense", "sparse"])
     parser.add_argument("--threads", type=int, default=1)
     given = parser.parse_args()
     import torch
 
     torch.set_num_threads(given.threads)
     for seed in given.seeds:
-        one_seed(given.out / f"seed{seed}", seed)
+        one_seed(given.out / f"seed{seed}", seed, given.rewards)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from vista_guard.judges.contract import meter
 from vista_guard.judges.decomposers.sentences import invented
 from vista_guard.judges.decomposers.steps import fingerprint, load_prompt
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT
-from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.english.words import content_words, word_set
 from vista_guard.judges.model.answers.parsing import read_parts
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
@@ -188,7 +187,7 @@ def _numbered(answer: Check | Unchecked, name: str) -> Check | Unchecked:
 
 
 def _stems(*texts: str) -> frozenset[str]:
-    stems = frozenset[str]().union(*map(words, texts)) - _GLUE
+    stems = frozenset[str]().union(*map(content_words, texts)) - _GLUE
     return frozenset(word if word[0].isdigit() else word[:_STEM] for word in stems if len(word) > 1 or word.isdigit())
 
 

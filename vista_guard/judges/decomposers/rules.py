@@ -25,7 +25,7 @@ from vista_guard.judges.embedded.english.cues import can_be_verb
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.embedded.english.verbs import finish_sentence, finite_verb, verb_index, words_of
-from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.judge import READS_ENGLISH
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Claim, JudgeInfo, Turn
@@ -150,12 +150,12 @@ def finer(claim: str) -> list[str]:
     parts = [text]
     for rule in (_relative, _which, _listed, _kinds, _once):
         parts = [part for one in parts for part in rule(one)]
-    if len(parts) == 1 or len(parts) > _MOST or not words(text) <= words(" ".join(parts)) | _JOINTS:
+    if len(parts) == 1 or len(parts) > _MOST or not content_words(text) <= content_words(" ".join(parts)) | _JOINTS:
         return [claim]
     return [finish_sentence(part, ()) for part in dict.fromkeys(parts)]
 
 
-_JOINTS = words("who which that where also")
+_JOINTS = content_words("who which that where also")
 _MARKED = re.compile(r", (?:which|who|where|whose) ")
 _WHO = re.compile(
     r"(?P<one>.+? (?:is|was) an? (?:(?!(?:who|which|that)\b)[\w'-]+ ){1,8}?)(?:who|which|that) (?P<verb>[\w']+)(?P<rest> .+)"
@@ -181,7 +181,7 @@ _OTHER_DEED = re.compile(r"\b(?:who|which|that|where|between)\b| and (?P<verb>[a
 def _relative(said: str) -> Iterator[str]:
     """ "V painted the hall, which opened in 1850": both, where the rules of asides find both."""
     inner = list(inner_statements(said)) if _MARKED.search(said) else []
-    if len(inner) > 1 and words(said) <= words(" ".join(inner)) | _JOINTS:
+    if len(inner) > 1 and content_words(said) <= content_words(" ".join(inner)) | _JOINTS:
         yield from inner
     else:
         yield said

@@ -1,7 +1,7 @@
 """Picks the pieces of evidence for each claim before the verifier reads any.
 
-Each sentence comes with its context (headings, lead-in, table header): "Adults: 5 mg" under "Children's syrup" says nothing by
-itself. Beside the nearest passages, the sentence that shares the rarest words with the claim is included.
+Each sentence comes with what it stands under (`layout`). Beside the nearest passages, the sentence that shares the rarest words
+with the claim is included. A claim that names one row of a table, or one item of a list, is held against no other.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from vista_guard.judges.embedded.english.speakers import name_speakers, names
-from vista_guard.judges.embedded.english.words import word_set
-from vista_guard.judges.embedded.forms import clean, is_row, is_rule, under_header
+from vista_guard.judges.embedded.english.words import content_words
+from vista_guard.judges.embedded.forms import clean
+from vista_guard.judges.embedded.layout import Above, ParallelItem, in_context, item_of, places, stems
 from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.cues import MentionKind, SentenceReading
 from vista_guard.judges.embedded.mentions.passage import read_passage
@@ -25,111 +26,6 @@ from vista_guard.types import EvidenceSet, Passage, Role, SourceKind, Span, Turn
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-_HEADING = re.compile(r"\s*(?P<marks>#{1,6})\s+(?P<text>.+?)\s*#*\s*$")
-_BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
-_WIDEST = 160
-"""Characters of a lead-in or a heading that are read with what stands under it; of a longer one the end is."""
-
-
-@dataclass(frozen=True)
-class Above:
-    """Context of a line: headings from the outermost, the lead-in of its list, the header of its table."""
-
-    headings: tuple[tuple[int, str], ...] = ()
-    lead: str = ""
-    header: str = ""
-
-    @property
-    def path(self) -> tuple[str, ...]:
-        """The headings' texts."""
-        return tuple(text for _, text in self.headings)
-
-    def under(self, level: int, text: str) -> Above:
-        """As it is below a further heading."""
-        return Above((*(one for one in self.headings if one[0] < level), (level, text)))
-
-
-@dataclass(frozen=True)
-class EvidencePlace:
-    """A line's place. `row` is the whole of a table's row, cell by cell under its header; empty for any other line."""
-
-    start: int
-    above: Above
-    row: str = ""
-    heading: bool = False
-    item: bool = False
-
-
-def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
-    """The places of a text's lines, and what stands over the text that follows it."""
-    found = list[EvidencePlace]()
-    for start, line in _lines(text):
-        place, above = _place(start, line, above)
-        found.append(place)
-    return tuple(found), above
-
-
-def in_context(said: str, span: Span, lines: Sequence[EvidencePlace]) -> str:
-    """A sentence with what it stands under, where that says more than the sentence does."""
-    place = _line_of(span, lines)
-    if place is None or not said:
-        return said
-    if place.heading:
-        return ""
-    known = said.lower()
-    over = [clean(one)[-_WIDEST:] for one in (*place.above.path[-2:], *([place.above.lead] if place.item else []))]
-    parts = [one.rstrip(" .:") for one in over if one and one.lower().rstrip(" .:") not in known]
-    return ": ".join([*parts, place.row or said]) if parts or place.row else said
-
-
-def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None:
-    found = None
-    for place in lines:
-        if place.start > span.start:
-            break
-        found = place
-    return found
-
-
-def _place(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
-    heading, bold = _HEADING.match(line), _BOLD.match(line)
-    if heading or bold:
-        level, said = (len(heading["marks"]), heading["text"]) if heading else (7, bold["text"] if bold else "")
-        return EvidencePlace(start, above, heading=True), above.under(level, clean(said))
-    if is_row(line):
-        return _row(start, line, above)
-    if _ITEM.match(line):
-        return EvidencePlace(start, above, item=True), replace(above, header="")
-    said = line.strip()
-    if said.endswith(":"):
-        return EvidencePlace(start, replace(above, lead="", header="")), replace(
-            above, lead=_last_sentence(said), header=""
-        )
-    if not said:  # A list may stand a line below its lead-in.
-        return EvidencePlace(start, above), replace(above, header="")
-    return EvidencePlace(start, replace(above, lead="", header="")), replace(above, lead="", header="")
-
-
-def _row(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
-    if is_rule(line):
-        return EvidencePlace(start, above, heading=True), above
-    if not above.header:
-        return EvidencePlace(start, above), replace(above, header=line)
-    return EvidencePlace(start, above, row=clean(under_header(above.header, line))), above
-
-
-def _last_sentence(line: str) -> str:
-    return re.split(r"(?<=[.!?])\s+", line)[-1]
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for line in text.split("\n"):
-        yield start, line
-        start += len(line) + 1
 
 
 COMMON = 200
@@ -190,10 +86,6 @@ T = TypeVar("T")
 
 _WORD = re.compile(r"\w+")
 _THAT = re.compile(r"(?<=[a-z]) that (?=(?:the|a|an|it|he|she|they|there|we)\b)")
-_STOP = word_set(
-    """a an the of in on at to for with by from and or but is are was were be been has have had do does did it its this that
-    these those he she they his her their i you we not as also there"""
-)
 
 
 @dataclass(frozen=True)
@@ -209,6 +101,8 @@ class EvidencePiece:
     """True if the evidence says that `text` is false: what supports the text speaks against the claim."""
     framed: SentenceReading | None = None
     """How `text` mentions what it says: it supports only claims that mention it likewise."""
+    cell: str = ""
+    """Of a table's row the cell that the claim names by row and column, where it has figures."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +114,7 @@ class EvidenceSource:
     spans: tuple[Span, ...]
     sentences: tuple[SentenceReading, ...]
     words: tuple[frozenset[str], ...]
+    items: tuple[ParallelItem | None, ...]
     common: Counter[str]
 
     @classmethod
@@ -234,9 +129,10 @@ class EvidenceSource:
             one if one.regions else replace(one, stated=in_context(one.stated, span, lines))
             for span, one in zip(spans, sentences, strict=True)
         )
-        found = tuple(words(sentence.stated) for sentence in sentences)
+        found = tuple(content_words(sentence.stated) for sentence in sentences)
         common = Counter(word for one in found for word in one)
-        return cls(passage, reading, spans, sentences, found, common), (under, layout)
+        items = tuple(item_of(span, lines) for span in spans)
+        return cls(passage, reading, spans, sentences, found, items, common), (under, layout)
 
     def pieces(self, claim: str, *, pair: bool) -> Iterator[EvidencePiece]:
         """The sentence that shares most with the claim, and with the one that completes it.
@@ -247,38 +143,44 @@ class EvidenceSource:
         the best lacks; it may support, but not refute. What a sentence only mentions is no part of a piece, but for claims
         that mention it too; what it calls false is a piece that denies.
         """
-        wanted = words(claim)
-        yield from self._for(claim, wanted)._statements(wanted, pair)
+        wanted = content_words(claim)
+        yield from self._for(claim, wanted)._statements(claim, wanted, pair)
         yield from self._denials(wanted)
 
-    def _statements(self, wanted: frozenset[str], pair: bool) -> Iterator[EvidencePiece]:
+    def _statements(self, claim: str, wanted: frozenset[str], pair: bool) -> Iterator[EvidencePiece]:
         stating = [index for index, reading in enumerate(self.sentences) if reading.stated]
         if not stating:
             return
         best = max(stating, key=lambda index: self._overlap(index, wanted))
-        yield self._piece([best], refutes=True)
+        item = self.items[best]
+        yield replace(self._piece([best], refutes=True), cell=item.cell(stems(claim)) if item else "")
         open_words = wanted - self.words[best]
         second = max(stating, key=lambda index: self._overlap(index, open_words))
         if pair and open_words & self.words[second]:
             yield self._piece(sorted([best, second]), refutes=False)
 
-    def window(self, index: int) -> EvidencePiece:
+    def window(self, index: int, claim: str) -> EvidencePiece | None:
         """A sentence between its neighbours: "it", "this method" and what a claim adds from the next one stand there. It may
         support, but not refute: what speaks against a claim is said in one sentence."""
+        source = self._for(claim, content_words(claim)) if any(self.items) else self
         around = range(max(0, index - NEIGHBOURS), min(len(self.sentences), index + NEIGHBOURS + 1))
-        return self._piece([one for one in around if self.sentences[one].stated], refutes=False)
+        stating = [one for one in around if source.sentences[one].stated]
+        return source._piece(stating, refutes=False) if stating else None
 
     def _for(self, claim: str, wanted: frozenset[str]) -> EvidenceSource:
-        """The source as the claim may lean on it: what is framed as the claim is counts as stated."""
-        if not any(reading.regions for reading in self.sentences):
+        """The source as the claim may lean on it: what is framed as the claim is counts as stated, and of rows and items beside
+        each other those that are about another say nothing."""
+        if not any(reading.regions or item for reading, item in zip(self.sentences, self.items, strict=True)):
             return self
-        asserted = read(clean(claim))
+        asserted, asked = read(clean(claim)), stems(claim)
         readings = tuple(
-            replace(one, stated=one.said) if one.regions and _may_support(one, asserted, wanted) else one
-            for one in self.sentences
+            replace(one, stated=one.said)
+            if one.regions and _may_support(one, asserted, wanted)
+            else _as_item(one, item, claim, asked)
+            for one, item in zip(self.sentences, self.items, strict=True)
         )
         found = tuple(
-            old if new is one else words(new.stated)
+            old if new is one else content_words(new.stated)
             for old, new, one in zip(self.words, readings, self.sentences, strict=True)
         )
         return replace(self, sentences=readings, words=found)
@@ -324,8 +226,8 @@ class Pool:
             claim: folded.
             beside: pieces read already; the same words are not read twice.
         """
-        place = self.index.best(words(claim))
-        window = self.documents[place[0]].window(place[1]) if place else None
+        place = self.index.best(content_words(claim))
+        window = self.documents[place[0]].window(place[1], claim) if place else None
         return [window] if window and all(window.text != piece.text for piece in beside) else []
 
 
@@ -371,23 +273,24 @@ def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[E
     ]
 
 
-def words(text: str) -> frozenset[str]:
-    """Content words in lower case."""
-    return frozenset(_WORD.findall(text.lower())) - _STOP
-
-
 def _may_support(reading: SentenceReading, asserted: SentenceReading, wanted: frozenset[str]) -> bool:
     """True if a sentence that mentions something may support the claim: it is framed likewise, or tells of what
     follows from a condition ("If you file late, you pay a fee"), and not of the condition."""
     if reading.framed_like(asserted):
         return True
-    condition = words(reading.said) - words(reading.stated)
-    return reading.is_rule and len(wanted & words(reading.stated) - condition) > 1
+    condition = content_words(reading.said) - content_words(reading.stated)
+    return reading.is_rule and len(wanted & content_words(reading.stated) - condition) > 1
+
+
+def _as_item(reading: SentenceReading, item: ParallelItem | None, claim: str, asked: frozenset[str]) -> SentenceReading:
+    """The sentence as it speaks of the claim, where it is a row or an item among others."""
+    said = reading.stated if item is None or reading.regions else item.stated(reading.stated, claim, asked)
+    return reading if said == reading.stated else replace(reading, stated=said)
 
 
 def _share(wanted: frozenset[str], text: str) -> float:
     """How many of the words a text has; length is paid for a little."""
-    found = words(text)
+    found = content_words(text)
     return len(wanted & found) - 0.01 * len(found)
 
 

@@ -66,11 +66,28 @@ def is_rule(line: str) -> bool:
     return _TABLE_RULE.fullmatch(line) is not None
 
 
-def under_header(header: str, line: str) -> str:
-    """A whole row, each cell under its header: "Ward: North; Beds: 12"."""
-    names = _cells(TableRow(0, header))
-    named = (_named_cell(names, index, cell) for index, cell in enumerate(_cells(TableRow(0, line))) if cell.text)
-    return "; ".join(named)
+def under_header(header: str, line: str) -> list[tuple[str, str]]:
+    """The cells of a row that are not empty, each with the header's cell above it, "" for none."""
+    names = [cell.text for cell in _cells(TableRow(0, header))]
+    cells = enumerate(_cells(TableRow(0, line)))
+    return [(names[index] if index < len(names) else "", cell.text) for index, cell in cells if cell.text]
+
+
+_NAMED_CELL = re.compile(r"\s*(?P<name>[^:;.!?]{1,60}):\s+(?P<text>\S.*)")
+
+
+def named_cells(line: str) -> list[tuple[str, str]]:
+    """The cells of a row as the readers of files write it, "Ward: North; Beds: 12", each with its name; empty for other lines."""
+    if "; " not in line or ": " not in line:
+        return []
+    cells = [_NAMED_CELL.fullmatch(part) for part in line.split("; ")]
+    return [(cell["name"], cell["text"].strip()) for cell in cells if cell] if all(cells) else []
+
+
+def in_one_table(before: str, line: str) -> bool:
+    """True if two lines are rows with the same names."""
+    cells, others = named_cells(before), named_cells(line)
+    return bool(cells) and [name for name, _ in cells] == [name for name, _ in others]
 
 
 def rows(table: Sequence[TableRow]) -> Iterator[Said]:
@@ -195,9 +212,10 @@ def kind_of(line: str) -> BlockKind:
 
 def continues(block: str, line: str) -> bool:
     """True if `line` continues the block's sentence: hard-wrapped prose, not one statement a line."""
-    if _ENDS.search(block):
+    last = block.rsplit("\n", 1)[-1]
+    if _ENDS.search(block) or in_one_table(last, line):
         return False
-    return line.lstrip()[:1].islower() or len(block.rsplit("\n", 1)[-1]) >= _LONG_LINE
+    return line.lstrip()[:1].islower() or len(last) >= _LONG_LINE
 
 
 def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:

@@ -17,7 +17,8 @@ from vista_guard.judges.embedded.english.cues import plain_figure
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.embedded.english.verbs import finish_sentence
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool, words
+from vista_guard.judges.embedded.english.words import content_words
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
 from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
@@ -292,7 +293,7 @@ class EmbeddedJudge:
         opinion, missing = types[OPINION] >= limits.opinion, missing_everywhere(text, said)
         # A figure that stands nowhere is no opinion where the documents speak of its matter, unless it is of the speaker's life.
         own = cues.personal(text) and not (cues.of_a_mind(text) or cues.recommends(text))
-        made_up = missing is not None and not own and bool(words(text) & words(said or ""))
+        made_up = missing is not None and not own and bool(content_words(text) & content_words(said or ""))
         if opinion and (made_up or self._is_held(text, documents)):
             opinion, types = False, {**types, FACTUAL: 1.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]

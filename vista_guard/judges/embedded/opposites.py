@@ -13,8 +13,7 @@ from functools import lru_cache
 
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.cues import judges
-from vista_guard.judges.embedded.english.words import QUESTION, is_past, word_set
-from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.english.words import QUESTION, content_words, is_past, word_set
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Passage
 
@@ -72,8 +71,8 @@ def _is_past(text: str) -> bool:
 
 
 def _share(claim: str, sentence: str) -> float:
-    wanted = {word[:5] for word in words(claim)}
-    return len(wanted & {word[:5] for word in words(sentence)}) / max(1, len(wanted))
+    wanted = {word[:5] for word in content_words(claim)}
+    return len(wanted & {word[:5] for word in content_words(sentence)}) / max(1, len(wanted))
 
 
 AGREEING = 0.8
@@ -196,7 +195,7 @@ def _siblings(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:5] for word in words(text))
+    return frozenset(word[:5] for word in content_words(text))
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -235,4 +234,4 @@ def is_mentioned(claim: str, documents: Sequence[Passage]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _content(text: str) -> frozenset[str]:
-    return frozenset(word[:_STEM] for word in words(text) if word not in _EMPTY)
+    return frozenset(word[:_STEM] for word in content_words(text) if word not in _EMPTY)

@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
-from vista_guard.judges.embedded.veto import lacking, other_figure, other_terms
+from vista_guard.judges.embedded.veto import instead, lacking, other_figure, other_terms
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
@@ -162,11 +162,14 @@ def _says(sentence: str, claim: str) -> bool:
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
     """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it.
 
-    One that says the same with another figure needs no more than the verifier's leaning.
+    One that says the same with another figure needs no more than the verifier's leaning; a table's cell with another figure than
+    the claim, which names its row and column, not even that.
     """
     if piece.denies:
         return float(row[SUPPORTED_COLUMN])
     score = float(row[CONTRADICTED_COLUMN])
+    if piece.cell and instead(folded(claim.text), folded(piece.cell)):
+        return max(score, OTHER_FIGURE)
     leans = LEANING <= score < OTHER_FIGURE
     return OTHER_FIGURE if leans and other_figure(folded(claim.text), folded(piece.quote.text)) else score
 

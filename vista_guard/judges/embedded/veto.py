@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations
 
-from vista_guard.judges.embedded.evidence import words
+from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
 
 COUNTABLE = 12
@@ -192,17 +192,21 @@ def other_figure(claim: str, evidence: str) -> bool:
         claim: folded.
         evidence: one sentence: of two figures it must be plain which stands in the claim's place.
     """
-    missing = lacking(claim, evidence)
+    missing = instead(claim, evidence)
     if missing is None:
         return False
     place = claim.find(missing)
-    kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
-    given = [amount for amount in amounts(evidence) if _kind(amount) in kinds]
-    if len(given) != 1:
-        return False
-    stems = {word[:5] for word in words(evidence)}
-    rest = words(claim[:place] + " " + claim[place + len(missing) :]) - _IDLE
+    stems = {word[:5] for word in content_words(evidence)}
+    rest = content_words(claim[:place] + " " + claim[place + len(missing) :]) - _IDLE
     return bool(rest) and all(word[:5] in stems for word in rest if not word[0].isdigit())
+
+
+def instead(claim: str, evidence: str) -> str | None:
+    """The figure of the claim in whose place the evidence has another one of its kind; None where it has none, or several."""
+    missing = lacking(claim, evidence)
+    place = claim.find(missing) if missing else -1
+    kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
+    return missing if len([amount for amount in amounts(evidence) if _kind(amount) in kinds]) == 1 else None
 
 
 def _kind(amount: Amount) -> str:

@@ -13,6 +13,18 @@ def word_set(listed: str) -> frozenset[str]:
     return frozenset(listed.split())
 
 
+_LIGHT = word_set(
+    """a an the of in on at to for with by from and or but is are was were be been has have had do does did it its this that
+    these those he she they his her their i you we not as also there"""
+)
+_WORD = re.compile(r"\w+")
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words of a text in lower case, without those that carry no content."""
+    return frozenset(_WORD.findall(text.lower())) - _LIGHT
+
+
 def any_of(listed: str) -> str:
     """A pattern for any of the phrases, which are patterns themselves, split by commas."""
     return "(?:" + "|".join(" ".join(phrase.split()) for phrase in listed.split(",")) + ")"
