@@ -220,6 +220,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "figures: veto": {"support.lacking": _always(None)},
     "figures: nowhere": {"judge.missing_everywhere": _always(None)},
     "figures: other terms": {"support.other_terms": _always(None)},
+    "figures: other limits": {"support.other_limit": _always(None)},
     "figures: another one contradicts": {"support.other_figure": _always(False)},
     "weekdays": {"support.missing_day": _always(None)},
     "opposites": {"support.opposite_word": _always(None)},

@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
-from vista_guard.judges.embedded.veto import instead, lacking, other_figure, other_terms
+from vista_guard.judges.embedded.veto import instead, lacking, other_figure, other_limit, other_terms
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
@@ -106,6 +106,7 @@ def _find_veto(claim: str, evidence: str) -> str | None:
     return (
         lacking(claim, evidence)
         or other_terms(claim, evidence)
+        or other_limit(claim, evidence)
         or missing_day(claim, evidence)
         or opposite_word(claim, evidence)
         or bygone(claim, evidence)
@@ -170,8 +171,10 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     score = float(row[CONTRADICTED_COLUMN])
     if piece.cell and instead(folded(claim.text), folded(piece.cell)):
         return max(score, OTHER_FIGURE)
-    leans = LEANING <= score < OTHER_FIGURE
-    return OTHER_FIGURE if leans and other_figure(folded(claim.text), folded(piece.quote.text)) else score
+    if not LEANING <= score < OTHER_FIGURE:
+        return score
+    said, known = folded(claim.text), folded(piece.quote.text)
+    return OTHER_FIGURE if other_figure(said, known) or other_limit(said, known) else score
 
 
 DISPUTED = 0.97

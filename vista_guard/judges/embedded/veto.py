@@ -277,6 +277,32 @@ def other_terms(claim: str, evidence: str) -> str | None:
     return gained[0] if gained and not any(map(str.isdigit, claim)) else None
 
 
+_LIMIT = re.compile(
+    r"\b(?:(?P<most>up to|at (?:the )?most|(?:no|not) (?:more|later|longer) than|less than|fewer than|under|below|within"
+    r"|maximum of)|(?P<least>at (?:the )?least|(?:no|not) (?:less|fewer) than|minimum of|more than|over|above))\s*$",
+    re.I,
+)
+
+
+def other_limit(claim: str, evidence: str) -> str | None:
+    """The figure of the claim's limit, where the evidence has the same limit with other figures only; None for none.
+
+    "Within 10 days" is not "within 30 days", though either may be told loosely. Figures without a unit may count something else.
+    """
+    given = amounts(evidence)
+    known = {(limit, amount.dimension) for amount in given if (limit := _limit(evidence, amount))}
+    for amount in amounts(claim) if known else ():
+        is_other = not any(_same(amount, one) for one in given) and not _is_computed(amount, given)
+        if amount.dimension and is_other and (_limit(claim, amount), amount.dimension) in known:
+            return claim[amount.start : amount.end]
+    return None
+
+
+def _limit(text: str, amount: Amount) -> str | None:
+    match = _LIMIT.search(text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("))
+    return match.lastgroup if match else None
+
+
 def _is_alike(amount: Amount, given: Amount) -> bool:
     if "clock" in (amount.dimension, given.dimension):
         return _same_place(amount, given)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vista_guard.judges.embedded.veto import lacking
+from vista_guard.judges.embedded.veto import lacking, other_limit
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,22 @@ def test_a_number_in_thousands_of_words_ends_no_turn() -> None:
     """It is too large for a float: the turn would have been unchecked, which `balanced` lets through."""
     long = "one and " * 3000 + "trillion " * 3000
     lacking(f"It costs {long}euros.", f"It costs 5 euros. {long}")
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "other"),
+    [
+        ("Refunds are paid within 10 days.", "Refunds are paid within 30 days.", "10"),
+        ("You can cancel up to one hour before.", "It can be cancelled up to 24 hours before it begins.", "one"),
+        ("Bags of up to 20 kg are allowed.", "Bags may weigh up to 23 kg, hand luggage up to 8 kg.", "20"),
+        ("Stand it upright for at least 2 days.", "Leave it standing for at least 2 hours.", "2"),
+        ("Refunds are paid within two weeks.", "Refunds are paid within 14 days.", None),
+        ("They need no more than a day.", "It takes at most 24 hours.", None),
+        ("It weighs under 5 kg.", "It stays under 5,000 g.", None),
+        ("Two nights are refunded up to 220 euros.", "Hotels are refunded up to 110 euros for each of 2 nights.", None),
+        ("More than half of the members voted.", "More than 40 of 60 members voted.", None),
+        ("It costs less than 10 euros.", "It costs 8 euros.", None),
+    ],
+)
+def test_another_limit_is_no_other_way_to_say_it(claim: str, evidence: str, other: str | None) -> None:
+    assert other_limit(claim, evidence) == other
