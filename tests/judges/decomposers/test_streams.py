@@ -111,9 +111,15 @@ async def test_what_failed_is_asked_about_again_once_the_turn_is_complete() -> N
         failed.add(asked(request))
         return Fault.reset() if first else None
 
+    async def slow_end() -> AsyncIterator[str]:
+        async for word in words():
+            while word.startswith("1920") and SENTENCES[2] not in failed:
+                await asyncio.sleep(0.01)  # a busy machine asks late, and the turn would be complete by then
+            yield word
+
     with ScriptedChatServer(script({}), faults=fails) as server:
-        async with guarding(server, "monitor", decomposer_options={"after": 0}) as guard:
-            _, report = await streamed(guard, words())
+        async with guarding(server, "monitor", decomposer_options={"after": 0}) as guard, asyncio.timeout(60):
+            _, report = await streamed(guard, slow_end())
             assert server.calls == len(SENTENCES) + 1
     assert {outcome.kind for outcome in report.outcomes} == {"finding"}
 
