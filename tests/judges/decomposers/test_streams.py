@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from threading import Event
 
 import pytest
 
@@ -104,17 +105,18 @@ async def test_an_endpoint_that_dies_in_mid_turn_lets_nothing_unjudged_out() -> 
 
 
 async def test_what_failed_is_asked_about_again_once_the_turn_is_complete() -> None:
-    failed: set[str] = set()
+    failed = Event()
 
     def fails(request: ReceivedRequest) -> Fault | None:
-        first = asked(request) not in failed and asked(request) == SENTENCES[2]
-        failed.add(asked(request))
-        return Fault.reset() if first else None
+        if asked(request) != SENTENCES[2] or failed.is_set():
+            return None
+        failed.set()
+        return Fault.reset()
 
     async def slow_end() -> AsyncIterator[str]:
         async for word in words():
-            while word.startswith("1920") and SENTENCES[2] not in failed:
-                await asyncio.sleep(0.01)  # a busy machine asks late, and the turn would be complete by then
+            if word.startswith("1920"):  # a busy machine asks late, and the turn would be complete by then
+                await asyncio.to_thread(failed.wait, 60)
             yield word
 
     with ScriptedChatServer(script({}), faults=fails) as server:
