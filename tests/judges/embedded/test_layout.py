@@ -147,3 +147,12 @@ def test_a_table_of_thousands_of_rows_costs_no_more_than_its_length() -> None:
         return process_time() - begun
 
     assert seconds(4000) < 12 * seconds(1000) + 0.05
+
+
+def test_rows_without_bars_at_their_edges_are_rows() -> None:
+    plans = "Our plans:\nPlan | Storage | Price\nBasic | 5 GB | 4 euros\nPlus | 50 GB | 9 euros\n\nAll plans end with the month."
+    first, *more = pieces("The Plus plan costs 4 euros.", plans)
+    assert first.text == "Plan: Plus; Storage: 50 GB; Price: 9 euros"
+    assert not any("Basic" in one.text for one in more)
+    assert pieces("The price of the Basic plan is 9 euros.", plans)[0].cell == "Price: 4 euros"
+    assert stated("We sell tea | coffee.") == {"We sell tea | coffee.": "We sell tea | coffee."}

@@ -84,8 +84,15 @@ def named_cells(line: str) -> list[tuple[str, str]]:
     return [(cell["name"], cell["text"].strip()) for cell in cells if cell] if all(cells) else []
 
 
+def bars(line: str) -> int:
+    """How many bars stand between the cells of a row that has none at its edges, "Plan | Storage | Price"; 0 for other lines."""
+    return 0 if is_row(line) else line.count(" | ")
+
+
 def in_one_table(before: str, line: str) -> bool:
-    """True if two lines are rows with the same names."""
+    """True if two lines are rows with the same names, or with as many bars between their cells."""
+    if between := bars(line):
+        return between == bars(before)
     cells, others = named_cells(before), named_cells(line)
     return bool(cells) and [name for name, _ in cells] == [name for name, _ in others]
 

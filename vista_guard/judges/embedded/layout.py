@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from vista_guard.judges.embedded.english.words import content_words
-from vista_guard.judges.embedded.forms import clean, is_row, is_rule, named_cells, under_header
+from vista_guard.judges.embedded.forms import bars, clean, is_row, is_rule, named_cells, under_header
 from vista_guard.judges.embedded.quantities import Amount, amounts
 from vista_guard.types import Span
 
@@ -128,12 +128,13 @@ class EvidencePlace:
 
 def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
     """The places of a text's lines, and what stands over the text that follows it."""
-    found, lines = list[EvidencePlace](), list[str]()
-    for start, line in _lines(text):
-        place, above = _place(start, line, above)
-        found.append(place)
-        lines.append(line)
-    return tuple(_among(found, lines)), above
+    found, lines = list[EvidencePlace](), list(_lines(text))
+    for between, run in groupby(lines, key=lambda one: bars(one[1])):
+        several = list(run)
+        for start, line in several:
+            place, above = _place(start, line, above, row=between > 0 and len(several) > 1)
+            found.append(place)
+    return tuple(_among(found, [line for _, line in lines])), above
 
 
 def _among(found: Sequence[EvidencePlace], lines: Sequence[str]) -> Iterator[EvidencePlace]:
@@ -215,12 +216,12 @@ def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None
     return found
 
 
-def _place(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
+def _place(start: int, line: str, above: Above, *, row: bool) -> tuple[EvidencePlace, Above]:
     heading, bold = _HEADING.match(line), _BOLD.match(line)
     if heading or bold:
         level, said = (len(heading["marks"]), heading["text"]) if heading else (7, bold["text"] if bold else "")
         return EvidencePlace(start, above, heading=True), above.under(level, clean(said))
-    if is_row(line):
+    if row or is_row(line):
         return _row(start, line, above)
     if _ITEM.match(line):
         return EvidencePlace(start, above, item=True), replace(above, header="")
