@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from itertools import groupby
 
 from vista_guard.judges.embedded.english.words import content_words
@@ -72,7 +73,7 @@ class ParallelItem:
         """The cell with figures that a claim of these words names by row and column; "" where it names none, or several."""
         if not self.name or not self.name <= asked:
             return ""
-        named = [cell.text for cell in self.cells if cell.figures and cell.header and cell.header <= asked]
+        named = [cell.text for cell in self.cells if cell.header and cell.header <= asked and cell.figures]
         return named[0] if len(named) == 1 else ""
 
     def _row(self, claim: str, asked: frozenset[str]) -> str:
@@ -107,11 +108,16 @@ def _is_unit(amount: Amount) -> bool:
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell under its header, as text; the words of the header that no other has; and whether the cell has figures."""
+    """A cell under its header, as text, and the words of the header that no other has."""
 
     text: str
     header: frozenset[str]
-    figures: bool
+    said: str
+
+    @cached_property
+    def figures(self) -> bool:
+        """True if the cell, without its header, has a figure. Looked for when a claim names the row: tables are long."""
+        return bool(amounts(self.said))
 
 
 @dataclass(frozen=True)
@@ -166,11 +172,15 @@ def _cells(place: EvidencePlace, line: str) -> list[tuple[str, str]]:
 
 def _cells_of(place: EvidencePlace, line: str) -> tuple[_Cell, ...]:
     cells = _cells(place, line)
-    headers = _distinct([stems(name) for name, _ in cells])
+    headers = _headers(tuple(name for name, _ in cells))
     return tuple(
-        _Cell(clean(_under(name, cell)), header, bool(amounts(cell)))
-        for (name, cell), header in zip(cells, headers, strict=True)
+        _Cell(clean(_under(name, cell)), header, cell) for (name, cell), header in zip(cells, headers, strict=True)
     )
+
+
+@lru_cache(maxsize=64)
+def _headers(names: tuple[str, ...]) -> list[frozenset[str]]:
+    return _distinct([stems(name) for name in names])
 
 
 def _distinct(sets: Sequence[frozenset[str]]) -> list[frozenset[str]]:
