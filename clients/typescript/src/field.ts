@@ -2,7 +2,7 @@
 
 import type { Action, Claim, JudgeInfo, Label, SourceKind } from "./report.js";
 
-export interface JudgedClaim extends Required<Claim> {
+export interface JudgedClaim extends Required<Omit<Claim, "steps">> {
   /** null: the claim could not be judged. */
   label: Label | null;
   confidence: number | null;
