@@ -28,7 +28,7 @@ GUIDE = (
 )
 
 CELLS = ("verdict", "claims", "steps", "evidence", "reasons")
-"""What is told of a unit by each run; steps are those of `decomposer_options.keep_steps`."""
+"""Columns of a unit, for each run; steps are those of `decomposer_options.keep_steps`."""
 
 FoundKey = tuple[str, int, str]
 """Conversation, turn and the claim's text."""

@@ -22,11 +22,12 @@ from vista_guard import Action, ConfigError, Guard, Role, Turn, Unchecked
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.judges.contract import measure
+from vista_guard.judges.decomposers.sentences import SentenceTrace, claims_of
 from vista_guard.protocols import Judge
 from vista_guard.settings.model import ModelOptions
 from vista_guard.settings.sources import Settings
 from vista_guard.testing import Answer, Fault, ScriptedChatServer, ScriptedJudge
-from vista_guard.types import UncheckedClaim, label_of
+from vista_guard.types import Span, UncheckedClaim, label_of
 
 HALL = "The hall opened in 1925. It was built by Vale and painted by Eide. I love it. It closed in 1950."
 DOCUMENT = "The hall opened in 1925. The hall was built by Vale. The hall was painted by Eide. The hall closed in 1950."
@@ -104,6 +105,12 @@ async def test_the_models_words_are_kept_with_the_first_claim_where_they_are_ask
     ]
     assert [list(one) for one in stored] == [list(claims)] * 2
     assert all("steps" not in claim.model_dump() for claim in without)
+    span = Span(start=0, end=1)
+    traces = [
+        SentenceTrace(sentence=str(n), span=span, thoughts=str(n), claims=tuple(said))
+        for n, said in enumerate(("a", "ab"))
+    ]
+    assert [claim.steps for claim in claims_of(traces, 1, keep_steps=True)] == ["0", "1"]
 
 
 async def test_code_is_no_sentence_to_take_apart() -> None:

@@ -148,9 +148,11 @@ def claims_of(traces: Sequence[SentenceTrace], index: int, *, keep_steps: bool =
                 id="", text=one.sentence, span=one.span, error=one.note or "", raw=one.raw, pending=pending
             )
         else:
-            for number, text in enumerate(one.claims):
-                steps = one.steps if keep_steps and number == 0 else None
-                claims.setdefault(text, Claim(id="", text=text, span=one.span, steps=steps))
+            steps = one.steps if keep_steps else None
+            for text in one.claims:
+                if text not in claims:
+                    claims[text] = Claim(id="", text=text, span=one.span, steps=steps)
+                    steps = None
     return [claim.model_copy(update={"id": f"t{index}.c{number}"}) for number, claim in enumerate(claims.values(), 1)]
 
 

@@ -62,7 +62,7 @@ class ParallelItem:
         return not self.name & asked and any(not other & self.said for other in self.among.in_(asked))
 
     def stated(self, said: str, claim: str, asked: frozenset[str]) -> str:
-        """What the item, said in its context, states about a claim of these words: nothing if the claim is about another."""
+        """The item, said in its context, as far as it speaks of a claim of these words; empty if the claim is about another."""
         if self.is_about_another(asked):
             return ""
         return (
@@ -145,21 +145,22 @@ def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
 
 def _among(found: Sequence[EvidencePlace], lines: Sequence[str]) -> Iterator[EvidencePlace]:
     """The places; those that follow each other and are named know of each other."""
-    named = [_name(place, line) for place, line in zip(found, lines, strict=True)]
-    for kind, run in groupby(zip(found, lines, named, strict=True), key=lambda one: one[2][0]):
+    cells = [_cells(place, line) for place, line in zip(found, lines, strict=True)]
+    named = [_name(*one) for one in zip(found, lines, cells, strict=True)]
+    for kind, run in groupby(zip(found, lines, cells, named, strict=True), key=lambda one: one[3][0]):
         some = list(run)
         if not kind or len(some) < 2:
-            yield from (place for place, _, _ in some)
+            yield from (place for place, _, _, _ in some)
             continue
-        own = _distinct([stems(name) for _, _, (_, name) in some])
+        own = _distinct([stems(name) for _, _, _, (_, name) in some])
         names = _Names(own)
-        for name, (place, line, _) in zip(own, some, strict=True):
-            yield replace(place, among=ParallelItem(name, names, stems(place.row or line), _cells_of(place, line)))
+        for name, (place, line, row, _) in zip(own, some, strict=True):
+            yield replace(place, among=ParallelItem(name, names, stems(place.row or line), _under_headers(row)))
 
 
-def _name(place: EvidencePlace, line: str) -> tuple[str, str]:
+def _name(place: EvidencePlace, line: str, cells: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The kind and the name of a line that can stand among others: rows of one table, items, lines; "" for none."""
-    if cells := _cells(place, line):
+    if cells:
         return f"row {[name for name, _ in cells]}", cells[0][1]
     prose = place.heading or is_row(line) or len(line.split()) > _ITEM_WORDS
     match = None if prose else _NAMED.match(clean(line))
@@ -170,8 +171,7 @@ def _cells(place: EvidencePlace, line: str) -> list[tuple[str, str]]:
     return under_header(place.above.header, line) if place.row else named_cells(line)
 
 
-def _cells_of(place: EvidencePlace, line: str) -> tuple[_Cell, ...]:
-    cells = _cells(place, line)
+def _under_headers(cells: Sequence[tuple[str, str]]) -> tuple[_Cell, ...]:
     headers = _headers(tuple(name for name, _ in cells))
     return tuple(
         _Cell(clean(_under(name, cell)), header, cell) for (name, cell), header in zip(cells, headers, strict=True)
@@ -212,7 +212,7 @@ def in_context(said: str, span: Span, lines: Sequence[EvidencePlace]) -> str:
 
 
 def item_of(span: Span, lines: Sequence[EvidencePlace]) -> ParallelItem | None:
-    """What the line of a sentence stands among; None where it stands alone."""
+    """The row or item that a sentence stands in; None where its line stands alone."""
     place = _line_of(span, lines)
     return place.among if place else None
 
