@@ -1,7 +1,8 @@
 """Retrieval: whether a claim's evidence is among the nearest passages, and what large document stores cost.
 
     python -m benchmarks.retrieval wice data/train/wice --embedder shipped --vectors windows.npy
-    python -m benchmarks.retrieval search data/train
+    python -m benchmarks.retrieval search data
+    python -m benchmarks.retrieval verdicts data --twins twins.jsonl
     python -m benchmarks.retrieval words --sizes 1000 10000 50000
     python -m benchmarks.retrieval store --sizes 10000 100000 1000000
 
@@ -9,15 +10,17 @@
 people found support for. A window is relevant when it holds a supporting sentence of the claim's own page: neighbours overlap,
 so that one sentence makes up to five windows relevant, and R@k (LLM-OASIS, Eq. 10) stays low for small k. `found@k` is the share
 of claims of which some supporting sentence is in one of the first k windows. `search` looks for the passages that people
-answered from: MTRAG-UN's conversations (dev: ids that end in 0 to 4), ClapNQ's questions, and codes of a made-up manual; by
-turn (question and answer, as the guard asks), by claim (each sentence of the answer), and both. `words` times BM25 beside the
-vectors. `store` searches stand-in vectors in the two ways
+answered from: MTRAG-UN's conversations (dev: ids that end in 0 to 4), ClapNQ's questions, INSCIT's dialogues (Wu et al., 2023)
+and codes of a made-up manual; by turn (question and answer, as the guard asks), by claim (each sentence of the answer), and
+both. `verdicts` judges MTRAG-UN's answers, and their falsified twins, with the passages they were written from and with what a
+store of all passages finds. `words` times BM25 beside the vectors. `store` searches stand-in vectors in the two ways
 of the document store: half of them lie in groups around common centres, as passages of one page do, the others anywhere.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,13 +32,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vista_guard.guard import Guard
+from vista_guard.policy.label_policy import PRESETS
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.chroma.codes import CodedVectors
 from vista_guard.stores.chroma.documents import _exactly
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import best_rows, query_vector
+from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.stores.words import WordRanking, fused
+from vista_guard.types import Action, Conversation, Document
+from vista_lab.suites import faithful
 
 PAGES = ("entailment_retrieval.claim.dev.jsonl.gz", "non_supported_tokens.train.jsonl.gz")
 SENTENCES = 5
@@ -169,6 +177,21 @@ def read_clapnq(folder: Path) -> tuple[list[str], list[Search]]:
     return texts, searches
 
 
+def read_inscit(file: Path) -> tuple[list[str], list[Search]]:
+    """The passages that people used in INSCIT's dialogues, and each of their answers with the user's last message."""
+    places: dict[str, int] = {}
+    searches = []
+    with gzip.open(file, "rt", encoding="utf-8") as dialogues:
+        turns = [turn for dialogue in json.load(dialogues).values() for turn in dialogue["turns"]]
+    for turn in turns:
+        for label in turn["labels"]:
+            used = [" > ".join(one["passage_titles"]) + "\n" + one["passage_text"] for one in label["evidence"]]
+            if used:
+                relevant = frozenset(places.setdefault(text, len(places)) for text in used)
+                searches.append(Search("dev", turn["context"][-1], label["response"], relevant))
+    return list(places), searches
+
+
 def made_codes() -> tuple[list[str], list[Search]]:
     """Entries of a made-up manual that differ by a code and a figure, and questions for the code or the figure."""
     rng = np.random.default_rng(7)
@@ -193,8 +216,9 @@ def made_codes() -> tuple[list[str], list[Search]]:
 def search(folder: Path, embedder: Embedder) -> None:
     """Prints recall at 6 and 20 of the passages that people answered from, by way of searching and of asking."""
     sets = {
-        "MTRAG-UN": read_mtragun(folder / "mtragun" / "reference.jsonl.gz"),
-        "ClapNQ": read_clapnq(folder / "clapnq"),
+        "MTRAG-UN": read_mtragun(folder / faithful.REFERENCE),
+        "ClapNQ": read_clapnq(folder / "train" / "clapnq"),
+        "INSCIT": read_inscit(folder / "eval" / "inscit" / "dev.json.gz"),
         "made-up manual": made_codes(),
     }
     for name, (texts, searches) in sets.items():
@@ -235,6 +259,46 @@ def _searched(texts: Sequence[str], vectors: Vectors, searches: Sequence[Search]
 
 def _first(places: Mapping[str, Sequence[int]], queries: Sequence[str], k: int) -> set[int]:
     return {place for query in queries for place in places[query][:k]}
+
+
+def verdicts(folder: Path, twins: Path) -> None:
+    """Prints how many claims are held and answers flagged of MTRAG-UN dev, by where the evidence comes from."""
+    path = folder / faithful.REFERENCE
+    texts, _ = read_mtragun(path)
+    stored = [Document(id=str(place), text=text) for place, text in enumerate(texts)]
+    turns = {
+        "answers": list(faithful.answerable(path)),
+        "twins": list(faithful.falsified_twins(path, twins)),
+    }
+    asyncio.run(_judged("given passages", None, stored, turns, "turn"))
+    for mode in ("vectors", "hybrid"):
+        for how in ("turn", "claim", "both"):
+            asyncio.run(_judged(f"{mode} by {how}", mode, stored, turns, how))
+
+
+async def _judged(
+    name: str, mode: Any, stored: Sequence[Document], turns: Mapping[str, Sequence[Conversation]], how: Any
+) -> None:
+    documents = None if mode is None else MemoryDocuments(build_embedder("shipped"), search=mode)
+    if documents is not None:
+        await documents.add(stored)
+    figures = []
+    guard = Guard.from_settings(policy="monitor", store="memory", documents=documents, retrieve_by=how)
+    risk = guard.parts.turn_risk
+    for kind, conversations in turns.items():
+        asked = [_without_documents(one) if documents is not None else one for one in conversations]
+        reports = await faithful.judge(guard, asked)
+        balanced = PRESETS["balanced"].fitted_to(risk)
+        flagged = np.mean([faithful.reaches(report, balanced, Action.FLAG) for report in reports])
+        held = faithful.claims_held(reports)
+        figures.append(f"{kind}: claims held {held}, flagged or blocked {100 * flagged:.1f} %")
+    await guard.aclose()
+    print(f"{name:16} {' · '.join(figures)}", flush=True)
+
+
+def _without_documents(conversation: Conversation) -> Conversation:
+    turns = [turn.model_copy(update={"documents": ()}) for turn in conversation.turns]
+    return conversation.model_copy(update={"turns": tuple(turns)})
 
 
 def word_times(sizes: Sequence[int]) -> None:
@@ -350,8 +414,11 @@ def main() -> None:
     pages.add_argument("--vectors", type=Path, help="keep the windows' vectors in this file (.npy)")
     pages.add_argument("--windows", type=int, help="only so many windows, and the claims whose pages are among them")
     sets = commands.add_parser("search")
-    sets.add_argument("data", type=Path, help="folder with mtragun and clapnq")
+    sets.add_argument("data", type=Path, help="folder with train/mtragun, train/clapnq and eval/inscit")
     sets.add_argument("--embedder", default="shipped", help="as the setting (default: %(default)s)")
+    judged = commands.add_parser("verdicts")
+    judged.add_argument("data", type=Path, help="folder with train/mtragun")
+    judged.add_argument("--twins", type=Path, required=True, help="as vista_lab.suites.faithful takes them")
     times = commands.add_parser("words")
     times.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     stores = commands.add_parser("store")
@@ -361,6 +428,8 @@ def main() -> None:
         wice(chosen.data, chosen.embedder, chosen.vectors, chosen.windows)
     elif chosen.command == "search":
         search(chosen.data, build_embedder(chosen.embedder))
+    elif chosen.command == "verdicts":
+        verdicts(chosen.data, chosen.twins)
     elif chosen.command == "words":
         word_times(chosen.sizes)
     else:

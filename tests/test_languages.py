@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.blocked import ROOT
 from tests.dashboard.browser import chromium
 from tests.proxy.serving import chunks, document, proxy, said
-from vista_guard import Action, Guard, JudgeError, Label, TurnReport
+from vista_guard import Action, Document, Guard, JudgeError, Label, TurnReport
 from vista_guard.cli.verify_page import _STYLE as VERIFIED_STYLE
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.label_policy import MESSAGE
+from vista_guard.reading.canonical import folded
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stream.boundaries import Sentences
@@ -163,6 +166,40 @@ async def test_the_embedded_judge_names_what_it_does_not_read(spoken: Spoken) ->
     judge = EmbeddedJudge.load(OnnxEmbedder())
     with pytest.raises(JudgeError, match=spoken.name):
         await judge.decompose(assistant(spoken.turn), ())
+
+
+class Reader:
+    """Stands in for a multilingual verifier: it supports what stands in the evidence, and contradicts `false`."""
+
+    name = "reader"
+
+    def __init__(self, false: str) -> None:
+        self.false = false
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        rows = [
+            (0.98, 0.01, 0.01)
+            if claim in folded(evidence)
+            else (0.01, 0.98 * (claim == self.false), 0.98 * (claim != self.false))
+            for evidence, claim in pairs
+        ]
+        return np.array(rows, np.float32)
+
+
+@EACH
+def test_the_embedded_judge_with_a_multilingual_verifier(spoken: Spoken) -> None:
+    document = Document(id="d", text=spoken.true)
+    with Guard.from_settings(
+        verifier=Reader(folded(spoken.false)), verifier_options={"multilingual": True}, store="memory"
+    ) as guard:
+        report = guard.check_answer(spoken.turn, documents=[document])
+    labels = {
+        spoken.turn[one.claim.span.start : one.claim.span.end]: one.label for one in report.findings if one.claim.span
+    }
+    assert [*labels] == parts(spoken)
+    assert (labels[spoken.true], labels[spoken.false]) == (Label.VERIFIED, Label.CONTRADICTED)
+    assert report.decision.action is Action.BLOCK
+    assert report.unchecked == ()
 
 
 @pytest.mark.parametrize(

@@ -207,9 +207,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
         "mentions.clauses.cues": _always(()),
     },
     "mentions: headings, labels, lead-ins": {"mentions.passage.kind_of": _always(None)},
-    "mentions: titles": {"mentions.passage.title_kind": _always(None)},
     "mentions: questions and answers": {"mentions.passage._join_answer": _always(None)},
-    "mentions: scope of a story": {"mentions.passage._by_scope": lambda lines, found: found},
     "what strangers tell": {"mentions.cues.SentenceReading.is_told": False},
     "denials: of a neighbour": {"mentions.passage._denied_by": _always(())},
     "denials: of a turn": {
@@ -250,9 +248,7 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
             Clause(offset + left, offset + right, said_of)
         ]
     },
-    "clauses: openings said again": {"english.clauses.opening": _always(0)},
     "asides": {"english.clauses.asides": _whole},
-    "asides: in brackets": {"english.decompose.asides_of": _always(())},
     "inside speech": {"judge.inner_statements": _always(())},
     "inside questions": {"english.decompose.presuppositions": _always(())},
     "lists": {"english.decompose.each": lambda said: [said]},
@@ -268,11 +264,9 @@ FAMILIES: Mapping[str, Mapping[str, Any]] = {
     "tags": {"english.decompose.TAG": _NEVER},
     "items completed by their lead-in": {"english.decompose._is_completed": _always(False)},
     "cues: abstains": {"english.cues.abstains": _always(False)},
-    "cues: may abstain": {"english.cues.may_abstain": _always(True)},
     "cues: a mind": {"english.cues.of_a_mind": _always(False)},
     "cues: advice and courtesies": {"english.cues._ADVICE": _NEVER, "english.cues._COURTESY": _NEVER},
     "cues: the assistant": {"english.cues.personal": _always(False)},
-    "cues: plain figures": {"judge.plain_figure": _always(False)},
 }
 """Names in the judge's room, and what takes their place."""
 

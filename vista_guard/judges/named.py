@@ -104,6 +104,7 @@ class _Embedded:
             verifier=chosen.verifier,
             thresholds=chosen.thresholds,
             recommendations=settings.recommendations,
+            multilingual=settings.verifier_options.multilingual,
         )
 
     def _first_passage(self) -> Judge:

@@ -130,6 +130,8 @@ class VerifierOptions(BaseModel):
     """Pairs in one pass, 8 when not given, 1 for quantised ONNX files: there a pair's scores depend on its neighbours."""
     calibration: Path | None = None
     """What `vista-guard calibrate --verifier` wrote: temperature and thresholds for this very verifier."""
+    multilingual: bool = False
+    """True if the model reads other languages too: the embedded judge then judges turns in them, sentence by sentence."""
 
 
 VERIFIER_DEFAULTS = VerifierOptions()

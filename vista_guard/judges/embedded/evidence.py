@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -123,7 +123,7 @@ class EvidenceSource:
     ) -> tuple[EvidenceSource, tuple[MentionKind | None, Above]]:
         """The passage, and what stands over the text that follows it: the kind of its last heading, and its layout."""
         reading = canonical(passage.text)
-        spans, sentences, under = read_passage(reading.text, passage.title or "", above[0])
+        spans, sentences, under = read_passage(reading.text, above[0])
         lines, layout = places(reading.text, above[1])
         sentences = tuple(
             one if one.regions else replace(one, stated=in_context(one.stated, span, lines))
@@ -133,6 +133,11 @@ class EvidenceSource:
         common = Counter(word for one in found for word in one)
         items = tuple(item_of(span, lines) for span in spans)
         return cls(passage, reading, spans, sentences, found, items, common), (under, layout)
+
+    @property
+    def whole(self) -> EvidencePiece:
+        """All of the passage as it stands, for claims in languages that the rules do not know."""
+        return EvidencePiece(self.passage, _with_title(self.passage.title, self.passage.text), self.passage)
 
     def pieces(self, claim: str, *, pair: bool) -> Iterator[EvidencePiece]:
         """The sentence that shares most with the claim, and with the one that completes it.
@@ -255,8 +260,10 @@ def _read(passages: Sequence[Passage]) -> Iterator[EvidenceSource]:
             yield source
 
 
-def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[EvidencePiece]]:
-    """The pieces to hold against each claim, in the order of `claims`."""
+def choose(
+    claims: Sequence[str], pool: Pool, embedder: Embedder, *, whole: Collection[str] = ()
+) -> list[list[EvidencePiece]]:
+    """The pieces to hold against each claim, in the order of `claims`; those in `whole` are held against whole passages."""
     most = max(1, min(DOCUMENT_PASSAGES, MAX_PAIRS // (2 * len(claims)))) if claims else 1
     passages = [folded(one.passage.text) for one in pool.documents]
     documents = _nearest(claims, pool.documents, passages, embedder, most, least=None)
@@ -265,7 +272,11 @@ def choose(claims: Sequence[str], pool: Pool, embedder: Embedder) -> list[list[E
     history = _nearest(claims, pool.history, said, embedder, HISTORY_TURNS, least=KNOWN_COSINE)
     return [
         [
-            *(piece for rank, source in enumerate(sources) for piece in source.pieces(claim, pair=rank < PAIRED)),
+            *(
+                piece
+                for rank, source in enumerate(sources)
+                for piece in ([source.whole] if claim in whole else source.pieces(claim, pair=rank < PAIRED))
+            ),
             *facts,
             *turns,
         ]

@@ -13,8 +13,7 @@ from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
-from vista_guard.judges.embedded.english.cues import plain_figure
-from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose
+from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
 from vista_guard.judges.embedded.english.segment import foreign
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words
@@ -65,7 +64,8 @@ if TYPE_CHECKING:
 SUBJECTIVE_SUPPORT = 0.7
 """Least support of a claim about its own speaker's mind or life; documents never support or refute one."""
 READS_ENGLISH = (
-    'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md)'
+    'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md), '
+    "or a multilingual verifier (docs/verifiers.md)"
 )
 _SHORT = 2000
 """Characters that are taken apart in a thread of their own: a few hundredths of a second of work."""
@@ -82,12 +82,14 @@ class EmbeddedJudge:
         calibration: Calibration,
         *,
         recommendations: Recommendations = "out_of_scope",
+        multilingual: bool = False,
     ) -> None:
         self._verifier = verifier
         self._recommendations = recommendations
         self._embedder = embedder
         self._head = head
         self._calibration = calibration
+        self._multilingual = multilingual
 
     @classmethod
     def load(
@@ -98,6 +100,7 @@ class EmbeddedJudge:
         verifier: Verifier | None = None,
         thresholds: tuple[float, float] | None = None,
         recommendations: Recommendations = "out_of_scope",
+        multilingual: bool = False,
     ) -> EmbeddedJudge:
         """The shipped judge, or the shipped judge with another verifier.
 
@@ -108,6 +111,8 @@ class EmbeddedJudge:
             thresholds: probabilities from which a claim is supported, and contradicted; the shipped verifier's when not given.
             recommendations: what advice, instructions and permissions are that no document speaks of: as in the paper
                 "out_of_scope", or "lacking_evidence".
+            multilingual: True if the verifier reads other languages too. Turns in them are judged sentence by sentence against
+                whole passages; the rules that know English (claims, denials, claim types) are left out.
 
         Raises:
             ConfigError: a weights file is missing or damaged.
@@ -116,7 +121,8 @@ class EmbeddedJudge:
         if thresholds is not None:
             calibration = replace(calibration, supported=thresholds[0], contradicted=thresholds[1])
         verifier = verifier or ShippedVerifier.load(calibration, folder)
-        return cls(verifier, embedder, ClaimTypeHead.load(folder), calibration, recommendations=recommendations)
+        head = ClaimTypeHead.load(folder)
+        return cls(verifier, embedder, head, calibration, recommendations=recommendations, multilingual=multilingual)
 
     @property
     def info(self) -> JudgeInfo:
@@ -128,7 +134,7 @@ class EmbeddedJudge:
         """Claims with ids `t{turn index}.c{n}` and spans.
 
         Raises:
-            JudgeError: the turn is surely not English.
+            JudgeError: the turn is surely not English, and the verifier is not multilingual.
         """
         # A long turn waits for others of its kind, and short ones for nobody.
         run = asyncio.to_thread if len(turn.text) <= _SHORT else run_long
@@ -158,6 +164,8 @@ class EmbeddedJudge:
 
     def _decompose(self, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         language = foreign(folded(turn.text))
+        if language is not None and self._multilingual:
+            return sentence_claims(turn, history)
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
         return as_meant(self._with_statements(decompose(turn, history)), turn.text)
@@ -182,7 +190,7 @@ class EmbeddedJudge:
         return types[OPINION] >= self._calibration.opinion or types[ABSTENTION] >= self._calibration.abstention
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-        unread = _unread(claims, evidence)
+        unread = _unread(claims, evidence, english=not self._multilingual)
         readable = [claim for claim, why in zip(claims, unread, strict=True) if why is None]
         inner = {claim.id: statement for claim in readable if (statement := denied_statement(claim))}
         found = self._verify_readable([*readable, *inner.values()], evidence)
@@ -193,10 +201,12 @@ class EmbeddedJudge:
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]
         known = pool(evidence)
-        narrow = self._read(claims, texts, choose(texts, known, self._embedder))
+        foreign_texts = {text for text in texts if self._multilingual and foreign(text)}
+        narrow = self._read(claims, texts, choose(texts, known, self._embedder, whole=foreign_texts))
         # Wider pieces cost as much again, so they are read for those claims alone that nothing has settled yet.
         around = [
-            known.windows(text, read.pieces) if read.is_open else [] for text, read in zip(texts, narrow, strict=True)
+            known.windows(text, read.pieces) if read.is_open and text not in foreign_texts else []
+            for text, read in zip(texts, narrow, strict=True)
         ]
         wide = self._read(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
@@ -251,15 +261,22 @@ class EmbeddedJudge:
         """How likely each claim is a fact, an opinion and an abstention: what the head finds, where no cue knows better."""
         if not claims:
             return []
-        asked = [claim for claim in claims if not _is_surely_fact(claim)]
+        asked = [claim for claim in claims if not self._is_surely_fact(claim)]
         texts = [cues.without_quotes(folded(claim)) for claim in asked]
         rows = self._head.probabilities(self._embedder.embed(texts), texts) if asked else ()
         names = self._calibration.type_labels
         found = {
-            claim: self._with_cues(claim, dict(zip(names, map(float, row), strict=True)))
+            # Rounded: what else was in the batch shows in the last digits, and one turn has one report on every way in.
+            claim: self._with_cues(
+                claim, {name: round(float(share), 6) for name, share in zip(names, row, strict=True)}
+            )
             for claim, row in zip(asked, rows, strict=True)
         }
-        return [found.get(claim) or dict(_FACT) for claim in claims]
+        return [found.get(claim) or {FACTUAL: 1.0, OPINION: 0.0, ABSTENTION: 0.0} for claim in claims]
+
+    def _is_surely_fact(self, claim: str) -> bool:
+        """True if the head need not be asked, which saves an embedding, or knows no word of the claim's language."""
+        return cues.plain_figure(claim) or (self._multilingual and foreign(folded(claim)) is not None)
 
     def _with_cues(self, text: str, types: dict[str, float]) -> dict[str, float]:
         limits = self._calibration
@@ -269,12 +286,6 @@ class EmbeddedJudge:
             types = types | {OPINION: max(types[OPINION], limits.opinion), ABSTENTION: 0.0}
         elif cues.personal(text):
             types = types | {OPINION: max(types[OPINION], limits.opinion)}
-        elif plain_figure(text):
-            # Rounded: what else was in the batch shows in the last digits, and one turn has one report on every way in.
-            types = types | {FACTUAL: round(1.0 - types[ABSTENTION], 6), OPINION: 0.0}
-        if not cues.may_abstain(text):
-            # What the head gave to abstention goes to fact: else such a claim would lack evidence with a confidence of 0.
-            types = {FACTUAL: round(1.0 - types[OPINION], 6), OPINION: types[OPINION], ABSTENTION: 0.0}
         return types
 
     def _is_held(self, claim: str, documents: Sequence[Passage]) -> bool:
@@ -295,7 +306,7 @@ class EmbeddedJudge:
         own = cues.personal(text) and not (cues.of_a_mind(text) or cues.recommends(text))
         made_up = missing is not None and not own and bool(content_words(text) & content_words(said or ""))
         if opinion and (made_up or self._is_held(text, documents)):
-            opinion, types = False, {**types, FACTUAL: 1.0}
+            opinion, types = False, {**types, OPINION: 0.0}
         against = [found for found in check.counter_evidence if not (opinion and found.source is SourceKind.DOCUMENT)]
         if against:
             worst = against[0]
@@ -310,7 +321,7 @@ class EmbeddedJudge:
         if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
-        sure = check.confidence * types[FACTUAL]
+        sure = check.confidence * (1 - types[OPINION])
         sure = max(sure, NOWHERE) if missing else sure
         reason = "Nothing in the documents or in what is known confirms it or speaks against it."
         if missing:
@@ -318,22 +329,13 @@ class EmbeddedJudge:
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
 
 
-_FACT = {FACTUAL: 1.0, OPINION: 0.0, ABSTENTION: 0.0}
-
-
-def _is_surely_fact(claim: str) -> bool:
-    """True if the cues leave the head nothing to say: a plain figure, and no word of a stance, of a life or of doubt."""
-    lacks = cues.may_abstain(claim) or cues.abstains(claim)
-    return plain_figure(claim) and not (lacks or cues.subjective(claim) or cues.personal(claim))
-
-
-def _unread(claims: Sequence[Claim], evidence: EvidenceSet) -> list[Unchecked | None]:
+def _unread(claims: Sequence[Claim], evidence: EvidenceSet, *, english: bool) -> list[Unchecked | None]:
     """For each claim that is nothing to judge why it is none: code, or what cannot be read and stands in no evidence either."""
     known = " ".join(passage.text for passage in (*evidence.documents, *evidence.knowledge))
-    return [_unread_claim(claim, known) for claim in claims]
+    return [_unread_claim(claim, known, english=english) for claim in claims]
 
 
-def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
+def _unread_claim(claim: Claim, known: str, *, english: bool) -> Unchecked | None:
     if is_code(claim.text):
         return Unchecked(claim=claim, error="code is not judged", what="code")
     if len(claim.text) > MAX_STATEMENT:
@@ -341,8 +343,10 @@ def _unread_claim(claim: Claim, known: str) -> Unchecked | None:
         error = f"it has {len(claim.text):,} characters without an end; a claim of more than {MAX_STATEMENT:,} is not judged"
         return Unchecked(claim=claim, error=error)
     text = folded(claim.text)
-    parts = [part for part in unreadable_parts(text) if part.strip(" .!?") not in known]
     language = None if text.strip(" .!?") in known else foreign(text)
+    if language is not None and not english:
+        return None
+    parts = [part for part in unreadable_parts(text) if part.strip(" .!?") not in known]
     if language is not None:
         error = f"it looks like {language}; {READS_ENGLISH}"
     elif parts:

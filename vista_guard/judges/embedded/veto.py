@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
@@ -24,7 +24,7 @@ COMPUTED = 8
 _HEDGED = re.compile(
     r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|c\.|some|over|under|above|below|beyond|up to"
     r"|(?:more|less|fewer|greater|higher|lower|older|younger|longer|shorter|larger|smaller|later|earlier) than|at (?:least|most)"
-    r"|within|minimum of|maximum of|just|close to|exceed(?:s|ing)?|between|since|before|after|until|by|~|≈|>|<)\s*$",
+    r"|within|upwards of|minimum of|maximum of|just|close to|exceed(?:s|ing)?|between|since|before|after|until|by|~|≈|>|<)\s*$",
     re.IGNORECASE,
 )
 _ROUGH = re.compile(r"\b(?:or (?:more|less|so|older|younger|over|under)|ish|plus|s\b)|\+|-(?:something|odd)")
@@ -182,11 +182,16 @@ def _fold(text: str) -> str:
     return _FOLD.sub("", text).casefold()
 
 
+_WORDS = re.compile(r"[a-z][a-z'-]*")
 _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
+SAME_MATTER = 2 / 3
+"""Least share of a claim's other content words in a sentence whose figure stands in place of the claim's."""
+
+
 def other_figure(claim: str, evidence: str) -> bool:
-    """True if the evidence has all content words of the claim, but another figure of the same kind.
+    """True if the evidence has most content words of the claim, but another figure of the same kind.
 
     Args:
         claim: folded.
@@ -196,9 +201,16 @@ def other_figure(claim: str, evidence: str) -> bool:
     if missing is None:
         return False
     place = claim.find(missing)
-    stems = {word[:5] for word in content_words(evidence)}
-    rest = content_words(claim[:place] + " " + claim[place + len(missing) :]) - _IDLE
-    return bool(rest) and all(word[:5] in stems for word in rest if not word[0].isdigit())
+    rest = f"{claim[:place]} {claim[place + len(missing) :]}".lower()
+    said = [word for word in _WORDS.findall(rest) if word not in _IDLE]
+    content, known = content_words(rest), {word[:5] for word in content_words(evidence)}
+    shared = [word[:5] in known for word in said if word in content]
+    # "The small pool" is another one: a word that the evidence lacks in front of one that it has.
+    narrowed = any(
+        {word, behind} <= content and word[:5] not in known and behind[:5] in known for word, behind in pairwise(said)
+    )
+    same = bool(shared) and sum(shared) >= SAME_MATTER * len(shared)
+    return same and not narrowed and not _HEDGED.search(claim[:place])
 
 
 def instead(claim: str, evidence: str) -> str | None:

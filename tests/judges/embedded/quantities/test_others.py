@@ -14,6 +14,7 @@ from vista_guard.judges.embedded.veto import other_figure
         ("The pool closes at 9 p.m. in the evening.", "In the evening the pool closes at 6 p.m."),
         ("A locker costs 15 crowns.", "A locker costs twenty crowns."),
         ("The pool was dug in 1931.", "The pool was dug in 1913 by the town."),
+        ("The pool you swim in holds 90 cubic metres.", "The pool holds 412 cubic metres."),
     ],
 )
 def test_another_figure_of_the_same_kind_in_its_place(claim: str, evidence: str) -> None:
@@ -26,6 +27,8 @@ def test_another_figure_of_the_same_kind_in_its_place(claim: str, evidence: str)
         ("The pool holds 412 cubic metres.", "The pool holds 412 cubic metres."),
         ("The small pool holds 90 cubic metres.", "The pool holds 412 cubic metres."),
         ("A locker costs 15 crowns.", "A locker costs 5 crowns, a cabin 20 crowns."),
+        ("The pool was dug before 1931.", "The pool was dug in 1913."),
+        ("The mayor was 15 years in office.", "The pool was dug in 15 months."),
         ("The pool was dug in 1931.", "The pool was dug by 40 men."),
         ("The pool was dug by the town.", "The pool was dug in 1931."),
         ("The pool holds about 400 cubic metres.", "The pool holds 412 cubic metres."),

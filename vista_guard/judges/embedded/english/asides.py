@@ -15,11 +15,9 @@ from vista_guard.judges.embedded.english.cues import REPORTING, can_be_verb
 from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
     finite_verb,
-    has_verb,
     is_participle,
     is_third,
     past_adverbs,
-    verb_index,
     words_of,
 )
 from vista_guard.judges.embedded.english.words import (
@@ -161,22 +159,10 @@ _NOT = re.compile(
 _SOMETHING = re.compile(
     r"(?:can you )?(?:guess )?(?:what|who|which(?: \w+){1,2})\s+(?P<rest>(?P<verb>\w+)\s.+)", re.IGNORECASE
 )
-_ASIDE = re.compile(r"[(\[]([^()\[\]]{8,400})[)\]]|\s[-–—]{1,2}\s+([^–—]{8,400}?)\s+[-–—]{1,2}\s")
 _MOST = 6
 """Statements that are taken out of one sentence, at most."""
 _MAX_SENTENCE = 1500
 """Longest sentence that is searched: each place is looked at once, and a longer one is no talk."""
-
-
-def asides_of(said: str) -> Iterator[str]:
-    """Statements in brackets or between dashes."""
-    if len(said) > _MAX_SENTENCE:
-        return
-    for match in _ASIDE.finditer(said):
-        inner = (match[1] or match[2]).strip()
-        words = words_of(inner)
-        if len(words) > 2 and (verb_index(words) is not None or (LONG_FIGURE.search(inner) and has_verb(inner))):
-            yield inner
 
 
 def presuppositions(question: str) -> Iterator[str]:

@@ -22,9 +22,8 @@ from vista_guard.judges.embedded.english.verbs import (
     has_verb,
     is_conditional,
     is_participle,
-    opening,
+    is_set,
     past_adverbs,
-    says_again,
     subject_of,
     verb_index,
     words_of,
@@ -63,26 +62,14 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
             continue
         whole = text[part.start : part.end]
         for left, right in _independent(whole):
-            yield from _scoped_clauses(whole[left:right], part.start + left)
-
-
-def _scoped_clauses(sentence: str, offset: int) -> Iterator[Clause]:
-    """The clauses of a sentence. A condition or a time that opens it is said again with each: "On Mondays, ..."."""
-    ahead = opening(sentence)
-    begun = sentence[:ahead].rstrip()
-    behind = list(_within(sentence[ahead:], offset + ahead))
-    if len(behind) > 1 and ahead and any(says_again(begun, sentence[one.start - offset :]) for one in behind[1:]):
-        behind = []
-    if not ahead or len(behind) < 2:
-        yield from behind if not ahead else [Clause(offset, offset + len(sentence))]
-        return
-    yield Clause(offset, behind[0].end)
-    for clause in behind[1:]:
-        yield Clause(clause.start, clause.end, f"{begun} {clause.subject}".rstrip())
+            if is_set(whole[left:right]):
+                yield Clause(part.start + left, part.start + right)
+            else:
+                yield from _within(whole[left:right], part.start + left)
 
 
 def _within(sentence: str, offset: int) -> Iterator[Clause]:
-    """The clauses of a sentence behind what opens it."""
+    """The clauses of a part that stands alone."""
     for left, right in _plainly_joined(sentence):
         yield from _cut_coordination(sentence, left, right, offset)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -11,7 +11,6 @@ from typing import NamedTuple
 from vista_guard.judges.embedded.english.asides import (
     FIGURE,
     LONG_FIGURE,
-    asides_of,
     inner_statements,
     presuppositions,
     states,
@@ -136,6 +135,22 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
         if named and place not in here:
             here.add(place)
             found.setdefault(named, span)
+    return _numbered(found, history)
+
+
+def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
+    """The sentences, list items and table rows of a turn as they stand, each a claim: for languages without rules."""
+    reading = render(canonical(turn.text))
+    found: dict[str, Span] = {}
+    for one in sentences(reading.text):
+        source = reading.text[one.start : one.end]
+        said = fence(source) if one.kind is BlockKind.CODE else clean(one.text or source)
+        if one.kind is not BlockKind.HEADER and re.search(r"[^\W_]", said):
+            found.setdefault(said, trimmed_span(reading, one.start, one.end))
+    return _numbered(found, history)
+
+
+def _numbered(found: Mapping[str, Span], history: Sequence[Turn]) -> tuple[Claim, ...]:
     pairs = enumerate(found.items(), start=1)
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
@@ -325,7 +340,6 @@ def _claims_of(said: str) -> Iterator[str]:
     elif _is_question(said):
         yield from _of_question(said)
         return
-    yield from asides_of(said)
     if EXCLAMATION.match(said):
         yield from presuppositions(said)
     elif SMALL_TALK.fullmatch(said):
@@ -351,7 +365,6 @@ def _of_question(said: str) -> Iterator[str]:
     ):
         yield _BEFORE_QUESTION.split(said.rstrip("? "))[0]
         return
-    yield from asides_of(said)
     yield from presuppositions(said)
 
 

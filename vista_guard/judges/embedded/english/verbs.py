@@ -466,7 +466,6 @@ _SETTING = re.compile(
     r"(?:on|in|at|for|from|during|until|since|between|with|without|after|before|within|by|outside|under)\s[^,;:()\"]{2,120}",
     re.IGNORECASE,
 )
-_OTHERWISE = re.compile(r"\s*[,;]\s+(?:or\s+)?otherwise,?\s+|\.\s+otherwise,?\s+", re.IGNORECASE)
 _TRAILING = re.compile(
     r"\s(?:if|unless|provided|providing|except|as long as|only when|because|since(?! \d)|whether|so that|in case)\s",
     re.IGNORECASE,
@@ -476,25 +475,6 @@ _SUBORDINATE = word_set(
 )
 _LONGEST_LEAD_IN = 14
 """Longest lead-in, in words, that is said with each of its items."""
-_MOST = 400
-"""Longest sentence, in characters, whose opening is said again with each of its clauses."""
-
-
-def opening(sentence: str) -> int:
-    """Where the sentence goes on behind a condition, a time or a place that opens it; 0 where none does.
-
-    The comma must end it, and a clause or an order must follow.
-    """
-    if len(sentence) > _MOST:
-        return 0
-    match = _CONDITION.match(sentence) or _SETTING.match(sentence)
-    if match is None:
-        return 0
-    if not sentence.startswith(", ", match.end()) or _OTHERWISE.match(sentence, match.end()):
-        return _without_comma(match, sentence)
-    after = match.end() + 2
-    words = words_of(sentence[after : after + 160])
-    return after if finite_verb(words) is not None or begins_imperative(words) else 0
 
 
 def is_opening(lead: str) -> bool:
@@ -503,6 +483,12 @@ def is_opening(lead: str) -> bool:
     if _CONDITION.match(lead):
         return len(words) <= _LONGEST_LEAD_IN
     return len(words) <= _LONGEST_LEAD_IN // 2 and _SETTING.match(lead) is not None and not has_verb(lead)
+
+
+def is_set(sentence: str) -> bool:
+    """True if a time or a place opens a sentence, up to a comma, so that it may hold for all of it: "On Mondays, ..."."""
+    setting = _SETTING.match(sentence)
+    return setting is not None and sentence.startswith(", ", setting.end())
 
 
 def is_conditional(text: str) -> bool:
@@ -523,23 +509,3 @@ def embeds(words: Sequence[str], verb: int, *, nouns: bool = False) -> bool:
     """
     opening_verbs = REPORTING if nouns else SAYING
     return any(word.lower() in _SUBORDINATE or word.lower() in opening_verbs for word in words[verb:])
-
-
-def says_again(begun: str, right: str) -> bool:
-    """True if `right` has its own time or place, so that the sentence's opening one may not hold for it."""
-    word = begun.split(" ", 1)[0].lower()
-    return re.search(rf"\b{re.escape(word)}\b", right, re.IGNORECASE) is not None
-
-
-def _without_comma(match: re.Match[str], sentence: str) -> int:
-    """ "If you book online you'll save 10%": a second subject with its verb begins what follows."""
-    if match.re is not _CONDITION:
-        return 0
-    words = [*re.finditer(r"\S+", sentence[: match.end()])]
-    for number, word in enumerate(words[2:], start=2):
-        again = word.group().lower() == words[1].group().lower() and word.group().lower() in PRONOUNS
-        if is_pronoun_with_verb(word.group()) or (
-            again and number + 1 < len(words) and can_be_verb(words[number + 1].group())
-        ):
-            return word.start()
-    return 0

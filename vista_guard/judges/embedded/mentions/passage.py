@@ -68,9 +68,6 @@ _STORY = r"\b(?:novel|film|movie|story|plot|legend|fairy tale|fiction)\b"
 _ASKING = word_set("quiz question q trivia")
 _TELLING = word_set("fiction fictional imaginary fantasy novel story tale legend legends satire parody spoof")
 _SMALL = word_set("the a an and or of about on our its their no nr s")
-_TITLES = word_set("myths misconceptions hoaxes falsehoods fallacies superstitions")
-_SUPPOSES = re.compile(r"(?:let us |let's |just |now |so )*(?:suppose|imagine|assume|pretend|picture|what if)\b", _I)
-_TELLS = re.compile(r"(?:in|within|throughout)\b", _I)
 _NUMBERED = re.compile(r"\W*(?:a|answer)?\s*\d*[.:)]*", _I)
 _LAID_TO_REST = re.compile(
     r"\b(?:is|are|was|were|has been|have been) (?:now |finally )?(?:dead|over|settled|busted|debunked"
@@ -90,7 +87,6 @@ _WRONG_VALUE = re.compile(
 )
 """What follows it is denied: "The old page has the wrong price: ..."."""
 _CONTENT = re.compile(r"\w+")
-_SCOPED = frozenset((MentionKind.FICTION, MentionKind.SUPPOSED))
 
 
 @dataclass(frozen=True)
@@ -105,17 +101,16 @@ class PassageLine:
 
 
 def readings(
-    lines: Sequence[PassageLine], title: str = "", above: MentionKind | None = None
+    lines: Sequence[PassageLine], above: MentionKind | None = None
 ) -> tuple[list[SentenceReading], MentionKind | None]:
     """One reading for each line, and what the last heading makes of the text that follows.
 
     Args:
         lines: of the passage, in order.
-        title: of the document.
         above: what the last heading before the passage makes of it.
     """
-    found, under = _by_heading(lines, above or title_kind(title))
-    found = _by_lead(lines, _by_scope(lines, found))
+    found, under = _by_heading(lines, above)
+    found = _by_lead(lines, found)
     for index in range(len(lines)):
         _join_answer(lines, found, index)
         someone = _SOMEONE_SAID.match(lines[index].said) if index else None
@@ -163,11 +158,6 @@ def kind_of(label: str) -> MentionKind | None:
     return MentionKind.FICTION if marks & _TELLING or re.search(_STORY, label, _I) else MentionKind.REPORTED
 
 
-def title_kind(title: str) -> MentionKind | None:
-    """How a title frames the whole document: book and film titles hold any word, so only the plainest count."""
-    return MentionKind.DENIED if _words(title) & _TITLES else None
-
-
 def _by_heading(
     lines: Sequence[PassageLine], under: MentionKind | None
 ) -> tuple[list[SentenceReading], MentionKind | None]:
@@ -189,24 +179,6 @@ def _by_heading(
         reading = read(line.said)
         lines_read.append(_with_kind(reading, kind, rest) if kind else reading)
     return lines_read, under
-
-
-def _by_scope(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
-    """The frame of "Suppose ..." and "In the novel, ...", which extends over the next two sentences of the line."""
-    scope, left = MentionKind.SUPPOSED, 0
-    for index, line in enumerate(lines):
-        if line.opens or line.heading or _REAL.match(line.said):
-            left = 0
-        opened = _SUPPOSES.match(line.said) or _TELLS.match(line.said)
-        whole = {
-            region.kind for region in found[index].regions if region.start == 0 and region.end == len(line.said)
-        } & _SCOPED
-        if left and not whole:
-            found[index] = _with_kind(found[index], scope, "")
-            left -= 1
-        elif whole and opened:
-            scope, left = min(whole), 2
-    return found
 
 
 def _by_lead(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
@@ -273,13 +245,13 @@ def _as_false(struck: re.Match[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def read_passage(
-    text: str, title: str, above: MentionKind | None
+    text: str, above: MentionKind | None
 ) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
     """The sentences' spans, what each states, and what the last heading makes of the text that follows; of a `canonical` text."""
     text = _STRUCK.sub(_as_false, text)
     spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
     lines = [_line(text, span) for span in spans]
-    found, under = readings(lines, clean(folded(title)), above)
+    found, under = readings(lines, above)
     return spans, tuple(found), under
 
 
@@ -309,7 +281,7 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     The denial spans both. Words that only take back claim nothing else.
     """
     reading = canonical(text)
-    spans, found, _ = read_passage(reading.text, "", None)
+    spans, found, _ = read_passage(reading.text, None)
     if not any(one.denied or one.doubted for one in found):
         return tuple(claims)
     lines = [_line(reading.text, span) for span in spans]
