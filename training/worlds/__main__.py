@@ -16,7 +16,6 @@ _LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=("train", "development"), default="train")
     parser.add_argument("--kind", choices=KINDS)
