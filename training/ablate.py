@@ -431,7 +431,6 @@ def _judged(number: int) -> tuple[int, _Row]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--twins", type=Path, help="falsified answers, of training.turn_risk --twins FILE")

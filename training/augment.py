@@ -7,6 +7,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,12 +46,8 @@ def lower(text: str) -> str:
 
 def uncapitalised(text: str) -> str:
     """First letter lowered when the sentence starts with a function word, so that an opener can go before it."""
-    first = text.split(" ", 1)[0]
-    return (
-        text[:1].lower() + text[1:]
-        if first in {"The", "It", "He", "She", "They", "There", "In", "A", "An", "This"}
-        else text
-    )
+    opens = text.split(" ", 1)[0] in {"The", "It", "He", "She", "They", "There", "In", "A", "An", "This"}
+    return text[:1].lower() + text[1:] if opens else text
 
 
 def opened(text: str, rng: Rng) -> str:
@@ -74,11 +71,9 @@ def change_number(text: str, rng: Rng) -> str | None:
         return re.sub(rf"\b{words[0]}\b", other, text, count=1)
     match = rng.choice(found)
     value = int(match.group().replace(",", ""))
-    shift = (
-        rng.choice([1, 2, 3, 7, 10, 12, 20, 40])
-        if 1000 < value < 2100
-        else max(1, round(value * rng.choice([0.3, 0.5, 1, 2])))
-    )
+    is_year = 1000 < value < 2100
+    shift = rng.choice([1, 2, 3, 7, 10, 12, 20, 40] if is_year else [0.3, 0.5, 1, 2])
+    shift = int(shift) if is_year else max(1, round(value * shift))
     changed = value + shift * rng.choice([-1, 1])
     return f"{text[: match.start()]}{changed if changed > 0 else value + shift}{text[match.end() :]}"
 
@@ -124,16 +119,11 @@ def flip_word(text: str, rng: Rng) -> str | None:
 
 def falsified(text: str, rng: Rng, others: Sequence[str]) -> str | None:
     """A supported claim made false by one small edit, or None where no edit is safe."""
-    edits: list[Callable[[], str | None]] = [
-        lambda: change_number(text, rng),
-        lambda: flip_word(text, rng),
-        lambda: replace_name(text, rng, others),
-        lambda: swap_names(text, rng),
-        lambda: negate(text, rng),
-    ]
-    order = rng.sample(edits, len(edits)) if rng.random() < 0.5 else edits
-    for edit in order:
-        changed = edit()
+    edits: list[Callable[[str, Rng], str | None]] = [
+        change_number, flip_word, partial(replace_name, others=others), swap_names, negate,
+    ]  # fmt: skip
+    for edit in rng.sample(edits, len(edits)) if rng.random() < 0.5 else edits:
+        changed = edit(text, rng)
         if changed and changed != text:
             return changed
     return None
@@ -151,28 +141,23 @@ class Trait:
     denials: tuple[str, ...]
     exclusive: bool
 
-    @classmethod
-    def read(cls, raw: dict[str, Any]) -> Trait:
-        """From one object of ``traits.json``."""
-        return cls(tuple(raw["forms"]), tuple(raw["values"]), tuple(raw["denials"]), raw["exclusive"])
-
 
 # {s}: subject; {v}: value; <a|b>: first person | third person.
-TRAITS = tuple(Trait.read(raw) for raw in read_json("traits"))
+TRAITS = tuple(
+    Trait(tuple(raw["forms"]), tuple(raw["values"]), tuple(raw["denials"]), raw["exclusive"])
+    for raw in read_json("traits")
+)
 
 
 def render(form: str, subject: str, value: str = "") -> str:
     """Fill a persona form for a subject: ``<first|third>`` picks the verb, {s} {p} {o} {o2} the pronouns."""
     first = subject == "I"
     text = re.sub(r"<([^|>]*)\|([^>]*)>", r"\1" if first else r"\2", form)
-    owner = "My" if first else f"{subject}'s"
-    text = (
-        text.replace("{s}", subject)
-        .replace("{p}", owner)
-        .replace("{o2}", "I" if first else "they")
-        .replace("{o}", "me" if first else "them")
-    )
-    return text.replace("{v}", value).replace(" a a", " an a").replace(" a e", " an e").replace(" a o", " an o")
+    owner, again, other = ("My", "I", "me") if first else (f"{subject}'s", "they", "them")
+    slots = {"{s}": subject, "{p}": owner, "{o2}": again, "{o}": other, "{v}": value}
+    for slot, word in (slots | {f" a {vowel}": f" an {vowel}" for vowel in "aeo"}).items():
+        text = text.replace(slot, word)
+    return text
 
 
 def person(rng: Rng) -> str:
@@ -197,8 +182,8 @@ def persona_pair(rng: Rng) -> tuple[str, str, int]:
         second = _opposite(trait, other, value, rng)
         if second is None:
             return persona_pair(rng)
-        if rng.random() < 0.5:
-            first, second = render_swap(first, second, subject, other)
+        if rng.random() < 0.5 and subject == other:  # contradiction is symmetric
+            first, second = second, first
     else:
         stranger = rng.choice([t for t in TRAITS if t is not trait])
         second = render(rng.choice(stranger.forms + stranger.denials), other, rng.choice(stranger.values))
@@ -213,11 +198,6 @@ def _opposite(trait: Trait, subject: str, value: str, rng: Rng) -> str | None:
         return render(rng.choice(trait.denials), subject, value)
     others = [v for v in trait.values if v != value]
     return render(rng.choice(trait.forms), subject, rng.choice(others)) if trait.exclusive and others else None
-
-
-def render_swap(first: str, second: str, subject: str, other: str) -> tuple[str, str]:
-    """Contradiction is symmetric: trade the two sides when the subject reads the same."""
-    return (second, first) if subject == other else (first, second)
 
 
 def with_company(premise: str, subject: str, avoid: Sequence[Trait], rng: Rng) -> str:

@@ -157,7 +157,6 @@ def provenance(run: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))

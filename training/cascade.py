@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from training.data import data_argument
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge, signals, trust
 from vista_guard.judges.embedded import EmbeddedJudge
@@ -80,11 +80,6 @@ class Oracle:
             Finding(claim=check.claim, label=self.labels[check.claim.id], confidence=1.0, reason="a human said so")
             for check in checks
         ]
-
-
-def read(data: Path) -> list[LoggedConversation]:
-    """The conversations of the file."""
-    return list(whole(vista.read((data / FILE,))))
 
 
 async def replay(
@@ -194,23 +189,14 @@ def chosen(rows: Sequence[Row], names: Sequence[str]) -> Callable[[Check], float
     return fitted
 
 
-def arguments() -> argparse.Namespace:
-    """The command line."""
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    data = os.environ.get("VISTA_GUARD_DATA")
-    parser.add_argument(
-        "--data", type=Path, default=data, required=data is None, help="data folder (env VISTA_GUARD_DATA)"
-    )
+    data_argument(parser)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--fit", action="store_true", help="fit the weights of trust anew, and use those")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Entry point."""
-    args = arguments()
+    args = parser.parse_args()
     first = EmbeddedJudge.load(OnnxEmbedder(), args.weights)
-    log = read(args.data)
+    log = list(whole(vista.read((args.data / FILE,))))
     rows, _ = asyncio.run(replay(first, log, 0.0, trust))
     print(f"{first.info.name} {first.info.version}: {len(rows)} claims of {FILE}")
     names = sorted({name for row in rows for name in signals(row.check)})

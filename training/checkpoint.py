@@ -147,7 +147,6 @@ def seen(path: Path) -> dict[str, int]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Entry point."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--file", type=Path, default=FILE, help="the weights; their record is the JSON beside them")
     shared.add_argument("--base", type=Path, default=SHIPPED, help="the verifier that the first run began with")

@@ -37,12 +37,10 @@ def _subject(form: str, rng: random.Random) -> str:
 
 def _question(rng: random.Random, topics: Sequence[str]) -> str:
     """What somebody does not know: mostly a template, sometimes a bare topic question."""
-    return (
-        rng.choice(QUESTIONS)
-        .replace("{t2}", rng.choice(topics))
-        .replace("{t}", rng.choice(topics))
-        .replace("{a}", rng.choice(_WORDS["actions"]))
-    )
+    text = rng.choice(QUESTIONS)
+    for slot, options in (("{t2}", topics), ("{t}", topics), ("{a}", _WORDS["actions"])):
+        text = text.replace(slot, rng.choice(options))
+    return text
 
 
 def _third_person(action: str) -> str:
@@ -91,19 +89,9 @@ def _slots(subject: str, rng: random.Random, topics: Sequence[str], fact: str) -
 
 
 _LISTS = {
-    "{f}": "kin_facts",
-    "{o3}": "belongings",
-    "{w}": "works",
-    "{m}": "materials",
-    "{g2}": "judgements",
-    "{g}": "good",
-    "{k}": "kin",
-    "{r}": "requests",
-    "{h}": "harms",
-    "{z}": "secrets",
-    "{v}": "media",
-    "{d}": "details",
-}
+    "{f}": "kin_facts", "{o3}": "belongings", "{w}": "works", "{m}": "materials", "{g2}": "judgements", "{g}": "good",
+    "{k}": "kin", "{r}": "requests", "{h}": "harms", "{z}": "secrets", "{v}": "media", "{d}": "details",
+}  # fmt: skip
 
 
 def fill(form: str, rng: random.Random, topics: Sequence[str], facts: Sequence[str]) -> str:

@@ -210,7 +210,6 @@ def markdown(columns: dict[str, Figures]) -> str:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument(

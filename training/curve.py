@@ -24,27 +24,14 @@ SETS = (
     "MTRAG-UN", "SummEdits", "VISTA", "BEGIN", "FEVER", "DNLI",
 )  # fmt: skip
 SHOWN = {
-    "written AUC": "written dev: AUC",
-    "both": "written dev: pairs right",
-    "order": "written dev: pairs in order",
-    "3-way": "written dev: three labels",
-    "challenge AUC": "challenge, gold: AUC",
-    "both ": "challenge, gold: pairs right",
-    "order ": "challenge, gold: pairs in order",
-    "worlds both": "worlds: pairs right",
-    "CondaQA": "condaqa dev: three labels",
-    "INFOTABS": "infotabs dev: three labels",
-    "CAD": "cad dev: three labels",
-    "PAWS AUC": "paws dev: AUC",
-    "MTRAG AUC": "MTRAG-UN dev: AUC",
-    "SummEdits AUC": "SummEdits, mean sentence: AUC",
-    "VISTA": "VISTA dev: supported or not",
-    "VISTA AUC": "VISTA dev: AUC",
-    "BEGIN": "BEGIN dev wow: supported or not",
-    "BEGIN AUC": "BEGIN dev wow: AUC",
-    "FEVER": "FEVER dev: three labels",
-    "DNLI": "DNLI dev: three labels",
-}
+    "written AUC": "written dev: AUC", "both": "written dev: pairs right", "order": "written dev: pairs in order",
+    "3-way": "written dev: three labels", "challenge AUC": "challenge, gold: AUC", "both ": "challenge, gold: pairs right",
+    "order ": "challenge, gold: pairs in order", "worlds both": "worlds: pairs right", "CondaQA": "condaqa dev: three labels",
+    "INFOTABS": "infotabs dev: three labels", "CAD": "cad dev: three labels", "PAWS AUC": "paws dev: AUC",
+    "MTRAG AUC": "MTRAG-UN dev: AUC", "SummEdits AUC": "SummEdits, mean sentence: AUC", "VISTA": "VISTA dev: supported or not",
+    "VISTA AUC": "VISTA dev: AUC", "BEGIN": "BEGIN dev wow: supported or not", "BEGIN AUC": "BEGIN dev wow: AUC",
+    "FEVER": "FEVER dev: three labels", "DNLI": "DNLI dev: three labels",
+}  # fmt: skip
 CHALLENGE = Path("vista_lab/suites/pairs")
 
 
@@ -78,7 +65,6 @@ def shown(lines: list[dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--run", type=Path, required=True, help="folder of the run, where curve.jsonl is")
@@ -95,7 +81,6 @@ def main() -> None:
         with curve.open("a", encoding="utf-8") as out:
             out.write(json.dumps({"pairs": pairs, **figures}) + "\n")
     print(shown([json.loads(line) for line in curve.read_text(encoding="utf-8").splitlines()]))
-    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ Only files marked *train* are read. A pair's target is a set of allowed labels, 
 from __future__ import annotations
 
 import argparse
+import csv
 import hashlib
 import json
 import os
 import random
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from training.fever_pairs import Fever, dialogue_pairs, falsified_pairs, fever_pairs, identity_pairs, mismatch_pairs
@@ -30,88 +31,17 @@ TRAIN_FILES = (
     "train/conjnli/adversarial_train_15k.tsv.gz",
     "train/dnli/train_1.tsv.gz",
     "train/dnli/train_3.tsv.gz",
-    "train/faithdial-audit/CTRL/ctrl_processed_cmu.csv",
-    "train/faithdial-audit/CTRL/ctrl_processed_topicalchat.csv",
-    "train/faithdial-audit/DoHA/doha_processed_cmu.csv",
-    "train/faithdial-audit/DoHA/doha_processed_topical.csv",
-    "train/faithdial-audit/GPT2/gpt2_processed_cmu.csv",
-    "train/faithdial-audit/GPT2/gpt2_processed_topical.csv",
-    "train/faithdial-audit/gold/cmu.csv",
-    "train/faithdial-audit/gold/topical.csv",
+    *(f"train/faithdial-audit/{name}.csv" for name in (
+        "CTRL/ctrl_processed_cmu", "CTRL/ctrl_processed_topicalchat", "DoHA/doha_processed_cmu", "DoHA/doha_processed_topical",
+        "GPT2/gpt2_processed_cmu", "GPT2/gpt2_processed_topical", "gold/cmu", "gold/topical",
+    )),
     "train/prosecco/ProSeCCo_final.csv",
     "train/wice/non_supported_tokens.train.jsonl.gz",
-)
-# Pairs taken from each source, one mix a stage of training: all kinds, then the benchmark of facts in depth, then talk.
+)  # fmt: skip
+# Pairs of each source, one mix a stage of training: all kinds, then the benchmark of facts in depth, then talk.
+_ROWS = list(csv.DictReader(Path(__file__).with_name("mixes.csv").read_text(encoding="utf-8").splitlines()))
 MIXES = {
-    "broad": {
-        "fever_supports": 16000,
-        "fever_refutes": 18000,
-        "fever_nei": 13000,
-        "fever_mismatch": 7000,
-        "fever_falsified": 7000,
-        "identity": 3000,
-        "dialogue": 11000,
-        "docnli_fever": 4000,
-        "docnli_mnli": 9000,
-        "conjnli": 6000,
-        "dnli": 4000,
-        "faithdial": 3600,
-        "prosecco": 1327,
-        "wice": 374,
-        "persona": 5000,
-    },
-    "facts": {
-        "fever_supports": 21000,
-        "fever_refutes": 20000,
-        "fever_nei": 21000,
-        "fever_mismatch": 6000,
-        "fever_falsified": 5000,
-        "identity": 1500,
-        "dialogue": 7000,
-        "docnli_fever": 1000,
-        "docnli_mnli": 5000,
-        "conjnli": 2500,
-        "dnli": 4000,
-        "faithdial": 2400,
-        "prosecco": 1327,
-        "wice": 374,
-        "persona": 4000,
-    },
-    "talk": {
-        "fever_supports": 4500,
-        "fever_refutes": 5000,
-        "fever_nei": 4000,
-        "fever_mismatch": 1500,
-        "fever_falsified": 1500,
-        "identity": 700,
-        "dialogue": 3000,
-        "docnli_fever": 300,
-        "docnli_mnli": 1500,
-        "conjnli": 800,
-        "dnli": 3000,
-        "faithdial": 1700,
-        "prosecco": 1327,
-        "wice": 374,
-        "persona": 1000,
-        "talk": 11000,
-    },
-    "finish": {
-        "fever_supports": 14000,
-        "fever_refutes": 14000,
-        "fever_nei": 13000,
-        "fever_mismatch": 3000,
-        "fever_falsified": 3000,
-        "identity": 800,
-        "dialogue": 4000,
-        "docnli_mnli": 2500,
-        "conjnli": 1200,
-        "dnli": 2000,
-        "faithdial": 1600,
-        "prosecco": 900,
-        "wice": 374,
-        "persona": 800,
-        "talk": 5000,
-    },
+    mix: {row["source"]: int(row[mix]) for row in _ROWS if row[mix]} for mix in ("broad", "facts", "talk", "finish")
 }
 
 
@@ -128,9 +58,8 @@ def build(data: Path, mix: str, scale: float, seed: int, without: Collection[str
     n = Counter({source: round(count * scale) for source, count in MIXES[mix].items() if source not in without})
     files = [data / name for name in TRAIN_FILES]
     fever = Fever(read_fever(files[0]), rng)
-    wrong = fever.sample(SUPPORTED_CLASS, 2 * n["fever_mismatch"]) + fever.sample(
-        CONTRADICTED_CLASS, n["fever_mismatch"]
-    )
+    wrong = fever.sample(SUPPORTED_CLASS, 2 * n["fever_mismatch"])
+    wrong += fever.sample(CONTRADICTED_CLASS, n["fever_mismatch"])
     pools: dict[str, Iterable[Pair]] = {
         "fever_supports": fever_pairs(fever, SUPPORTED_CLASS, n["fever_supports"], "fever_supports"),
         "fever_refutes": fever_pairs(fever, CONTRADICTED_CLASS, n["fever_refutes"], "fever_refutes"),
@@ -151,12 +80,10 @@ def build(data: Path, mix: str, scale: float, seed: int, without: Collection[str
     }
     pairs = [pair for source, pool in pools.items() for pair in take(pool, n[source], rng)]
     rng.shuffle(pairs)
-    return [lowered(pair) if rng.random() < 0.25 else pair for pair in pairs]
-
-
-def lowered(pair: Pair) -> Pair:
-    """The pair in lower case: a quarter of the benchmarks' dialogue is."""
-    return Pair(pair.premise.lower(), pair.hypothesis.lower(), pair.allowed, pair.source)
+    return [  # a quarter of the benchmarks' dialogue is in lower case
+        replace(pair, premise=pair.premise.lower(), hypothesis=pair.hypothesis.lower()) if rng.random() < 0.25 else pair
+        for pair in pairs
+    ]
 
 
 def fingerprint(data: Path, files: Iterable[str] = TRAIN_FILES, own: Iterable[Path] = ()) -> str:
@@ -176,7 +103,6 @@ def data_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--out", type=Path, required=True)

@@ -125,7 +125,6 @@ def worst(found: list[Case], count: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the N worst turns")

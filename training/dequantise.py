@@ -60,7 +60,6 @@ def difference(model: Verifier, path: Path, pairs: Sequence[tuple[str, str]]) ->
 
 
 def main() -> None:
-    """Entry point."""
     import torch
 
     from vista_lab.training.model import EncoderConfig, Verifier, base_folder

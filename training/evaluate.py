@@ -9,7 +9,6 @@ Test files are opened with ``--split test --final`` only, once, for the final nu
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import traceback
@@ -18,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TextIO
 
+from training.data import data_argument
 from vista_lab.suites.product import HEADER, Bench, Product, failure, line
 from vista_lab.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 
@@ -55,10 +55,7 @@ def write(text: str, files: list[TextIO]) -> None:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    data = os.environ.get("VISTA_GUARD_DATA")
-    parser.add_argument(
-        "--data", type=Path, default=data, required=data is None, help="data folder (env VISTA_GUARD_DATA)"
-    )
+    data_argument(parser)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--split", choices=(DEV, TEST), default=DEV)
     parser.add_argument("--final", action="store_true", help="needed to open test files")
@@ -73,7 +70,6 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Entry point."""
     parser = arguments()
     args = parser.parse_args()
     if args.split == TEST and not args.final:

@@ -56,7 +56,6 @@ def _cut(words: Sequence[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="a SQLite file that is not there yet")

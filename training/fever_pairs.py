@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from training import augment
-from vista_lab.suites.loaders import (
+from vista_lab.suites.loaders import (  # fmt: skip
     CONTRADICTED_CLASS,
     NOT_ENOUGH_CLASS,
     SUPPORTED_CLASS,
@@ -16,6 +16,8 @@ from vista_lab.suites.loaders import (
     FeverClaim,
     Pair,
 )
+
+_FORMS = augment.lines("unsupported")
 
 
 class Fever:
@@ -36,13 +38,8 @@ class Fever:
         """Evidence as a document chunk: sometimes with a title, sometimes among distractor sentences."""
         parts = list(sentences if sentences is not None else claim.evidence)
         if self.rng.random() < 0.22:
-            near = [
-                s
-                for c in self.rng.sample(
-                    self.pages[page_key(claim.claim)], min(2, len(self.pages[page_key(claim.claim)]))
-                )
-                for s in c.evidence[:1]
-            ]
+            page = self.pages[page_key(claim.claim)]
+            near = [s for c in self.rng.sample(page, min(2, len(page))) for s in c.evidence[:1]]
             extra = [s for s in near + self.rng.sample(self.sentences, 1) if s not in parts and s not in claim.evidence]
             parts += extra[: self.rng.choice([1, 2, 2])]
             self.rng.shuffle(parts)
@@ -57,11 +54,9 @@ class Fever:
         near = [c for c in self.pages.get(page_key(claim.claim), ()) if not shares_too_much(claim, c)]
         if near:
             return self.rng.choice(near)
-        return (
-            None
-            if claim.label != NOT_ENOUGH_CLASS and self.rng.random() < 0.8
-            else self.rng.choice(self.by_label[SUPPORTED_CLASS])
-        )
+        if claim.label != NOT_ENOUGH_CLASS and self.rng.random() < 0.8:
+            return None
+        return self.rng.choice(self.by_label[SUPPORTED_CLASS])
 
     def sample(self, label: int, count: int) -> list[FeverClaim]:
         """Claims of one label; more than there are wraps around."""
@@ -96,12 +91,8 @@ def mismatch_pairs(fever: Fever, claims: Iterable[FeverClaim], source: str) -> I
     for claim in claims:
         other = fever.unrelated(claim)
         if other is not None:
-            yield Pair(
-                fever.premise(other, other.evidence[: fever.rng.choice([1, 1, 2, 4])]),
-                styled(claim.claim, fever.rng),
-                (NOT_ENOUGH_CLASS,),
-                source,
-            )
+            premise = fever.premise(other, other.evidence[: fever.rng.choice([1, 1, 2, 4])])
+            yield Pair(premise, styled(claim.claim, fever.rng), (NOT_ENOUGH_CLASS,), source)
 
 
 def falsified_pairs(fever: Fever, count: int) -> Iterator[Pair]:
@@ -118,9 +109,8 @@ def identity_pairs(fever: Fever, count: int) -> Iterator[Pair]:
     """The claim is the premise, one of its sentences, or the beginning of one: supported."""
     for claim in fever.sample(SUPPORTED_CLASS, count):
         sentence = fever.rng.choice(claim.evidence)
-        same, text = fever.rng.choice(
-            [(claim.claim, claim.claim), (sentence, sentence), (sentence, first_clause(sentence))]
-        )
+        ways = [(claim.claim, claim.claim), (sentence, sentence), (sentence, first_clause(sentence))]
+        same, text = fever.rng.choice(ways)
         premise = fever.premise(claim, [same])
         yield Pair(premise, styled(text, fever.rng), (SUPPORTED_CLASS,), "identity")
 
@@ -148,10 +138,8 @@ def dialogue_pairs(fever: Fever, count: int) -> Iterator[Pair]:
             response, allowed = f"{lead} {other.claim}", UNSUPPORTED
         elif roll < 0.85:
             changed = augment.falsified(content, rng, fever.names[: rng.randint(5, 500)])
-            response, allowed = (
-                (changed or rng.choice(augment.GENERIC)),
-                ((CONTRADICTED_CLASS,) if changed else (NOT_ENOUGH_CLASS,)),
-            )
+            response = changed or rng.choice(augment.GENERIC)
+            allowed = (CONTRADICTED_CLASS,) if changed else (NOT_ENOUGH_CLASS,)
         else:
             response, allowed = unsupported_talk(claim, rng), (NOT_ENOUGH_CLASS,)
         yield Pair(premise, augment.lower(response) if rng.random() < 0.3 else response, allowed, "dialogue")
@@ -162,25 +150,7 @@ def unsupported_talk(claim: FeverClaim, rng: random.Random) -> str:
     if rng.random() < 0.35:
         return " ".join(rng.sample(augment.GENERIC + augment.REMARKS, rng.choice([1, 2])))
     subject, topic = augment.person(rng), claim.title or "this"
-    forms = (
-        "{s} love<|s> {v}.",
-        "{s} <have|has> never heard of {v}.",
-        "{s} <am|is> a big fan of {v}.",
-        "{s} know<|s> a lot about {v}.",
-        "{s} think<|s> {v} is great.",
-        "{s} do<|es> not know much about {v}.",
-        "{p} favorite is {v}.",
-        "{s} would like to know more about {v}.",
-        "{s} enjoy<|s> {v} very much.",
-        "{s} <am|is> not sure about {v}.",
-        "{s} first saw {v} with a friend.",
-        "{v} is amazing.",
-        "{v} is so much better than the others.",
-        "Everybody should give {v} a try.",
-        "{s} grew up with {v}.",
-        "Do you like {v}?",
-    )
-    return augment.render(rng.choice(forms), subject, topic)
+    return augment.render(rng.choice(_FORMS), subject, topic)
 
 
 def styled(text: str, rng: random.Random) -> str:

@@ -17,13 +17,9 @@ from vista_guard.types import Label
 
 RATES = (0.01, 0.02, 0.05, 0.10)
 COLUMNS = (
-    "group",
-    "fine turns (alarms)",
-    "rate asked",
-    "rate obtained, mean ± sd",
-    "halvings without a threshold",
+    "group", "fine turns (alarms)", "rate asked", "rate obtained, mean ± sd", "halvings without a threshold",
     "threshold from all",
-)
+)  # fmt: skip
 RULED = Label.LACKING_EVIDENCE
 
 
@@ -62,7 +58,6 @@ def lines(table: RiskTable, times: int, seed: int) -> Iterator[str]:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
     parser.add_argument("--times", type=int, default=200, help="halvings (default: %(default)s)")

@@ -34,24 +34,14 @@ PLAIN_FACTS, PLAIN_OPINIONS = 2500, 3000
 WRITTEN, REVIEWS, REMARKS = 5000, 700, 6
 """Claims in other words that a text decides, review sentences with a word of value, and how often each remark is learnt from."""
 _VRM = {
-    "edification": FACTUAL,
-    "disclosure": OPINION,
-    "advisement": OPINION,
-    "ack.": OPINION,
-    "acknowledgment": OPINION,
+    "edification": FACTUAL, "disclosure": OPINION, "advisement": OPINION, "ack.": OPINION, "acknowledgment": OPINION,
     "question": OPINION,
-}
+}  # fmt: skip
 
 
 def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) -> list[tuple[str, int]]:
     """FEVER claims as facts, one in seven reported by or thought by somebody."""
-    frames = (
-        "I think ",
-        "The assistant said that ",
-        "The wizard thinks that ",
-        "I believe ",
-        "According to the user, ",
-    )
+    frames = "I think ", "The assistant said that ", "The wizard thinks that ", "I believe ", "According to the user, "
     picked = [c.claim for c in rng.sample(claims, count)]
     texts = [rng.choice(frames) + text if rng.random() < 0.14 else text for text in picked]
     return [(text.lower() if rng.random() < 0.2 else text, FACTUAL) for text in texts]
@@ -59,19 +49,9 @@ def fever_texts(claims: Sequence[FeverClaim], rng: random.Random, count: int) ->
 
 def faithdial_texts(data: Path) -> list[tuple[str, int]]:
     """Audited responses with one VRM act: edification informs, disclosure and advisement do not."""
-    texts = []
-    for name in TRAIN_FILES:
-        if "faithdial" in name:
-            for _, response, _, vrm in faithdial_rows(data / name):
-                kind = _VRM.get(vrm.strip().lower())
-                if kind is not None and response:
-                    texts.append((response, kind))
-    return texts
-
-
-def wice_texts(data: Path) -> list[tuple[str, int]]:
-    """Wikipedia sub-claims."""
-    return [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
+    files = [data / name for name in TRAIN_FILES if "faithdial" in name]
+    marked = [(text, _VRM.get(vrm.strip().lower())) for file in files for _, text, _, vrm in faithdial_rows(file)]
+    return [(text, kind) for text, kind in marked if kind is not None and text]
 
 
 def written_texts(data: Path, rng: random.Random) -> list[tuple[str, int]]:
@@ -94,7 +74,7 @@ def training_texts(data: Path, seed: int, generated: int) -> list[tuple[str, int
     facts = fever_texts(claims, rng, generated // 2)
     names = rng.sample(sorted({c.title for c in claims if 0 < len(c.title.split()) < 5}), 1500)
     quoted = [c.claim for c in rng.sample(claims, 2000) if len(c.claim.split()) < 14]
-    small = faithdial_texts(data) + wice_texts(data)
+    small = faithdial_texts(data) + [(str(row["claim"]), FACTUAL) for row in read_jsonl(data / TRAIN_FILES[-1])]
     plain = [(text, FACTUAL) for text in plain_texts.sentences(plain_texts.FACT, PLAIN_FACTS, seed)]
     plain += [(text, OPINION) for text in plain_texts.sentences(plain_texts.OPINION, PLAIN_OPINIONS, seed)]
     spoken = written_texts(data, rng) + remark_texts(data, rng)
@@ -115,7 +95,6 @@ def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: 
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))

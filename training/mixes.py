@@ -7,7 +7,6 @@ labelled (``sources``), from small worlds and from real text under edits. Twins 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import random
 from collections import Counter, defaultdict
@@ -24,15 +23,8 @@ from vista_guard.errors import InputError
 from vista_lab.suites.loaders import Pair
 
 Row = dict[str, object]
-FILES = tuple(
-    sorted(
-        {
-            *benchmarks.TRAIN_FILES,
-            *catalogue.FILES,
-            *(name for source in (dstc9, grounded, mtragun, nli, summedits) for name in source.FILES),
-        }
-    )
-)
+_OTHERS = (name for source in (dstc9, grounded, mtragun, nli, summedits) for name in source.FILES)
+FILES = tuple(sorted({*benchmarks.TRAIN_FILES, *catalogue.FILES, *_OTHERS}))
 """Every file that a mix is made from, inside the data folder."""
 _LOWERED = 0.06
 """Share of the new groups that are in lower case as a whole; of the old sources a quarter is."""
@@ -76,48 +68,7 @@ MIXES = {
     # What people labelled and what was written for this project: half as much as `replay`, and trained beside it.
     "labelled": Mix(
         {},
-        {
-            "written": 54000,
-            "vitaminc": 14000,
-            "infotabs": 9000,
-            "condaqa": 7000,
-            "cad": 6500,
-            "paws": 6500,
-            "students": 6000,
-            "taxinli": 5000,
-            "realsumm": 5000,
-            "onestop": 1500,
-            "reviews": 1500,
-            "qmsum": 2500,
-            "trials": 3500,
-            "minimal_refutations": 1500,
-            "esnli": 2000,
-            "defacto": 1700,
-            "boolq": 2700,
-            "feverous": 1500,
-            "science": 2600,
-            "venues": 2500,
-            "sharc": 2300,
-            "creak": 2000,
-            "strategy": 2000,
-            "swaps": 1000,
-            "bump": 1700,
-            "key_points": 1500,
-            "aspect": 700,
-            "scope": 1500,
-            "one_word": 700,
-            "clapnq": 600,
-            "fm2": 1000,
-            "pubmed": 1000,
-            "folio": 1000,
-            "perspectives": 900,
-            "legal": 600,
-            "in_car": 800,
-            "papers": 730,
-            "double_negation": 600,
-            "scifact": 590,
-            "stories": 480,
-        },
+        catalogue.SHARES,
     ),
     "late": Mix({"broad": 0.16, "finish": 0.12}, {**_PEOPLE, "begin": 1600}, worlds=16000, rewriters=12000),
 }
@@ -135,6 +86,10 @@ def people_pairs(
     data: Path, rng: random.Random, known: set[int], dropped: Counter[str]
 ) -> Mapping[str, Callable[[], Iterable[Pair]]]:
     """Readers of the sources that people wrote and labelled; ``known`` are runs of words of test texts."""
+
+    def labelled(read: catalogue.Reader) -> Iterator[Pair]:
+        return duplicates.without_test_texts(read(data, "train"), known, dropped)
+
     return {
         "begin": lambda: grounded.begin(data),
         "wice": lambda: grounded.wice(data),
@@ -143,20 +98,15 @@ def people_pairs(
         "dstc9": lambda: dstc9.labelled(data, rng),
         "mtragun": lambda: mtragun.labelled(data, rng),
         "summedits": lambda: summedits.labelled(data),
-        **{name: partial(labelled, read, data, known, dropped) for name, read in catalogue.READERS.items()},
+        **{name: partial(labelled, read) for name, read in catalogue.READERS.items()},
     }
 
 
-def labelled(read: catalogue.Reader, data: Path, known: set[int], dropped: Counter[str]) -> Iterator[Pair]:
-    """The training part of a labelled set, without what stands in test texts."""
-    return duplicates.without_test_texts(read(data, "train"), known, dropped)
-
-
-def grouped(pairs: Iterable[Pair]) -> list[list[Row]]:
+def grouped(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows of twins together, in order of appearance."""
     groups: dict[str, list[Row]] = defaultdict(list)
-    for number, pair in enumerate(pairs):
-        groups[str(getattr(pair, "twin", "")) or f"#{number}"].append(asdict(pair))
+    for number, row in enumerate(rows):
+        groups[str(row.get("twin", "")) or f"#{number}"].append(row)
     return list(groups.values())
 
 
@@ -188,20 +138,14 @@ def by_kind(rows: Iterable[list[Row]], weights: Mapping[str, float], count: int,
 
 
 def generated(package: str, count: int, seed: int, data: Path) -> Iterable[Pair]:
-    """Pairs that a generator makes."""
-    module = importlib.import_module(f"training.{package}")
+    """Pairs that a generator makes; loading the rewriters takes seconds."""
     if package == "worlds":
-        return module.build(None, count, seed, "train")  # type: ignore[no-any-return]
-    return module.build(data, count, seed)  # type: ignore[no-any-return]
+        from training import worlds
 
+        return worlds.build(None, count, seed, "train")
+    from training import rewriters
 
-def written(path: Path) -> list[list[Row]]:
-    """Groups of pairs that a generator wrote to a file before."""
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for line in path.open(encoding="utf-8"):
-        row = json.loads(line)
-        groups[row["twin"]].append(row)
-    return list(groups.values())
+    return rewriters.build(data, count, seed)
 
 
 def build(data: Path, mix: Mix, scale: float, seed: int, files: Mapping[str, Path | None]) -> list[Row]:
@@ -214,20 +158,20 @@ def build(data: Path, mix: Mix, scale: float, seed: int, files: Mapping[str, Pat
     known = duplicates.test_grams(data) if catalogue.READERS.keys() & mix.people.keys() else set()
     readers = people_pairs(data, rng, known, dropped)
     for name, count in mix.people.items():
-        rows.extend(take(grouped(readers[name]()), round(scale * count), rng))
+        rows.extend(take(grouped(map(asdict, readers[name]())), round(scale * count), rng))
     for package in ("worlds", "rewriters"):
         count = round(scale * getattr(mix, package))
         if count:
             file = files.get(package)
-            groups = written(file) if file else grouped(generated(package, round(1.1 * count), seed, data))
-            rows.extend(by_kind(groups, mix.kinds or {}, count, rng))
+            made = () if file else generated(package, round(1.1 * count), seed, data)
+            found = map(json.loads, file.open(encoding="utf-8")) if file else map(asdict, made)
+            rows.extend(by_kind(grouped(found), mix.kinds or {}, count, rng))
     print(f"left out, since test texts have them: {dict(dropped)}")
     rng.shuffle(rows)
     return rows
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     benchmarks.data_argument(parser)
     parser.add_argument("--out", type=Path, required=True)

@@ -22,16 +22,8 @@ SEPARATE = "people"
 _SLOT = re.compile(r"\{(\w+)\}")
 _SUBJECTS = ("The {x}", "The {x}", "The {x}", "The {x}", "The {x}", "This {x}", "Our {x}", "It", "It", "{c}'s {x}")
 _PERSONS = (
-    "She",
-    "He",
-    "{name}",
-    "{name}",
-    "The {job}",
-    "The {job}",
-    "The {job} from {c}",
-    "Her brother",
-    "His mother",
-)
+    "She", "He", "{name}", "{name}", "The {job}", "The {job}", "The {job} from {c}", "Her brother", "His mother",
+)  # fmt: skip
 _HEDGES = ("I think ", "I believe ", "According to the assistant, ", "The assistant said that ")
 _TIMES = ("{h}:{m}", "{h}:{m}", "{h} am", "{h12} pm", "{h} o'clock", "noon", "midnight", "half past {hour}", "{hour}")
 _PRICES = ("{n} {currency}", "{n} {currency}", "${n}", "£{n}", "€{n}", "{n}.50 {currency}", "{word} {currency}")
@@ -55,9 +47,8 @@ def sections() -> dict[str, Section]:
     for block in re.split(r"^= ", "\n".join(augment.lines("plain")), flags=re.MULTILINE)[1:]:
         head, *rows = block.splitlines()
         name, _, things = head.partition(": ")
-        parts = next(
-            (row.removeprefix("parts: ") for row in rows if row.startswith("parts: ")), "rooms; doors; windows"
-        )
+        told = (row.removeprefix("parts: ") for row in rows if row.startswith("parts: "))
+        parts = next(told, "rooms; doors; windows")
         forms = {kind: tuple(row[2:] for row in rows if row.startswith(f"{kind} ")) for kind in (FACT, OPINION)}
         found[name] = Section(name, tuple(things.split("; ")), tuple(parts.split("; ")), forms)
     return found
@@ -104,7 +95,7 @@ def _figure(slot: str, rng: random.Random) -> str | None:
     return made[slot]() if slot in made else None
 
 
-class _Filler:
+class Filler:
     """One sentence: slots are filled from left to right, and what they hold in turn."""
 
     def __init__(self, section: Section, rng: random.Random) -> None:
@@ -130,15 +121,11 @@ class _Filler:
         return _figure(slot, rng) or rng.choice(words()[slot])
 
     def fill(self, form: str) -> str:
+        """The sentence of a template of the section, as it stands."""
         while slot := _SLOT.search(form):
             form = form[: slot.start()] + self._value(slot[1]) + form[slot.end() :]
         form = re.sub(r"\b([Aa]) (?=[aeioAEIO](?!ne\b))", r"\1n ", form)
         return form[:1].upper() + form[1:]
-
-
-def fill(section: Section, form: str, rng: random.Random) -> str:
-    """One sentence of a template of the section, as it stands."""
-    return _Filler(section, rng).fill(form)
 
 
 def _host(section: Section, rng: random.Random) -> Section:
@@ -166,4 +153,4 @@ def sentences(kind: str, count: int, seed: int) -> list[str]:
         name = "any" if rng.random() < _SHARE_OF_ANY else rng.choice(others)
         more.append((name, rng.choice(forms[name])))
     picked = [(_host(sections()[name], rng), form) for name, form in (once + more)[:count]]
-    return [_said(fill(host, form, rng), kind, rng) for host, form in picked]
+    return [_said(Filler(host, rng).fill(form), kind, rng) for host, form in picked]

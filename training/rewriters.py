@@ -66,13 +66,7 @@ def levelled(pairs: list[KindPair], count: int, rng: Random) -> list[KindPair]:
     return kept
 
 
-def shown(pair: KindPair) -> str:
-    """One pair to be read by eye."""
-    return f"[{pair.kind} {pair.source} {pair.twin}] {pair.allowed}\n  P: {pair.premise}\n  H: {pair.hypothesis}"
-
-
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
     parser.add_argument("--count", type=int, default=60_000)
@@ -86,7 +80,7 @@ def main() -> None:
     for (kind, allowed), count in sorted(Counter((p.kind, p.allowed) for p in pairs).items()):
         print(f"{kind:32} {allowed!s:10} {count:6}")
     for pair in Random(args.seed).sample(pairs, min(args.sample, len(pairs))):
-        print(shown(pair))
+        print(f"[{pair.kind} {pair.source} {pair.twin}] {pair.allowed}\n  P: {pair.premise}\n  H: {pair.hypothesis}")
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ def write(weights: dict[str, torch.Tensor], path: Path) -> None:
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, required=True, help="folder with last.pt")
     parser.add_argument("--out", type=Path, required=True)

@@ -11,17 +11,9 @@ from pathlib import Path
 FOLDER = Path("/usr/share/wordnet")
 _NAMES = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
 _LEXNAMES = {
-    4: "act",
-    5: "animal",
-    6: "artifact",
-    8: "body",
-    10: "communication",
-    11: "event",
-    14: "group",
-    15: "location",
-    18: "person",
+    4: "act", 5: "animal", 6: "artifact", 8: "body", 10: "communication", 11: "event", 14: "group", 15: "location", 18: "person",
     28: "time",
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ import pytest
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.worlds import KINDS, WorldPair, build
-from training.worlds.domains import Part, all_domains, domains, section
+from training.worlds import KINDS, build
+from training.worlds.domains import Part, all_domains, domains, lines, section
 from training.worlds.grammar import asked, negated, negated_phrase, sentence, singular_phrase
-from training.worlds.textfiles import lines
 from training.worlds.values import Value, clock, hours_of, said, written
 from vista_lab.suites.loaders import SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.synthesis.rewriters.carrier import KindPair
 
 PARTS: tuple[Part, Part] = ("train", "development")
 
 
-def twins(pairs: list[WorldPair]) -> list[tuple[WorldPair, WorldPair]]:
+def twins(pairs: list[KindPair]) -> list[tuple[KindPair, KindPair]]:
     """The two members of every minimal pair."""
-    groups: dict[str, list[WorldPair]] = defaultdict(list)
+    groups: dict[str, list[KindPair]] = defaultdict(list)
     for pair in pairs:
         groups[pair.twin].append(pair)
     assert all(len(group) == 2 for group in groups.values())
@@ -29,12 +29,12 @@ def twins(pairs: list[WorldPair]) -> list[tuple[WorldPair, WorldPair]]:
 
 
 @pytest.fixture(scope="module")
-def pairs() -> list[WorldPair]:
+def pairs() -> list[KindPair]:
     """A few pairs of every kind."""
     return list(build(None, 700, 3, "train"))
 
 
-def test_a_minimal_pair_shares_claim_or_premise_and_differs_in_label(pairs: list[WorldPair]) -> None:
+def test_a_minimal_pair_shares_claim_or_premise_and_differs_in_label(pairs: list[KindPair]) -> None:
     for one, two in twins(pairs):
         assert (one.premise == two.premise) != (one.hypothesis == two.hypothesis)
         assert {one.allowed, two.allowed} & {(SUPPORTED_CLASS,)}
@@ -42,7 +42,7 @@ def test_a_minimal_pair_shares_claim_or_premise_and_differs_in_label(pairs: list
         assert all(set(p.allowed) in ({SUPPORTED_CLASS}, {1}, {2}, set(UNSUPPORTED)) for p in (one, two))
 
 
-def test_half_of_each_kind_is_supported(pairs: list[WorldPair]) -> None:
+def test_half_of_each_kind_is_supported(pairs: list[KindPair]) -> None:
     counts = Counter((p.kind, p.allowed == (SUPPORTED_CLASS,)) for p in pairs)
     assert {kind for kind, _ in counts} == set(KINDS)
     assert all(counts[kind, True] == counts[kind, False] for kind in KINDS)
@@ -59,7 +59,7 @@ def test_same_seed_same_pairs() -> None:
     assert list(build("neighbour", 30, 7, "train")) != list(build("neighbour", 30, 8, "train"))
 
 
-def test_no_slot_is_left_and_sentences_are_whole(pairs: list[WorldPair]) -> None:
+def test_no_slot_is_left_and_sentences_are_whole(pairs: list[KindPair]) -> None:
     for pair in pairs:
         assert not any(mark in pair.premise + pair.hypothesis for mark in ("{", "}", "..", "  ", " ,", "None"))
         assert pair.hypothesis[0] in '`"' or not pair.hypothesis[0].islower()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,15 +80,11 @@ def med(data: Path) -> list[Item]:
     """MED: monotonicity, 1,500 rows."""
     rows = [row for row in read_tsv(data / "train/help/med.tsv.gz")[1:] if row[15] in ("entailment", "neutral")]
     kinds = ("downward", "upward", "non_monotone")
-    return [
-        Item(
-            (row[8],),
-            row[9],
-            THREE[0] if row[15] == "entailment" else "not",
-            next(k for k in (*kinds, "") if k in row[3]),
-        )
-        for row in spaced(rows, 1500)
-    ]
+    items = []
+    for row in spaced(rows, 1500):
+        kind = next(k for k in (*kinds, "") if k in row[3])
+        items.append(Item((row[8],), row[9], THREE[0] if row[15] == "entailment" else "not", kind))
+    return items
 
 
 def worlds(count: int) -> list[Item]:
@@ -141,9 +137,6 @@ def vista(data: Path, embedder: Embedder) -> list[Item]:
         pieces = product_pieces([Document(id="d", text=evidence)], [text], embedder)[0] if evidence.strip() else ()
         items.append(Item(pieces, text, THREE[0] if gold == "VERIFIED" else "not", gold))
     return items
-
-
-Reader = Callable[[Path], list[Item]]
 
 
 def challenge(folder: Path, embedder: Embedder, reading: str) -> list[Item]:

@@ -62,14 +62,8 @@ def students(data: Path, part: Part) -> Iterator[KindPair]:
                 yield KindPair(asked(exercise.question, text, rng), reference, (label,), "students", "students", twin)
             for text, label in wrong:
                 if label == CONTRADICTED_CLASS:
-                    yield KindPair(
-                        asked(exercise.question, reference, rng),
-                        ended(text),
-                        (label,),
-                        "students",
-                        "students_back",
-                        twin,
-                    )
+                    premise = asked(exercise.question, reference, rng)
+                    yield KindPair(premise, ended(text), (label,), "students", "students_back", twin)
 
 
 def asked(question: str, answer: str, rng: Random) -> str:

@@ -1,70 +1,24 @@
-"""Every set that people wrote or labelled, and the claims written for this project: name, reader, files."""
+"""Every set that people wrote or labelled, and the claims written for this project (`labelled.csv`): readers, files, shares."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 
-from training.sources import (
-    answers,
-    evidence,
-    questions,
-    reasoning,
-    sentence_pairs,
-    summaries,
-    tables,
-    written,
-)
+from training.sources import answers, evidence, questions, reasoning, sentence_pairs, summaries, tables, written
 from training.sources.parts import Part
 from vista_lab.synthesis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
-FILES = tuple(
-    name
-    for module in (answers, evidence, questions, reasoning, sentence_pairs, summaries, tables, written)
-    for name in module.FILES
-)
+_MODULES = (answers, evidence, questions, reasoning, sentence_pairs, summaries, tables, written)
+FILES = tuple(name for module in _MODULES for name in module.FILES)
 """Training files; development files are known to the readers alone."""
+_ROWS = list(csv.DictReader(Path(__file__).with_name("labelled.csv").read_text(encoding="utf-8").splitlines()))
 READERS: Mapping[str, Reader] = {
-    "written": written.written,
-    "vitaminc": evidence.vitaminc,
-    "fm2": evidence.fm2,
-    "cad": sentence_pairs.cad,
-    "taxinli": sentence_pairs.taxinli,
-    "paws": sentence_pairs.paws,
-    "minimal_refutations": sentence_pairs.minimal_refutations,
-    "double_negation": sentence_pairs.double_negation,
-    "infotabs": tables.infotabs,
-    "condaqa": questions.condaqa,
-    "sharc": questions.sharc,
-    "students": answers.students,
-    "realsumm": summaries.realsumm,
-    "defacto": summaries.defacto,
-    "feverous": evidence.feverous,
-    "scifact": evidence.scifact,
-    "creak": evidence.creak,
-    "trials": evidence.trials,
-    "esnli": sentence_pairs.esnli,
-    "onestop": sentence_pairs.onestop,
-    "perspectives": sentence_pairs.perspectives,
-    "key_points": sentence_pairs.key_points,
-    "papers": tables.papers,
-    "venues": tables.venues,
-    "in_car": tables.in_car,
-    "boolq": questions.boolq,
-    "strategy": questions.strategy,
-    "pubmed": questions.pubmed,
-    "graded": answers.graded,
-    "reviews": answers.reviews,
-    "bump": summaries.bump,
-    "legal": summaries.legal,
-    "qmsum": summaries.qmsum,
-    "clapnq": summaries.clapnq,
-    "folio": reasoning.folio,
-    "science": reasoning.science,
-    "one_word": reasoning.one_word,
-    "swaps": reasoning.swaps,
-    "aspect": reasoning.aspect,
-    "scope": reasoning.scope,
-    "stories": reasoning.stories,
+    row["set"]: getattr(import_module(f"training.sources.{row['module']}"), row["set"]) for row in _ROWS
 }
+"""A set's reader is the function of its name in its module."""
+SHARES = {row["set"]: int(row["pairs"]) for row in _ROWS if row["pairs"]}
+"""Pairs of each set in the mix `labelled`."""

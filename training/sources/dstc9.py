@@ -42,11 +42,6 @@ class Snippet:
     answer: str
 
     @property
-    def said(self) -> str:
-        """The answer without a bare yes or no in front, which alone says nothing."""
-        return self.answer.strip()
-
-    @property
     def faq(self) -> str:
         """Question and answer as a FAQ page has them."""
         return f"{self.question} {self.answer}"
@@ -150,7 +145,7 @@ def strangers(snippet: Snippet, told: str, place: Sequence[Snippet]) -> list[Sni
 def page(picked: Sequence[Snippet], about: Snippet, rng: Random) -> str:
     """Snippets as text: answers alone or with their questions, with or without the place's name above."""
     with_question = rng.random() < 0.6
-    lines = [s.faq if with_question or len(s.answer.split()) < 5 else s.said for s in picked]
+    lines = [s.faq if with_question or len(s.answer.split()) < 5 else s.answer for s in picked]
     head = [f"{about.place}"] if about.place and rng.random() < 0.4 else []
     return "\n".join([*head, *lines])
 
@@ -161,7 +156,7 @@ def carriers(data: Path, rng: Random) -> Iterator[Carrier]:
         others = strangers(snippet, told, places[snippet.key])
         picked = [s.faq for s in rng.sample(others, min(len(others), 4))]
         cut = rng.randint(0, len(picked))
-        evidence = snippet.faq if rng.random() < 0.5 or len(snippet.answer.split()) < 5 else snippet.said
+        evidence = snippet.faq if rng.random() < 0.5 or len(snippet.answer.split()) < 5 else snippet.answer
         yield Carrier(told, (evidence,), "dstc9", snippet.place, tuple(picked[:cut]), tuple(picked[cut:]))
 
 

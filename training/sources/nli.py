@@ -6,7 +6,7 @@ import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
-from vista_lab.suites.loaders import NLI_LABELS, SUPPORTED_CLASS, clean, read_tsv
+from vista_lab.suites.loaders import NLI_LABELS, clean, read_tsv
 from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair
 
 NEGATION = ("train/negation/MNLI.txt.gz", "train/negation/SNLI.txt.gz")
@@ -44,8 +44,3 @@ def carriers(data: Path) -> Iterator[Carrier]:
             plain = "?" not in told + premise and told[:1].isupper() and told.endswith(".")
             if label == "entailment" and plain and len(premise.split()) <= 60 and 4 <= len(told.split()) <= 30:
                 yield Carrier(told, (premise,), "mnli")
-
-
-def is_supported(pair: KindPair) -> bool:
-    """Whether only `supported` is right."""
-    return pair.allowed == (SUPPORTED_CLASS,)

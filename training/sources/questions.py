@@ -28,12 +28,8 @@ STRATEGY = {"train": "train/strategyqa/train.json.gz", "dev": "train/strategyqa/
 PUBMED = "train/pubmedqa/ori_pqal.json.gz"
 FILES = (*CONDAQA["train"], SHARC["train"], SNIPPETS, BOOLQ["train"], STRATEGY["train"], PUBMED)
 _VERDICTS = {
-    "YES": SUPPORTED_CLASS,
-    "TRUE": SUPPORTED_CLASS,
-    "NO": CONTRADICTED_CLASS,
-    "FALSE": CONTRADICTED_CLASS,
-    "DON'T KNOW": NOT_ENOUGH_CLASS,
-    "MAYBE": NOT_ENOUGH_CLASS,
+    "YES": SUPPORTED_CLASS, "TRUE": SUPPORTED_CLASS, "NO": CONTRADICTED_CLASS, "FALSE": CONTRADICTED_CLASS,
+    "DON'T KNOW": NOT_ENOUGH_CLASS, "MAYBE": NOT_ENOUGH_CLASS,
 }  # fmt: skip
 _BE = "is|are|was|were|am"
 _MODAL = "would|could|can|will|should|might|may|must|has|have|had"
@@ -112,12 +108,8 @@ def as_claim(question: str, verdict: int, rng: Random) -> tuple[str, int]:
     if told:
         return told, verdict
     yes = rng.random() < 0.5
-    turned = {
-        SUPPORTED_CLASS: CONTRADICTED_CLASS,
-        CONTRADICTED_CLASS: SUPPORTED_CLASS,
-        NOT_ENOUGH_CLASS: NOT_ENOUGH_CLASS,
-    }
-    return f"{ended(question.rstrip('?') + '?')} {'Yes' if yes else 'No'}.", verdict if yes else turned[verdict]
+    turned = {SUPPORTED_CLASS: CONTRADICTED_CLASS, CONTRADICTED_CLASS: SUPPORTED_CLASS}.get(verdict, verdict)
+    return f"{ended(question.rstrip('?') + '?')} {'Yes' if yes else 'No'}.", verdict if yes else turned
 
 
 def condaqa(data: Path, part: Part) -> Iterator[KindPair]:
@@ -154,9 +146,8 @@ def boolq(data: Path, part: Part) -> Iterator[KindPair]:
 def strategy(data: Path, part: Part) -> Iterator[KindPair]:
     """StrategyQA (Geva 2021): facts that decide a question by a step that nobody tells."""
     for row in json_rows(data / STRATEGY[part]):
-        claim, label = as_claim(
-            row["question"], SUPPORTED_CLASS if row["answer"] else CONTRADICTED_CLASS, Random(row["qid"])
-        )
+        verdict = SUPPORTED_CLASS if row["answer"] else CONTRADICTED_CLASS
+        claim, label = as_claim(row["question"], verdict, Random(row["qid"]))
         yield KindPair(" ".join(map(ended, row["facts"])), claim, (label,), "strategy", "strategy", "")
 
 

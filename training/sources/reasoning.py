@@ -20,25 +20,13 @@ SCIENCE = "train/entailment-bank/task_1_train.tsv.gz"
 BREAKING = "train/breaking-nli/breaking_nli_dataset.zip"
 SWAPS = tuple(f"train/syntactic-nli/{n}_large.tsv.gz" for n in ("inv_orig", "inv_trsf", "pass_orig", "pass_trsf"))
 ASPECT = "train/aspect-nli/TEA.txt.gz"
-SCOPE = tuple(
-    f"train/scone/train_{name}.csv.gz"
-    for name in (
-        "no_negation",
-        "one_not_scoped",
-        "one_scoped",
-        "one_scoped_one_not_scoped",
-        "two_not_scoped",
-        "two_scoped",
-    )
-)
+_SCOPES = ("no_negation", "one_not_scoped", "one_scoped", "one_scoped_one_not_scoped", "two_not_scoped", "two_scoped")
+SCOPE = tuple(f"train/scone/train_{name}.csv.gz" for name in _SCOPES)
 STORIES = "train/tracie/train_uniform.jsonl.gz"
 FILES = (FOLIO["train"], SCIENCE, BREAKING, *SWAPS, ASPECT, *SCOPE, STORIES)
 _FOLIO_LABELS = {
-    "True": SUPPORTED_CLASS,
-    "False": CONTRADICTED_CLASS,
-    "Uncertain": NOT_ENOUGH_CLASS,
-    "Unknown": NOT_ENOUGH_CLASS,
-}
+    "True": SUPPORTED_CLASS, "False": CONTRADICTED_CLASS, "Uncertain": NOT_ENOUGH_CLASS, "Unknown": NOT_ENOUGH_CLASS,
+}  # fmt: skip
 _FACT = re.compile(r"sent\d+: (.+?)(?= sent\d+: |$)")
 
 
@@ -64,10 +52,8 @@ def science(data: Path, part: Part) -> Iterator[KindPair]:
             wanted, stranger = len(facts), rng.choice(rng.choice(trees)[1])
             left = [*rng.sample(facts, wanted - 1), stranger]
             twin = f"science-{number}"
-            for given, label in (
-                (rng.sample(facts, wanted), SUPPORTED_CLASS),
-                (rng.sample(left, wanted), NOT_ENOUGH_CLASS),
-            ):
+            both = (rng.sample(facts, wanted), SUPPORTED_CLASS), (rng.sample(left, wanted), NOT_ENOUGH_CLASS)
+            for given, label in both:
                 premise = " ".join(ended(fact) for fact in given)
                 yield KindPair(premise, ended(claim), (label,), "science", "science", twin)
 
@@ -78,11 +64,9 @@ def one_word(data: Path, part: Part) -> Iterator[KindPair]:
         return
     groups: dict[str, list[KindPair]] = defaultdict(list)
     for row in zipped_rows(data / BREAKING, "data/dataset.jsonl"):
-        label = NLI_LABELS[row["gold_label"]]
-        pair = KindPair(
-            row["sentence1"], ended(row["sentence2"]), (label,), "one_word", "one_word", f"one_word-{row['sentence1']}"
-        )
-        groups[row["sentence1"]].append(pair)
+        premise, allowed = row["sentence1"], (NLI_LABELS[row["gold_label"]],)
+        pair = KindPair(premise, ended(row["sentence2"]), allowed, "one_word", "one_word", f"one_word-{premise}")
+        groups[premise].append(pair)
     for pairs in groups.values():
         good = [pair for pair in pairs if pair.allowed == (SUPPORTED_CLASS,)]
         yield from good
@@ -105,10 +89,8 @@ def aspect(data: Path, part: Part) -> Iterator[KindPair]:
     if part == "train":
         rows = csv.DictReader(io.StringIO(gzip.decompress((data / ASPECT).read_bytes()).decode("utf-8")))
         for number, row in enumerate(rows):
-            allowed, twin = (
-                (SUPPORTED_CLASS,) if row["label"] == "1" else UNSUPPORTED,
-                f"aspect-{row['sentence_1']}-{number // 9}",
-            )
+            allowed = (SUPPORTED_CLASS,) if row["label"] == "1" else UNSUPPORTED
+            twin = f"aspect-{row['sentence_1']}-{number // 9}"
             yield KindPair(ended(row["sentence_1"]), ended(row["sentence_2"]), allowed, "aspect", "aspect", twin)
 
 

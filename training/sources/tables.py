@@ -41,7 +41,7 @@ _SAID = {
     "customer rating": "rated {}",
     "rating": "rated {}",
     "priceRange": "prices {}",
-    "area": "{}",
+    "near": "near {}",
 }
 Box = Mapping[str, Sequence[str]]
 
@@ -131,15 +131,10 @@ def venues(data: Path, part: Part) -> Iterator[KindPair]:
 def described(place: Mapping[str, str]) -> str:
     """A place's attributes in a line, as a directory has them."""
     known = {"yes": "family-friendly", "no": "not family-friendly"}
-    parts = [
-        known.get(value, value)
-        if key == "familyFriendly"
-        else f"near {value}"
-        if key == "near"
-        else _SAID.get(key, "{}").format(value)
-        for key, value in place.items()
-        if key != "name"
-    ]
+    told = {key: value for key, value in place.items() if key != "name"}
+    if "familyFriendly" in told:
+        told["familyFriendly"] = known.get(told["familyFriendly"], told["familyFriendly"])
+    parts = [_SAID.get(key, "{}").format(value) for key, value in told.items()]
     return f"{place['name']}: {', '.join(parts)}"
 
 

@@ -28,7 +28,6 @@ from vista_guard.policy.turn_risk import TurnRisk
 
 
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
     parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))

@@ -4,6 +4,5 @@ Every pair is half of a minimal pair: the same claim over two documents, or two 
 """
 
 from training.worlds.build import KINDS, build
-from training.worlds.case import WorldPair
 
-__all__ = ["KINDS", "WorldPair", "build"]
+__all__ = ["KINDS", "build"]

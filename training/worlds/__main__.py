@@ -10,20 +10,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from training.worlds.build import KINDS, build
-from training.worlds.case import WorldPair
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 _LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not enough"}
 
 
-def shown(pair: WorldPair) -> str:
-    """A pair for reading."""
-    labels = "/".join(_LABELS[i] for i in pair.allowed)
-    return f"[{pair.kind} {pair.twin}] {labels}\n{pair.premise}\n  => {pair.hypothesis}\n"
-
-
 def main() -> None:
-    """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", choices=("train", "development"), default="train")
     parser.add_argument("--kind", choices=KINDS)
@@ -40,7 +32,8 @@ def main() -> None:
         for kind, number in sorted(Counter(p.kind for p in pairs).items()):
             print(f"{kind:16} {number:6}")
     for pair in pairs[: args.sample]:
-        print(shown(pair))
+        labels = "/".join(_LABELS[i] for i in pair.allowed)
+        print(f"[{pair.kind} {pair.twin}] {labels}\n{pair.premise}\n  => {pair.hypothesis}\n")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from training.worlds.case import REFUTE, TextCase
-from training.worlds.domains import Part
-from training.worlds.grammar import sentence
-from training.worlds.textfiles import cut, lines, sections
+from training.worlds.domains import (
+    Part,
+    cut,
+    lines,
+    sections,
+    split,
+)
+from training.worlds.grammar import filled
 from training.worlds.values import pick, words
 
 _SHARES = (
@@ -31,9 +36,8 @@ class Counted:
 @cache
 def counted(part: Part) -> tuple[Counted, ...]:
     """The countable things of one part."""
-    rows = [tuple(field.strip() for field in row.split("|")) for row in sections("amounts")["kinds"]]
-    found = [Counted(a, b, noun, tuple(g.strip() for g in groups.split(";"))) for a, b, noun, groups in rows]
-    return cut(found, part)
+    rows = (split(row, "|") for row in sections("amounts")["kinds"])
+    return cut([Counted(a, b, noun, split(groups, ";")) for a, b, noun, groups in rows], part)
 
 
 def _figures(kind: str, rng: random.Random) -> tuple[str, tuple[int, int], tuple[int, int]] | None:
@@ -47,7 +51,8 @@ def _figures(kind: str, rng: random.Random) -> tuple[str, tuple[int, int], tuple
     low, high = rng.randint(3, 30), rng.randint(31, 90)
     if kind == "total":
         return "", (low, high), (rng.randint(3, 40), rng.randint(10, 80))
-    return "", ((high, low), (low, high))[kind == "minority"], ((low, high), (high, low))[kind == "minority"]
+    more, fewer = (high, low), (low, high)
+    return ("", fewer, more) if kind == "minority" else ("", more, fewer)
 
 
 def put(
@@ -58,9 +63,7 @@ def put(
     verb = thing.first.removeprefix(thing.noun).strip()
     slots = {"{g}": group, "{G}": group, "{a}": str(figures[0]), "{b}": str(figures[1]), "{A}": thing.first, "{B}": thing.second,
              "{t}": total, "{n}": thing.noun, "{v}": verb, "{s}": share, "{S}": share}  # fmt: skip
-    for slot, text in slots.items():
-        template = template.replace(slot, text)
-    return sentence(template)
+    return filled(template, slots)
 
 
 def amount(part: Part, rng: random.Random) -> TextCase | None:

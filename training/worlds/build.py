@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from training.worlds import (
+from training.worlds import (  # fmt: skip
     amounts,
     calendars,
     claims,
@@ -14,8 +14,6 @@ from training.worlds import (
     extras,
     frames,
     hops,
-    joining,
-    leads,
     limits,
     order,
     procedures,
@@ -23,13 +21,15 @@ from training.worlds import (
     roles,
     rules,
 )
-from training.worlds.case import SUPPORT, Allowed, Case, TextCase, WorldPair
-from training.worlds.domains import Part
+from training.worlds.case import SUPPORT, Allowed, Case, TextCase
+from training.worlds.domains import (
+    Part,
+)
 from training.worlds.forms import GRID, TELLING, WHOLE
-from training.worlds.passages import surrounded
-from training.worlds.style import claimed
+from training.worlds.style import claimed, surrounded
 from training.worlds.values import pick
 from training.worlds.world import World
+from vista_lab.synthesis.rewriters.carrier import KindPair
 
 Maker = Callable[[Part, random.Random], Case | TextCase | None]
 _PATIENCE = 200  # so many failures in a row mean that the part has no words for the kind
@@ -41,11 +41,11 @@ KINDS: dict[str, tuple[Maker, float]] = {
     "reworded": (claims.reworded, 3),
     "negation": (claims.negation, 2),
     "flag": (claims.flag, 3),
-    "joined": (joining.joined, 1.5),
-    "two_entities": (joining.two_entities, 1.5),
+    "joined": (claims.joined, 1.5),
+    "two_entities": (claims.two_entities, 1.5),
     "unstated": (claims.unstated, 2),
     "listing": (claims.listing, 1.5),
-    "alike": (joining.alike, 1),
+    "alike": (claims.alike, 1),
     "comparison": (comparing.comparison, 3),
     "superlative": (comparing.superlative, 1.5),
     "quantifier": (quantifying.quantifier, 2),
@@ -66,7 +66,7 @@ KINDS: dict[str, tuple[Maker, float]] = {
     "exception": (rules.exception, 1.5),
     "limit": (limits.limit, 1.5),
     "hop": (hops.hop, 1.5),
-    "lead": (leads.lead, 1),
+    "lead": (procedures.lead, 1),
     "extra": (extras.extra, 1.5),
     "procedure": (procedures.procedure, 1),
     "step_order": (procedures.step_order, 1),
@@ -108,21 +108,19 @@ def _usable(case: TextCase) -> bool:
     return short and case.first != case.second and case.claim != case.counter and case.claim not in ("", case.first)
 
 
-def minimal_pairs(kind: str, part: Part, rng: random.Random, tag: str) -> Iterator[tuple[WorldPair, WorldPair]]:
+def minimal_pairs(kind: str, part: Part, rng: random.Random, tag: str) -> Iterator[tuple[KindPair, KindPair]]:
     """Minimal pairs of one kind, as many as can be made."""
-    make, number = KINDS[kind][0], 0
-    idle = 0
+    number = idle = 0
     while idle < _PATIENCE:
-        idle += 1
-        case = make(part, rng)
+        case = KINDS[kind][0](part, rng)
         text = _texts(case, part, rng) if case else None
         if text is None or not _usable(text):
+            idle += 1
             continue
-        idle = 0
         twin = f"{kind}-{tag}-{number}"
-        one, two = (WorldPair(p, h, allowed, "worlds", kind, twin) for p, h, allowed in _members(text, rng))
+        one, two = (KindPair(p, h, allowed, "worlds", kind, twin) for p, h, allowed in _members(text, rng))
         yield one, two
-        number += 1
+        number, idle = number + 1, 0
 
 
 def quotas(count: int) -> dict[str, int]:
@@ -131,7 +129,7 @@ def quotas(count: int) -> dict[str, int]:
     return {kind: max(1, round(count / 2 * weight / total)) for kind, (_, weight) in KINDS.items()}
 
 
-def build(kind: str | None, count: int, seed: int, part: Part) -> Iterator[WorldPair]:
+def build(kind: str | None, count: int, seed: int, part: Part) -> Iterator[KindPair]:
     """``count`` pairs of one kind, or of all kinds by their weights; the same seed gives the same pairs."""
     wanted = {kind: count // 2} if kind else quotas(count)
     seen: set[tuple[str, str]] = set()

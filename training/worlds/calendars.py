@@ -6,35 +6,31 @@ import random
 from datetime import date
 
 from training.worlds.case import REFUTE, TextCase
-from training.worlds.domains import Part
-from training.worlds.grammar import sentence
-from training.worlds.textfiles import cut, lines, sections
-from training.worlds.values import dates, pick, weekday
+from training.worlds.domains import (
+    Part,
+    cut,
+    lines,
+    sections,
+    split,
+)
+from training.worlds.grammar import filled
+from training.worlds.values import MONTHS, dates, pick, weekday
 
 _START = date(2024, 1, 1).toordinal()
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
-)  # fmt: skip
 
 
 def put(template: str, event: str, day: int, other: str = "", style: int = 0) -> str:
     """A template with its events and day."""
     shown = dates(day)[style]
     slots = {"{E}": event[:1].upper() + event[1:], "{e}": event, "{F}": other[:1].upper() + other[1:], "{f}": other,
-             "{d}": shown, "{D}": shown, "{w}": weekday(day), "{m}": _MONTHS[date.fromordinal(day).month - 1]}  # fmt: skip
-    for slot, text in slots.items():
-        template = template.replace(slot, text)
-    return sentence(template)
-
-
-def _events(part: Part) -> tuple[str, ...]:
-    return cut([e.strip() for e in sections("calendar")["events"][0].split(";")], part)
+             "{d}": shown, "{D}": shown, "{w}": weekday(day), "{m}": MONTHS[date.fromordinal(day).month - 1]}  # fmt: skip
+    return filled(template, slots)
 
 
 def calendar(part: Part, rng: random.Random) -> TextCase | None:
     """Two or three dated events; two of them trade dates."""
     kind = pick(rng, ("weekday", "month", "next", "week", "earlier"))
-    names = rng.sample(_events(part), pick(rng, (2, 3, 3)))
+    names = rng.sample(cut(split(sections("calendar")["events"][0], ";"), part), pick(rng, (2, 3, 3)))
     first = _START + rng.randrange(1200)
     gap = {"next": 1, "week": 7}.get(kind) or rng.randrange(9, 80)
     days = [first, first + gap, first + gap + rng.randrange(2, 25)][: len(names)]

@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from training.worlds.world import World
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED, Pair
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 
 SUPPORT, REFUTE, OPEN, WRONG = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,), (NOT_ENOUGH_CLASS,), UNSUPPORTED
 Allowed = tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class WorldPair(Pair):
-    """A training pair with its kind of claim; the two members of a minimal pair share ``twin``."""
-
-    kind: str
-    twin: str
 
 
 @dataclass(frozen=True)

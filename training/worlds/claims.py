@@ -1,14 +1,17 @@
-"""Claims about single cells of a small world: own and neighbour's values, other words, negation, two facts at once."""
+"""Claims about cells of a small world: own and neighbour's values, other words, negation, two facts at once, what two share."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import permutations
 
 from training.worlds.case import OPEN, WRONG, Case
-from training.worlds.domains import Part
-from training.worlds.grammar import clause, negated, sentence
-from training.worlds.values import ORDERED, Value, pick, said
+from training.worlds.domains import (
+    Part,
+)
+from training.worlds.grammar import clause, negated, sentence, singular_phrase
+from training.worlds.values import ORDERED, Value, pick, said, written
 from training.worlds.world import World, sample, say, told
 
 VALUED = (*ORDERED, "choice")
@@ -27,9 +30,7 @@ def columns(world: World, kinds: Sequence[str]) -> list[int]:
 def two_rows(world: World, column: int, rng: random.Random) -> tuple[int, int] | None:
     """Two entities with different values of one attribute."""
     order = rng.sample(range(len(world.entities)), len(world.entities))
-    return next(
-        ((i, j) for i in order for j in order if i != j and world.cells[i][column] != world.cells[j][column]), None
-    )
+    return next(((i, j) for i in order for j in order if world.cells[i][column] != world.cells[j][column]), None)
 
 
 def neighbour(part: Part, rng: random.Random) -> Case | None:
@@ -40,10 +41,9 @@ def neighbour(part: Part, rng: random.Random) -> Case | None:
     if not found:
         return None
     i, j = found
-    claim = plain(world, i, column, rng)
+    claim, other = plain(world, i, column, rng), world.swap(column, i, j)
     if rng.random() < 0.5:
-        return Case(world, world.swap(column, i, j), claim, plain(world, i, column, rng, world.value(j, column)))
-    other = world.swap(column, i, j)
+        return Case(world, other, claim, plain(world, i, column, rng, world.value(j, column)))
     return Case(world, other, claim, plain(other, j, column, rng))
 
 
@@ -53,16 +53,7 @@ def own_value(part: Part, rng: random.Random) -> Case | None:
         world = sample(part, rng, VALUED)
         if len(world.entities) > 3:
             continue
-        mates = [
-            (a, b)
-            for a in columns(world, VALUED)
-            for b in columns(world, VALUED)
-            if a != b
-            and _alike(world, a, b)
-            and world.cells[0][a] != world.cells[0][b]
-            and _fits(world, a, b)
-            and _fits(world, b, a)
-        ]
+        mates = [p for p in permutations(columns(world, VALUED), 2) if _exchangeable(world, *p)]
         if mates:
             a, b = pick(rng, mates)
             other = world.exchange(0, a, b)
@@ -70,10 +61,11 @@ def own_value(part: Part, rng: random.Random) -> Case | None:
     return None
 
 
-def _alike(world: World, a: int, b: int) -> bool:
+def _exchangeable(world: World, a: int, b: int) -> bool:
+    """Two attributes of one kind and unit, whose different values lie in the range of either."""
     first, second = world.attributes[a], world.attributes[b]
-    units = {first.pool[0].unit, second.pool[0].unit}
-    return first.kind == second.kind and first.kind != "choice" and len(units) == 1
+    alike = first.kind == second.kind != "choice" and first.pool[0].unit == second.pool[0].unit
+    return alike and world.cells[0][a] != world.cells[0][b] and _fits(world, a, b) and _fits(world, b, a)
 
 
 def _fits(world: World, a: int, b: int) -> bool:
@@ -101,13 +93,12 @@ def reworded(part: Part, rng: random.Random) -> Case | None:
 
 
 def _near(world: World, row: int, column: int, rng: random.Random) -> Value | None:
-    value, pool = world.value(row, column), world.attributes[column].pool
-    unit = value.unit
-    others = [v for v in pool if v.amount != value.amount and said(v)]
+    value = world.value(row, column)
+    others = [v for v in world.attributes[column].pool if v.amount != value.amount and said(v)]
     if not others:
         return None
     chosen = pick(rng, sorted(others, key=lambda v: abs(v.amount - value.amount))[:6])
-    return Value(chosen.kind, chosen.amount, unit=unit)
+    return Value(chosen.kind, chosen.amount, unit=value.unit)
 
 
 def _with(world: World, row: int, column: int, text: str, by: int) -> str:
@@ -137,9 +128,8 @@ def _not(world: World, row: int, column: int, value: Value, rng: random.Random) 
     name = world.entities[row].name
     text = told(pick(rng, fitting), world.entities[row], value, rng)
     if rng.random() < 0.2:
-        return sentence(
-            f"{pick(rng, ('It is not true that', 'It is not the case that', 'It is wrong that'))} {clause(text)}"
-        )
+        denial = pick(rng, ("It is not true that", "It is not the case that", "It is wrong that"))
+        return sentence(f"{denial} {clause(text)}")
     denied = negated(name, text, contracted=rng.random() < 0.3)
     return sentence(denied) if denied else None
 
@@ -172,19 +162,14 @@ def unstated(part: Part, rng: random.Random) -> Case | None:
     """A detail that the document gives in one version only; elsewhere the same value is another entity's."""
     for _ in range(20):
         world = sample(part, rng, VALUED)
-        usable = columns(world, VALUED)
         if len(world.entities) < 2 or len(world.attributes) < 2:
             continue
-        column = pick(rng, usable)
+        column = pick(rng, columns(world, VALUED))
         i, j = rng.sample(range(len(world.entities)), 2)
-        value, other = world.cells[i][column], world.cells[j][column]
-        if value == other:
-            continue
-        first = world.put(j, column, None)
-        second = world.put(j, column, value).put(i, column, None)
-        claim = plain(world, i, column, rng)
-        counter = plain(second, j, column, rng)
-        return Case(first, second, claim, counter, OPEN)
+        value = world.cells[i][column]
+        if value != world.cells[j][column]:
+            first, second = world.put(j, column, None), world.put(j, column, value).put(i, column, None)
+            return Case(first, second, plain(world, i, column, rng), plain(second, j, column, rng), OPEN)
     return None
 
 
@@ -192,8 +177,7 @@ def listing(part: Part, rng: random.Random) -> Case | None:
     """Lists: an item that belongs to another entity's list, alone or among right ones."""
     for _ in range(20):
         world = sample(part, rng, ("list",))
-        usable = columns(world, ("list",))
-        column = pick(rng, usable)
+        column = pick(rng, columns(world, ("list",)))
         rows = two_rows(world, column, rng)
         if not rows:
             continue
@@ -202,10 +186,8 @@ def listing(part: Part, rng: random.Random) -> Case | None:
         if set(mine) & set(theirs):
             continue
         k = rng.randrange(min(len(mine), len(theirs)))
-        wrong = (*mine[:k], theirs[k], *mine[k + 1 :])
-        second = world.put(i, column, Value("list", items=wrong)).put(
-            j, column, Value("list", items=(*theirs[:k], mine[k], *theirs[k + 1 :]))
-        )
+        wrong, right = (*mine[:k], theirs[k], *mine[k + 1 :]), (*theirs[:k], mine[k], *theirs[k + 1 :])
+        second = world.put(i, column, Value("list", items=wrong)).put(j, column, Value("list", items=right))
         return Case(world, second, *_list_claims(world, i, column, mine, wrong, k, rng), WRONG)
     return None
 
@@ -217,8 +199,88 @@ def _list_claims(
         mine, wrong = (mine[k],), (wrong[k],)
     order = rng.sample(range(len(mine)), len(mine))
     by = rng.randrange(100)
-    claims = [
-        sentence(say(world, row, column, rng, Value("list", items=tuple(items[o] for o in order)), by))
-        for items in (mine, wrong)
-    ]
-    return claims[0], claims[1]
+    lists = (Value("list", items=tuple(items[o] for o in order)) for items in (mine, wrong))
+    claim, counter = (sentence(say(world, row, column, rng, value, by)) for value in lists)
+    return claim, counter
+
+
+def joined(part: Part, rng: random.Random) -> Case | None:
+    """Two facts in one claim, one of which another entity's value makes wrong."""
+    for _ in range(20):
+        world = sample(part, rng)
+        usable = columns(world, (*VALUED, "flag"))
+        if len(usable) < 2:
+            continue
+        a, b = rng.sample(usable, 2)
+        rows = two_rows(world, a, rng)
+        if rows:
+            i, j = rows
+            other = world.swap(a, i, j)
+            return Case(world, other, _both(world, i, a, b, rng), _both(other, i, a, b, rng))
+    return None
+
+
+def _both(world: World, row: int, a: int, b: int, rng: random.Random) -> str:
+    entity = world.entities[row]
+    first, second = (a, b) if rng.random() < 0.5 else (b, a)
+    text = say(world, row, second, rng)
+    if text.startswith(f"{entity.name} "):
+        text = entity.pronoun + text[len(entity.name) :]
+    link = pick(rng, (" and ", ", and ", "; "))
+    return sentence(f"{clause(say(world, row, first, rng))}{link}{text}")
+
+
+def two_entities(part: Part, rng: random.Random) -> Case | None:
+    """One claim with the values of two entities: ``A costs 12 and B 15``, right or the wrong way round."""
+    for _ in range(20):
+        world = sample(part, rng, VALUED)
+        column = pick(rng, columns(world, VALUED))
+        fitting = [t for t in world.attributes[column].says if t.startswith("{e} ")]
+        rows = two_rows(world, column, rng)
+        if rows and fitting:
+            other = world.swap(column, *rows)
+            template = pick(rng, fitting)
+            claim, counter = (_pairwise(w, rows, column, template, rng) for w in (world, other))
+            return Case(world, other, claim, counter)
+    return None
+
+
+def _pairwise(world: World, rows: tuple[int, int], column: int, template: str, rng: random.Random) -> str:
+    i, j = rows if rng.random() < 0.5 else rows[::-1]
+    first, second = (clause(told(template, world.entities[r], world.value(r, column), rng)) for r in (i, j))
+    roll = rng.random()
+    if roll < 0.35:
+        return sentence(f"{first}, {world.entities[j].name} {written(world.value(j, column))[0]}")
+    return sentence(f"{first}{pick(rng, (' and ', ', while ', ', but ', ', whereas '))}{second}")
+
+
+def alike(part: Part, rng: random.Random) -> Case | None:
+    """Two entities with the same value beside a third with another."""
+    for _ in range(20):
+        world = sample(part, rng, VALUED)
+        usable = [c for c in columns(world, VALUED) if world.attributes[c].plural]
+        if len(world.entities) < 3 or not usable:
+            continue
+        column = pick(rng, usable)
+        i, j, k = rng.sample(range(len(world.entities)), 3)
+        world = world.put(j, column, world.cells[i][column])
+        if world.cells[k][column] == world.cells[i][column]:
+            continue
+        other = world.swap(column, j, k)
+        return Case(world, other, _same(world, i, j, column, rng), _same(other, i, k, column, rng))
+    return None
+
+
+def _same(world: World, i: int, j: int, column: int, rng: random.Random) -> str:
+    a, b = (world.entities[r].name for r in ((i, j) if rng.random() < 0.5 else (j, i)))
+    phrase = pick(rng, world.attributes[column].plural).replace("{v}", written(world.value(i, column))[0])
+    single = singular_phrase(phrase) if world.domain.pronoun != "they" else phrase
+    options = (
+        f"both {a} and {b} {phrase}",
+        f"{a} and {b} both {phrase}",
+        f"like {a}, {b} {single}",
+        f"{a} {single}, just like {b}",
+        f"{a} and {b} are alike in that they {phrase}",
+        f"what holds for {a} holds for {b} as well: they {phrase}",
+    )
+    return sentence(pick(rng, options))

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from training.worlds.case import Case
 from training.worlds.claims import columns, plain, two_rows
-from training.worlds.domains import Part
+from training.worlds.domains import (
+    Part,
+)
 from training.worlds.grammar import sentence
 from training.worlds.values import ORDERED, difference, pick, words
 from training.worlds.world import World, sample
@@ -36,9 +38,8 @@ def comparison(part: Part, rng: random.Random) -> Case | None:
     by, gap = rng.randrange(100), rng.random() < 0.2
     i, j = rows if rng.random() < 0.5 else rows[::-1]
     claim = compared(world, i, j, column, by, gap)
-    if rng.random() < 0.5:
-        return Case(world, other, claim, compared(other, i, j, column, by, gap))
-    return Case(world, other, claim, compared(other, j, i, column, by, gap))
+    a, b = (i, j) if rng.random() < 0.5 else (j, i)
+    return Case(world, other, claim, compared(other, a, b, column, by, gap))
 
 
 def compared(world: World, i: int, j: int, column: int, by: int, gap: bool) -> str:
@@ -47,16 +48,11 @@ def compared(world: World, i: int, j: int, column: int, by: int, gap: bool) -> s
     options = attribute.more if a.amount > b.amount else attribute.less
     phrase = options[by % len(options)]
     apart = difference(a, b) if gap else None
-    phrase = re_spaced(phrase.replace("{d}", f"{apart} " if apart else ""))
+    phrase = " ".join(phrase.replace("{d}", f"{apart} " if apart else "").split())
     subject, other = world.entities[i].name, world.entities[j].name
     if "{e}" in phrase:
         return sentence(phrase.replace("{e}", subject).replace("{f}", other))
     return sentence(f"{subject} {phrase} {other}")
-
-
-def re_spaced(text: str) -> str:
-    """One blank between words."""
-    return " ".join(text.split())
 
 
 def superlative(part: Part, rng: random.Random) -> Case | None:
@@ -69,10 +65,7 @@ def superlative(part: Part, rng: random.Random) -> Case | None:
         attribute = world.attributes[column]
         ranked = sorted(range(len(world.entities)), key=lambda r: world.value(r, column).amount)
         amounts = [world.value(r, column).amount for r in ranked]
-        if (
-            not (attribute.most and attribute.least)
-            or len({amounts[0], amounts[1]}) + len({amounts[-1], amounts[-2]}) < 4
-        ):
+        if not (attribute.most and attribute.least) or amounts[0] == amounts[1] or amounts[-1] == amounts[-2]:
             continue
         top = rng.random() < 0.5
         i, j = (ranked[-1], pick(rng, ranked[:-1])) if top else (ranked[0], pick(rng, ranked[1:]))
@@ -83,18 +76,9 @@ def superlative(part: Part, rng: random.Random) -> Case | None:
 
 
 def _extreme(world: World, row: int, phrase: str, rng: random.Random) -> str:
-    count, name = len(world.entities), world.entities[row].name
-    scope = pick(
-        rng,
-        (
-            "",
-            "",
-            f" of the {words(count)} {world.domain.nouns}",
-            f" of all {world.domain.nouns} listed",
-            f" among the {world.domain.nouns}",
-        ),
-    )
-    return sentence(f"{name} {phrase}{scope}")
+    nouns, count = world.domain.nouns, words(len(world.entities))
+    scope = pick(rng, ("", "", f" of the {count} {nouns}", f" of all {nouns} listed", f" among the {nouns}"))
+    return sentence(f"{world.entities[row].name} {phrase}{scope}")
 
 
 def detour(part: Part, rng: random.Random) -> Case | None:
@@ -108,11 +92,9 @@ def detour(part: Part, rng: random.Random) -> Case | None:
         if not rows or len(world.entities) > 4:
             continue
         i, j = rows
-        attribute = world.attributes[column]
-        gaps = [p for p in attribute.more if "{d}" in p]
-        if not gaps or not difference(world.value(i, column), world.value(j, column)):
-            continue
-        return _by_gap(world, i, j, column, rng)
+        told = any("{d}" in phrase for phrase in world.attributes[column].more)
+        if told and difference(world.value(i, column), world.value(j, column)):
+            return _by_gap(world, i, j, column, rng)
     return None
 
 
@@ -129,7 +111,7 @@ def _by_gap(world: World, i: int, j: int, column: int, rng: random.Random) -> Ca
         options = [p for p in (attribute.more if value.amount > there.amount else attribute.less) if "{d}" in p]
         if not options:
             return None
-        phrase = re_spaced(options[by % len(options)].replace("{d}", f"{difference(value, there)} "))
+        phrase = " ".join(options[by % len(options)].replace("{d}", f"{difference(value, there)} ").split())
         texts.append(f"{world.entities[i].name} {phrase} {world.entities[j].name}")
     first = replace(world, hidden=((i, column, texts[0]),))
     second = replace(world.put(i, column, other), hidden=((i, column, texts[1]),))

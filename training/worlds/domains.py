@@ -1,8 +1,8 @@
-"""Domains: what entities there are and how their attributes are put into words, read from ``text/*.txt``.
+"""The text files: sections of lines, and domains, that is what entities there are and how their attributes are put into words.
 
-A domain starts with ``== name``, has ``key: value`` lines and then attributes, each ``@ key; kind and range; header`` with one
-template a line. Marks: ``?`` question, ``~`` a sentence
-that says more than the value, ``- `` the flag is off, ``*`` plural verb phrase, ``> < >> <<`` comparisons.
+A file's sections start with ``== name``. In those of ``domain_*.txt`` follow ``key: value`` lines and then attributes, each
+``@ key; kind and range; header`` with one template a line. Marks: ``?`` question, ``~`` a sentence that says more than the
+value, ``- `` the flag is off, ``*`` plural verb phrase, ``> < >> <<`` comparisons.
 Templates, names and values fall into a *train* and a *development* part by a checksum, so that the two are disjoint.
 """
 
@@ -10,27 +10,22 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from training.worlds.values import DURATIONS, Value
 
 Part = Literal["train", "development"]
+T = TypeVar("T")
 TEXT = Path(__file__).parent / "text"
 _MARKS = {
-    "?": "questions",
-    "-": "denies",
-    "*": "plural",
-    ">": "more",
-    "<": "less",
-    ">>": "most",
-    "<<": "least",
-    "~": "asides",
-}
+    "?": "questions", "-": "denies", "*": "plural", ">": "more", "<": "less", ">>": "most", "<<": "least", "~": "asides",
+}  # fmt: skip
 _RANGE = re.compile(r"(-?[\d.:]+)-([\d.:]+)(?:/([\d.]+))?\s*(.*)")
 
 
@@ -69,14 +64,6 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
 
 
-@dataclass
-class _Draft:
-    """An attribute while its lines are read."""
-
-    head: str
-    lines: dict[str, list[str]] = field(default_factory=dict)
-
-
 def in_part(text: str, part: Part) -> bool:
     """Whether a template, name or value belongs to the part: a fifth is for development."""
     return (zlib.crc32(text.encode()) % 5 == 0) == (part == "development")
@@ -89,11 +76,47 @@ def section(options: Sequence[str], part: Part) -> tuple[str, ...]:
     return tuple(o for o in options if (o in held) == (part == "development"))
 
 
+def split(text: str, mark: str) -> tuple[str, ...]:
+    """The parts of a line between marks."""
+    return tuple(part.strip() for part in text.split(mark))
+
+
+def cut(options: Sequence[T], part: Part, least: int = 5) -> tuple[T, ...]:
+    """The train or the development share of a list of things; one of fewer than ``least`` is shared."""
+    if len(options) < least:
+        return tuple(options)
+    size = max(2, len(options) // 5)
+    return tuple(options[-size:] if part == "development" else options[:-size])
+
+
+def read(name: str) -> str:
+    """A text file whole."""
+    return (TEXT / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def _blocks(text: str) -> list[str]:
+    return re.split(r"^== ", text, flags=re.M)[1:]
+
+
+@cache
+def sections(name: str) -> dict[str, tuple[str, ...]]:
+    """The lines of each section of one file, comments left out."""
+    found = {}
+    for head, *rows in map(str.splitlines, _blocks(read(name))):
+        found[head.strip()] = tuple(row.strip() for row in rows if row.strip() and not row.startswith("#"))
+    return found
+
+
+@cache
+def lines(name: str, head: str, part: Part) -> tuple[str, ...]:
+    """The lines of one section that belong to the part."""
+    return section(sections(name)[head], part)
+
+
 @cache
 def pools() -> dict[str, tuple[str, ...]]:
     """Names that all domains may use: towns, people, streets."""
-    lines = (TEXT / "pools.txt").read_text(encoding="utf-8").splitlines()
-    rows = (line.split(": ", 1) for line in lines if ": " in line)
+    rows = (line.split(": ", 1) for line in read("pools").splitlines() if ": " in line)
     return {key: tuple(v.strip() for v in values.split(";") if v.strip()) for key, values in rows}
 
 
@@ -102,15 +125,14 @@ def _values(spec: str) -> tuple[Value, ...]:
     if kind == "flag":
         return (Value("flag", 0), Value("flag", 1))
     if kind in ("choice", "list"):
-        texts = pools()[rest[1:]] if rest.startswith("@") else tuple(v.strip() for v in rest.split("|"))
+        texts = pools()[rest[1:]] if rest.startswith("@") else split(rest, "|")
         return tuple(Value(kind, text=text) for text in texts)
     found = _RANGE.match(rest)
     if not found:
         raise ValueError(f"no range in {spec!r}")
     low, high, step, unit = found.groups()
-    return tuple(
-        Value(kind, n, unit=unit or (kind if kind in DURATIONS else "")) for n in _steps(kind, low, high, step)
-    )
+    unit = unit or (kind if kind in DURATIONS else "")
+    return tuple(Value(kind, n, unit=unit) for n in _steps(kind, low, high, step))
 
 
 def _steps(kind: str, low: str, high: str, step: str | None) -> list[float]:
@@ -124,50 +146,41 @@ def _steps(kind: str, low: str, high: str, step: str | None) -> list[float]:
     return [round(start + i * width, 3) for i in range(int((end - start) / width + 1e-6) + 1)]
 
 
-def _attribute(draft: _Draft) -> Attribute:
-    key, spec, header = (part.strip() for part in draft.head.split(";", 2))
-    marked = {name: tuple(draft.lines.get(mark, ())) for mark, name in _MARKS.items()}
-    return Attribute(key, spec.split(" ", 1)[0], header, _values(spec), tuple(draft.lines.get("", ())), **marked)
+def _attribute(head: str, texts: dict[str, list[str]]) -> Attribute:
+    key, spec, header = (part.strip() for part in head.split(";", 2))
+    marked = {name: tuple(texts.get(mark, ())) for mark, name in _MARKS.items()}
+    return Attribute(key, spec.split(" ", 1)[0], header, _values(spec), tuple(texts.get("", ())), **marked)
 
 
 def _domain(block: str) -> Domain:
-    head, *lines = block.strip().splitlines()
-    texts: dict[str, list[str]] = {}
-    drafts: list[_Draft] = []
-    for line in (raw.strip() for raw in lines):
+    head, *rows = block.strip().splitlines()
+    texts: dict[str, list[str]] = defaultdict(list)
+    attributes: list[tuple[str, dict[str, list[str]]]] = []  # the head of each, and its lines by mark
+    for line in (raw.strip() for raw in rows):
         if not line or line.startswith("#"):
             continue
         if line.startswith("@ "):
-            drafts.append(_Draft(line[2:]))
-        elif drafts:
+            attributes.append((line[2:], defaultdict(list)))
+        elif attributes:
             mark, _, rest = line.partition(" ")
             marked = mark in _MARKS
-            parts = rest.split(";") if marked and mark in "*>><<" else [rest if marked else line]
-            drafts[-1].lines.setdefault(mark if marked else "", []).extend(
-                p.strip().rstrip(".") for p in parts if p.strip()
-            )
+            parts = split(rest, ";") if marked and mark in "*>><<" else (rest if marked else line,)
+            attributes[-1][1][mark if marked else ""] += [p.rstrip(".") for p in parts if p]
         else:
             key, _, rest = line.partition(": ")
-            texts.setdefault(key, []).extend(
-                [rest] if key == "note" else [p.strip() for p in rest.split(";") if p.strip()]
-            )
+            texts[key] += [rest] if key == "note" else [p for p in split(rest, ";") if p]
     noun, nouns = texts["nouns"][0].split("|")
     return Domain(
         head.strip(), texts.get("part", ["both"])[0], noun.strip(), nouns.strip(), texts.get("pronoun", ["it"])[0],
         tuple(texts["names"]), tuple(texts.get("title", ())), tuple(texts.get("lead", ())), tuple(texts.get("note", ())),
-        tuple(_attribute(d) for d in drafts),
+        tuple(_attribute(*found) for found in attributes),
     )  # fmt: skip
 
 
 @cache
 def all_domains() -> tuple[Domain, ...]:
     """Every domain of the text files, whole."""
-    blocks = [
-        block
-        for path in sorted(TEXT.glob("domain_*.txt"))
-        for block in re.split(r"^== ", path.read_text(encoding="utf-8"), flags=re.M)[1:]
-    ]
-    return tuple(_domain(block) for block in blocks)
+    return tuple(_domain(block) for path in sorted(TEXT.glob("domain_*.txt")) for block in _blocks(read(path.stem)))
 
 
 @cache
@@ -187,8 +200,7 @@ def _shared(domain: Domain, part: Part) -> Domain:
 def _narrowed(attribute: Attribute, part: Part) -> Attribute:
     pool = attribute.pool
     if attribute.kind in ("choice", "list"):
-        cut = max(2, len(pool) // 5) if len(pool) >= 6 else 0  # small closed sets, say weekdays, cannot be split
-        pool = (pool[-cut:] if part == "development" else pool[:-cut]) if cut else pool
+        pool = cut(pool, part, least=6)  # small closed sets, say weekdays, cannot be split
     elif attribute.kind != "flag":
         split = tuple(v for v in pool if in_part(f"{v.amount:g}", part))
         pool = split if len(split) > 1 else pool

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from training.worlds.case import OPEN, TextCase
 from training.worlds.claims import VALUED, columns
-from training.worlds.domains import Part
+from training.worlds.domains import (
+    Part,
+    lines,
+)
 from training.worlds.forms import by_entity, by_pairs, shuffled
-from training.worlds.grammar import clause, sentence
-from training.worlds.passages import surrounded
-from training.worlds.style import phrase, relative
-from training.worlds.textfiles import lines
+from training.worlds.grammar import clause, filled, sentence
+from training.worlds.style import phrase, relative, surrounded
 from training.worlds.values import pick
 from training.worlds.world import World, sample, say
 
@@ -53,11 +54,9 @@ def _claim(world: World, row: int, column: int, detail: str, part: Part, rng: ra
         return sentence(detail.replace("{e}", entity.name))
     fact = clause(say(world, row, column, rng))
     verbal = phrase(world, row, column, rng) if "{f}" in join else ""
-    if verbal is None or ("{f}" in join and any(a.asides for a in [world.attributes[column]])):
+    if verbal is None or ("{f}" in join and world.attributes[column].asides):
         return ""
     predicate = detail.replace("{e} ", "")
     subject = "" if "{w}" in join else f"{entity.pronoun} "
     slots = {"{F}": fact, "{E}": entity.name, "{w}": relative(entity), "{f}": verbal, "{p}": subject + predicate}
-    for slot, text in slots.items():
-        join = join.replace(slot, text)
-    return sentence(join)
+    return filled(join, slots)

@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import product
 
-from training.worlds.domains import Part, pools, section
-from training.worlds.grammar import clause, negated_phrase, sentence, singular_phrase
+from training.worlds.domains import (
+    Part,
+    pools,
+    section,
+)
+from training.worlds.grammar import clause, filled, negated_phrase, sentence, singular_phrase
 from training.worlds.style import dressed, merged
 from training.worlds.values import Value, listed, pick, written
-from training.worlds.world import Entity, World, templates, told
+from training.worlds.world import World, templates, told
 
 Form = Callable[[World, Part, random.Random], str]
 _TURNS = ("", "", "", "", "By contrast, ", "Meanwhile, ", "In turn, ")
 
 
 def _given(world: World) -> list[tuple[int, int]]:
-    return [
-        (r, c)
-        for r in range(len(world.entities))
-        for c in range(len(world.attributes))
-        if world.cells[r][c] is not None or _detour(world, r, c)
-    ]
+    places = product(range(len(world.entities)), range(len(world.attributes)))
+    return [(r, c) for r, c in places if world.cells[r][c] is not None or _detour(world, r, c)]
 
 
 def _detour(world: World, row: int, column: int) -> str | None:
@@ -43,10 +44,6 @@ def _raw(world: World, row: int, column: int, rng: random.Random, pronoun: bool 
     template = options[int(roll * len(options))]
     standing = template.startswith(("{e} ", "{s} ")) and template.count("{e}") < 2
     return clause(told(template, entity, value, rng, entity.pronoun if pronoun and standing else None))
-
-
-def _sentence(world: World, row: int, column: int, rng: random.Random, pronoun: bool = False) -> str:
-    return sentence(_raw(world, row, column, rng, pronoun))
 
 
 def by_entity(world: World, part: Part, rng: random.Random) -> str:
@@ -81,7 +78,7 @@ def by_attribute(world: World, part: Part, rng: random.Random) -> str:
         rows = [r for r, c in _given(world) if c == column]
         order, compact = rng.sample(rows, len(rows)), rng.random() < 0.6
         text = _compact(world, order, column, rng) if compact else None
-        paragraphs.append(text or " ".join(_sentence(world, r, column, rng) for r in order))
+        paragraphs.append(text or " ".join(sentence(_raw(world, r, column, rng)) for r in order))
     return " ".join(paragraphs)
 
 
@@ -117,20 +114,19 @@ def _grouped(world: World, rows: list[int], column: int, rng: random.Random) -> 
     sides = [[r for r in rows if bool(world.value(r, column).amount) == on] for on in (True, False)]
     parts = []
     for on, side in zip((True, False), sides, strict=True):
-        named = listed([world.entities[r].name for r in side]) if side else ""
         verb = singular_phrase(phrase) if len(side) == 1 and world.domain.pronoun != "they" else phrase
         if side:
+            named = listed([world.entities[r].name for r in side])
             parts.append(f"{named} {verb if on else negated_phrase(verb)}")
     joiner = pick(rng, (", ", ", but ", ". ", "; ", ", whereas "))
-    flipped = rng.random() < 0.4
-    joined = joiner.join(reversed(parts) if flipped else parts)
+    joined = joiner.join(parts[::-1] if rng.random() < 0.4 else parts)
     return " ".join(sentence(p) for p in joined.split(". "))
 
 
 def shuffled(world: World, part: Part, rng: random.Random) -> str:
     """Prose in no order."""
     cells = _given(world)
-    return " ".join(_sentence(world, r, c, rng) for r, c in rng.sample(cells, len(cells)))
+    return " ".join(sentence(_raw(world, r, c, rng)) for r, c in rng.sample(cells, len(cells)))
 
 
 def bullets(world: World, part: Part, rng: random.Random) -> str:
@@ -140,7 +136,7 @@ def bullets(world: World, part: Part, rng: random.Random) -> str:
     if pairs and not world.hidden:
         lines = [f"{mark}{_bold(world, r, rng)}: {_fields(world, r, rng)}" for r in range(len(world.entities))]
     else:
-        lines = [f"{mark}{_sentence(world, r, c, rng)}" for r, c in _given(world)]
+        lines = [f"{mark}{sentence(_raw(world, r, c, rng))}" for r, c in _given(world)]
     return "\n".join([lead, *lines])
 
 
@@ -177,7 +173,10 @@ def _fields(world: World, row: int, rng: random.Random) -> str:
 def table(world: World, part: Part, rng: random.Random) -> str:
     """A Markdown table."""
     head = [_label(world.domain.noun), *(a.header for a in world.attributes)]
-    rows = [[_label(e.name), *(_cell(world, r, c, rng) for c in range(len(world.attributes)))] for r, e in _rows(world)]
+    rows = [
+        [_label(e.name), *(_cell(world, r, c, rng) for c in range(len(world.attributes)))]
+        for r, e in enumerate(world.entities)
+    ]
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -185,11 +184,7 @@ def table(world: World, part: Part, rng: random.Random) -> str:
 def row_lines(world: World, part: Part, rng: random.Random) -> str:
     """Rows of a table as the product reads them: ``Header: value; Header: value``."""
     noun = _label(world.domain.noun)
-    return "\n".join(f"{noun}: {_label(e.name)}; {_fields(world, r, rng)}" for r, e in _rows(world))
-
-
-def _rows(world: World) -> list[tuple[int, Entity]]:
-    return list(enumerate(world.entities))
+    return "\n".join(f"{noun}: {_label(e.name)}; {_fields(world, r, rng)}" for r, e in enumerate(world.entities))
 
 
 def key_values(world: World, part: Part, rng: random.Random) -> str:
@@ -204,11 +199,11 @@ def key_values(world: World, part: Part, rng: random.Random) -> str:
 def faq(world: World, part: Part, rng: random.Random) -> str:
     """Questions and answers."""
     marks = pick(rng, (("Q: ", "A: "), ("", ""), ("**", ""), ("Question: ", "Answer: ")))
-    cells = [(r, c) for r, c in _given(world)]
+    cells = _given(world)
     blocks = []
     for row, column in rng.sample(cells, len(cells)):
         asked = question(world, row, column, rng)
-        answer = _sentence(world, row, column, rng, pronoun=rng.random() < 0.3)
+        answer = sentence(_raw(world, row, column, rng, pronoun=rng.random() < 0.3))
         blocks.append(f"{marks[0]}{asked}{'**' if marks[0] == '**' else ''}\n{marks[1]}{answer}")
     return "\n".join(blocks)
 
@@ -216,30 +211,19 @@ def faq(world: World, part: Part, rng: random.Random) -> str:
 def question(world: World, row: int, column: int, rng: random.Random) -> str:
     """A question that a cell answers."""
     attribute = world.attributes[column]
-    options = attribute.questions or (
-        f"What should I know about {{e}}: {attribute.header[:1].lower()}{attribute.header[1:]}?",
-    )
-    return sentence(
-        pick(rng, options).replace("{e}", world.entities[row].name).replace("{s}", world.entities[row].genitive)
-    )
+    header, entity = attribute.header[:1].lower() + attribute.header[1:], world.entities[row]
+    options = attribute.questions or (f"What should I know about {{e}}: {header}?",)
+    return filled(pick(rng, options), {"{e}": entity.name, "{s}": entity.genitive})
 
 
 def email(world: World, part: Part, rng: random.Random) -> str:
     """A message with greeting and signature."""
     people = section(pools()["she"] + pools()["he"], part)
-    hello = pick(rng, ("Dear {x},", "Hi {x},", "Hello {x},", "Dear {x}, thank you for your message.")).replace(
-        "{x}", pick(rng, people)
-    )
+    hello = pick(rng, ("Dear {x},", "Hi {x},", "Hello {x},", "Dear {x}, thank you for your message."))
+    hello = hello.replace("{x}", pick(rng, people))
     bye = pick(rng, ("Best wishes,", "Kind regards,", "Thanks,", "See you soon,"))
-    intro = pick(
-        rng,
-        (
-            "",
-            "as promised, here are the details. ",
-            "a quick answer to your question. ",
-            "I have looked it up for you. ",
-        ),
-    )
+    intros = "as promised, here are the details. ", "a quick answer to your question. ", "I have looked it up for you. "
+    intro = pick(rng, ("", *intros))
     body = by_entity(world, part, rng) if rng.random() < 0.5 else by_attribute(world, part, rng)
     return f"{hello}\n{sentence(intro) + ' ' if intro else ''}{body}\n{bye}\n{pick(rng, people)}"
 
@@ -247,11 +231,11 @@ def email(world: World, part: Part, rng: random.Random) -> str:
 def dialogue(world: World, part: Part, rng: random.Random) -> str:
     """A customer asks, the staff answer."""
     speakers = pick(rng, (("Customer", "Agent"), ("Caller", "Desk"), ("Visitor", "Staff"), ("User", "Support")))
-    cells = _given(world)[:]
+    cells = _given(world)
     turns = []
     for row, column in rng.sample(cells, len(cells)):
         turns.append(f"{speakers[0]}: {question(world, row, column, rng)}")
-        turns.append(f"{speakers[1]}: {_sentence(world, row, column, rng)}")
+        turns.append(f"{speakers[1]}: {sentence(_raw(world, row, column, rng))}")
     return "\n".join(turns)
 
 
@@ -269,7 +253,7 @@ def minutes(world: World, part: Part, rng: random.Random) -> str:
 def clauses(world: World, part: Part, rng: random.Random) -> str:
     """Numbered clauses of a policy or a contract."""
     chapter, start = 1 + int(rng.random() * 12), 1 + int(rng.random() * 4)
-    texts = [_sentence(world, r, c, rng) for r, c in _given(world)]
+    texts = [sentence(_raw(world, r, c, rng)) for r, c in _given(world)]
     return "\n".join(f"{chapter}.{start + i} {text}" for i, text in enumerate(texts))
 
 

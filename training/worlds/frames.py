@@ -9,13 +9,17 @@ import random
 
 from training.worlds.case import OPEN, REFUTE, TextCase
 from training.worlds.claims import two_rows
-from training.worlds.domains import Part, pools, section
-from training.worlds.grammar import asked, clause, sentence
-from training.worlds.passages import heading, others
+from training.worlds.domains import (
+    Part,
+    lines,
+    pools,
+    section,
+)
+from training.worlds.grammar import asked, clause, filled, sentence
 from training.worlds.roles import people, relations, worded
-from training.worlds.textfiles import lines
-from training.worlds.values import pick
-from training.worlds.world import World, sample, told
+from training.worlds.style import heading, others
+from training.worlds.values import Value, pick
+from training.worlds.world import Entity, World, sample, told
 
 _KINDS = ("money", "count", "percent", "time", "year", "unit", "days", "weeks", "minutes", "choice", "flag")
 Content = tuple[str, str]  # a clause and its question
@@ -40,11 +44,17 @@ def _askable(world: World, column: int) -> bool:
     return all(any(t.startswith("{e} ") for t in side) for side in sides)
 
 
+def _cell(world: World, cell: tuple[int, int]) -> tuple[Value, Entity, tuple[str, ...]]:
+    """A cell's value, its entity, and the templates that tell it."""
+    row, column = cell
+    value, attribute = world.value(row, column), world.attributes[column]
+    side = attribute.denies if value.kind == "flag" and not value.amount else attribute.says
+    return value, world.entities[row], side
+
+
 def content(world: World, cell: tuple[int, int], rng: random.Random) -> Content:
     """A clause that gives a cell, with its yes-or-no question."""
-    row, column = cell
-    value, attribute, entity = world.value(row, column), world.attributes[column], world.entities[row]
-    side = attribute.denies if value.kind == "flag" and not value.amount else attribute.says
+    value, entity, side = _cell(world, cell)
     text = clause(told(pick(rng, [t for t in side if t.startswith("{e} ")]), entity, value, rng))
     return text, asked(entity.name, text) or f"Is it so that {text}?"
 
@@ -54,18 +64,14 @@ def framed(template: str, fact: Content, name: str, false: Content | None = None
     slots = {"{s}": fact[0], "{S}": fact[0][:1].upper() + fact[0][1:], "{q}": fact[1], "{x}": name}
     if false:
         slots |= {"{f}": false[0], "{F}": false[0][:1].upper() + false[0][1:]}
-    for slot, text in slots.items():
-        template = template.replace(slot, text)
-    return sentence(template)
+    return filled(template, slots)
 
 
 def _claim(world: World, cell: tuple[int, int], fact: Content, rng: random.Random) -> str:
     if rng.random() < 0.5:
         return sentence(fact[0])
-    row, column = cell
-    value, attribute = world.value(row, column), world.attributes[column]
-    side = attribute.denies if value.kind == "flag" and not value.amount else attribute.says
-    return sentence(told(pick(rng, side), world.entities[row], value, rng))
+    value, entity, side = _cell(world, cell)
+    return sentence(told(pick(rng, side), entity, value, rng))
 
 
 def mention(part: Part, rng: random.Random) -> TextCase | None:
@@ -88,14 +94,9 @@ def _square(
     denied: bool,
     world: World | None,
 ) -> TextCase:
-    sure, unsure = (
-        pick(rng, lines("frames", "assert", part)),
-        pick(rng, lines("frames", "deny" if denied else "open", part)),
-    )
-    named = " ".join(claims)
-    first_names = [n for n in rng.sample(section(pools()["she"] + pools()["he"], part), 9) if n not in named] or [
-        "The clerk"
-    ]
+    sure, unsure = (pick(rng, lines("frames", head, part)) for head in ("assert", "deny" if denied else "open"))
+    names = rng.sample(section(pools()["she"] + pools()["he"], part), 9)
+    first_names = [name for name in names if name not in " ".join(claims)] or ["The clerk"]
     bare, late, seed = rng.random() < 0.25, rng.random() < 0.5, rng.randrange(1 << 30)
     texts = []
     for true, rest in (facts, facts[::-1]):
@@ -128,9 +129,8 @@ def contrast(part: Part, rng: random.Random) -> TextCase | None:
         seed, frame = rng.randrange(1 << 30), pick(rng, lines("frames", "contrast", part))
         one, two = (content(w, (row, column), random.Random(seed)) for w in (world, other))
         name, near = pick(rng, section(pools()["she"], part)), rng.randrange(1 << 30)
-        texts = [
-            _placed([framed(frame, a, name, b)], part, random.Random(near), world) for a, b in ((one, two), (two, one))
-        ]
+        orders = (one, two), (two, one)
+        texts = [_placed([framed(frame, a, name, b)], part, random.Random(near), world) for a, b in orders]
         claims = _claim(world, (row, column), one, rng), _claim(other, (row, column), two, rng)
         return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE)
     return None
@@ -142,9 +142,8 @@ def mentioned_roles(part: Part, rng: random.Random) -> TextCase:
     a, b, c, d = people(relation, part, rng, 4)
     thing, other_thing = (pick(rng, relation.things) for _ in range(2))
     wordings = [pick(rng, relation.wordings) for _ in range(4)]
-    facts = [
-        worded(w, x, y, t) for w, (x, y, t) in zip(wordings, ((a, b, thing), (c, d, other_thing)) * 2, strict=True)
-    ]
+    acts = ((a, b, thing), (c, d, other_thing)) * 2
+    facts = [worded(w, x, y, t) for w, (x, y, t) in zip(wordings, acts, strict=True)]
     one, two = ((clause(_low(f)), f"Is it so that {clause(_low(f))}?") for f in facts[:2])
     claims = (facts[0], facts[1]) if rng.random() < 0.5 else (facts[2], facts[3])
     return _square(part, rng, (one, two), claims, rng.random() < 0.35, None)

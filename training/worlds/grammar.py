@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
@@ -19,6 +20,13 @@ def sentence(text: str) -> str:
     text = text.replace("m..", "m.")
     text = text if text[-1:] in '.!?:"' else text + "."
     return text[:1].upper() + text[1:]
+
+
+def filled(template: str, slots: Mapping[str, str]) -> str:
+    """The template as a sentence, its slots replaced in their order."""
+    for slot, text in slots.items():
+        template = template.replace(slot, text)
+    return sentence(template)
 
 
 def clause(text: str) -> str:

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from training.worlds.case import WRONG, TextCase
-from training.worlds.domains import Part, pools, section
-from training.worlds.grammar import sentence
-from training.worlds.textfiles import cut, sections
+from training.worlds.domains import (
+    Part,
+    cut,
+    pools,
+    section,
+    sections,
+    split,
+)
+from training.worlds.grammar import filled
 from training.worlds.values import pick
 
 _BREAKS = (" ", " ", "\n", "\n\n", "\n---\n", "\n\n[2] ")
@@ -31,26 +37,16 @@ def chains(part: Part) -> tuple[Chain, ...]:
     found = []
     for head, rows in sections("hops").items():
         spec = tuple(field.split(":", 1)[1].strip() for field in head.split("||"))
-        found.append(Chain(spec, *(tuple(t.strip() for t in row.split("|")) for row in rows[:3])))
-    kept = found[-1:] if part == "development" else found[:-1]
-    return tuple(kept)
+        found.append(Chain(spec, *(split(row, "|") for row in rows[:3])))
+    return tuple(found[-1:] if part == "development" else found[:-1])
 
 
 def drawn(spec: str, part: Part, rng: random.Random, count: int) -> list[str]:
     """Different members of a pool: listed ones, or names."""
     if not spec.startswith("@"):
-        return rng.sample(
-            cut([t.strip() for t in spec.split(";")], part) if part == "train" else spec.split("; "), count
-        )
+        return rng.sample(cut(split(spec, ";"), part) if part == "train" else spec.split("; "), count)
     lists = [rng.sample(section(pools()[key], part), count) for key in spec[1:].split("+")]
     return [" ".join(words) for words in zip(*lists, strict=True)]
-
-
-def put(template: str, **slots: str) -> str:
-    """A link or a claim."""
-    for key, text in slots.items():
-        template = template.replace(f"{{{key}}}", text)
-    return sentence(template)
 
 
 def hop(part: Part, rng: random.Random) -> TextCase:
@@ -64,12 +60,12 @@ def hop(part: Part, rng: random.Random) -> TextCase:
     def text(turned: bool) -> str:
         middle = ys[::-1] if turned and swap_first else ys
         ends = vs[::-1] if turned and not swap_first else vs
-        firsts = [put(t, x=x, y=y) for t, x, y in zip(one, xs, middle, strict=True)]
-        seconds = [put(t, y=y, v=v) for t, y, v in zip(two, ys, ends, strict=True)]
+        firsts = [filled(t, {"{x}": x, "{y}": y}) for t, x, y in zip(one, xs, middle, strict=True)]
+        seconds = [filled(t, {"{y}": y, "{v}": v}) for t, y, v in zip(two, ys, ends, strict=True)]
         return _laid(firsts, seconds, gap, apart, random.Random(seed))
 
     said = pick(rng, chain.claims)
-    claims = [put(said, x=xs[0], v=v) for v in vs]
+    claims = [filled(said, {"{x}": xs[0], "{v}": v}) for v in vs]
     return TextCase(text(False), text(True), claims[0], claims[1], WRONG)
 
 

@@ -7,24 +7,19 @@ from dataclasses import dataclass
 from functools import cache
 
 from training.worlds.case import REFUTE, TextCase
-from training.worlds.domains import TEXT, Part, section
+from training.worlds.domains import (
+    Part,
+    read,
+    section,
+    split,
+)
 from training.worlds.grammar import sentence
 from training.worlds.values import pick, spelled
 
 _PAIRS, _ANY = 2, 10  # the last so many qualifiers also suit things
 _PERSONS = (
-    "readers",
-    "passengers",
-    "guests",
-    "patients",
-    "members",
-    "pupils",
-    "employees",
-    "users",
-    "applicants",
-    "tenants",
-    "children",
-)
+    "readers", "passengers", "guests", "patients", "members", "pupils", "employees", "users", "applicants", "tenants", "children",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,12 +45,10 @@ class Limit:
 @cache
 def limits(part: Part) -> tuple[Limit, ...]:
     """The limits of one part."""
-    rows = [
-        r for r in (TEXT / "limits.txt").read_text(encoding="utf-8").splitlines() if r.count(" | ") == 4 and r[0] != "#"
-    ]
+    rows = [row for row in read("limits").splitlines() if row.count(" | ") == 4 and row[0] != "#"]
     found = []
     for row in section(rows, part):
-        people, rule, passes, fails, span = (field.strip() for field in row.split(" | "))
+        people, rule, passes, fails, span = split(row, " | ")
         low, high = (int(n) for n in span.split("-"))
         upward, outside = "*" in passes, passes.endswith("-")
         found.append(Limit(people, rule, passes.rstrip("*-"), fails.rstrip("*-"), low, high, upward, outside))
@@ -65,8 +58,7 @@ def limits(part: Part) -> tuple[Limit, ...]:
 @cache
 def qualifiers() -> tuple[tuple[str, ...], ...]:
     """Pairs of groups that a rule may tell apart."""
-    text = (TEXT / "limits.txt").read_text(encoding="utf-8").split("== qualifiers\n")[1]
-    words = [w.strip() for w in text.split(";")]
+    words = split(read("limits").split("== qualifiers\n")[1], ";")
     return tuple(tuple(words[i : i + _PAIRS]) for i in range(0, len(words), _PAIRS))
 
 
@@ -82,10 +74,8 @@ def limit(part: Part, rng: random.Random) -> TextCase | None:
     loose, tight = (low, high) if rule.allows(low, case) else (high, low)
     group, other = rng.sample(pair, 2)
     style = rng.random() < 0.5
-    texts = [
-        _told(rule, [(group, a), (other, b)], random.Random(17 + case), style)
-        for a, b in ((loose, tight), (tight, loose))
-    ]
+    orders = (loose, tight), (tight, loose)
+    texts = [_told(rule, [(group, a), (other, b)], random.Random(17 + case), style) for a, b in orders]
     shown = spelled(case) if rng.random() < 0.5 else str(case)
     claims = [sentence(f"{rule.people} {group} {text.replace('{k}', shown)}") for text in (rule.passes, rule.fails)]
     return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE)

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from training.worlds.case import REFUTE, WRONG, TextCase
-from training.worlds.domains import TEXT, Part, section
+from training.worlds.domains import (
+    Part,
+    lines,
+    read,
+    section,
+    split,
+)
 from training.worlds.grammar import sentence
-from training.worlds.textfiles import lines
 from training.worlds.values import pick
 
 
@@ -24,11 +29,9 @@ class Event:
 @cache
 def events(part: Part) -> tuple[Event, ...]:
     """The events of one part."""
-    rows = [line.split("|") for line in (TEXT / "events.txt").read_text(encoding="utf-8").splitlines() if "|" in line]
-    found = (Event(row[0].strip(), row[1].strip()) for row in rows if not row[0].startswith("#"))
-    every = tuple(found)
-    kept = set(section([e.clause for e in every], part))
-    return tuple(e for e in every if e.clause in kept)
+    rows = [split(line, "|") for line in read("events").splitlines() if "|" in line and not line.startswith("#")]
+    kept = section([row[0] for row in rows], part)
+    return tuple(Event(row[0], row[1]) for row in rows if row[0] in kept)
 
 
 def tell(template: str, story: list[Event], years: list[int]) -> str:
@@ -68,11 +71,10 @@ def _turned(part: Part, rng: random.Random, heads: tuple[str, str], claim_head: 
     years = _years(rng)
     document = pick(rng, lines("order", heads[0], part) + lines("order", heads[1], part))
     said = pick(rng, lines("order", claim_head, part))
-    seed = rng.randrange(1 << 30)
-    texts = [
-        _around(part, random.Random(seed), tell(document, pair, years), [one, two]) for pair in ([one, two], [two, one])
-    ]
-    return TextCase(texts[0], texts[1], tell(said, [one, two], years), tell(said, [two, one], years), REFUTE)
+    seed, orders = rng.randrange(1 << 30), ([one, two], [two, one])
+    texts = [_around(part, random.Random(seed), tell(document, pair, years), [one, two]) for pair in orders]
+    claims = [tell(said, pair, years) for pair in orders]
+    return TextCase(texts[0], texts[1], claims[0], claims[1], REFUTE)
 
 
 def triple(part: Part, rng: random.Random) -> TextCase:
@@ -81,11 +83,8 @@ def triple(part: Part, rng: random.Random) -> TextCase:
     i, j = sorted(rng.sample(range(3), 2))
     turned = story[:]
     turned[i], turned[j] = story[j], story[i]
-    years, document, said = (
-        _years(rng),
-        pick(rng, lines("order", "triple", part)),
-        pick(rng, lines("order", "before", part)),
-    )
+    years = _years(rng)
+    document, said = (pick(rng, lines("order", head, part)) for head in ("triple", "before"))
     claim, counter = tell(said, [story[i], story[j]], years), tell(said, [story[j], story[i]], years)
     return TextCase(tell(document, story, years), tell(document, turned, years), claim, counter, REFUTE)
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import random
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from training.worlds.case import Case
 from training.worlds.claims import two_rows
-from training.worlds.domains import Attribute, Part
+from training.worlds.domains import (
+    Attribute,
+    Part,
+)
 from training.worlds.grammar import negated_phrase, sentence, singular_phrase
 from training.worlds.values import ORDERED, Value, pick, written
 from training.worlds.world import World, names, sample
@@ -31,34 +36,24 @@ def _properties(world: World, column: int, rng: random.Random) -> list[Property]
     attribute: Attribute = world.attributes[column]
     phrases = list(attribute.plural)
     if attribute.kind == "flag":
-        return [
-            q
+        pairs = (
+            (Property(p, lambda v: bool(v.amount)), Property(negated_phrase(p), lambda v: not v.amount, True))
             for p in phrases
-            for q in (Property(p, lambda v: bool(v.amount)), Property(negated_phrase(p), lambda v: not v.amount, True))
-        ]
+        )
+        return [side for pair in pairs for side in pair]
     values = list({world.value(r, column) for r in range(len(world.entities))})
-    exact = [_exactly(p, v) for p in phrases for v in values]
-    return exact + (
-        [b for p in phrases for b in _bounds(p, values, attribute, rng)] if attribute.kind in ORDERED else []
-    )
-
-
-def _exactly(phrase: str, value: Value) -> Property:
-    return Property(phrase.replace("{v}", written(value)[0]), lambda v: v == value)
+    found = [Property(p.replace("{v}", written(v)[0]), partial(operator.eq, v)) for p in phrases for v in values]
+    if attribute.kind in ORDERED:
+        found += [bound for p in phrases for bound in _bounds(p, values, attribute, rng)]
+    return found
 
 
 def _bounds(phrase: str, values: list[Value], attribute: Attribute, rng: random.Random) -> list[Property]:
-    if (
-        attribute.kind in ("time", "date", "year")
-        or len(values) < 2
-        or _UNBOUNDED.search(phrase)
-        or "{v}" not in phrase
-    ):
+    dated = attribute.kind in ("time", "date", "year")
+    if dated or len(values) < 2 or _UNBOUNDED.search(phrase) or "{v}" not in phrase:
         return []
-    ranked = sorted(values, key=lambda v: v.amount)
-    cut = pick(rng, ranked[1:])
-    low = cut.amount
-    shown = written(cut)[0]
+    bound = pick(rng, sorted(values, key=lambda v: v.amount)[1:])
+    low, shown = bound.amount, written(bound)[0]
     return [
         Property(phrase.replace("{v}", f"at least {shown}"), lambda v: v.amount >= low),
         Property(phrase.replace("{v}", f"less than {shown}"), lambda v: v.amount < low),
@@ -82,9 +77,8 @@ def _counted(part: Part, rng: random.Random, numbers: bool) -> Case | None:
         if len(world.entities) < 2 + numbers or not usable:
             continue
         column = pick(rng, usable)
-        other = _changed(world, column, rng)
-        options = _properties(world, column, rng)
-        statements = _statements if not numbers else _counts
+        other, options = _changed(world, column, rng), _properties(world, column, rng)
+        statements = _counts if numbers else _statements
         claims = [s for p in options for s in statements(world, p) if s.differs(world, other, column)]
         good = [s for s in claims if s.true(world, column)]
         bad = [s for s in claims if not s.true(world, column)]
@@ -130,10 +124,6 @@ class Statement:
         return clear and self.true(world, column) != self.true(other, column)
 
 
-def _single(world: World, phrase: str) -> str:
-    return singular_phrase(phrase) if world.domain.pronoun != "they" else phrase
-
-
 def _statements(world: World, prop: Property) -> list[Statement]:
     n, nouns, noun, phrase = len(world.entities), world.domain.nouns, world.domain.noun, prop.phrase
     single = singular_phrase(phrase)
@@ -154,32 +144,22 @@ def _statements(world: World, prop: Property) -> list[Statement]:
     if n == 2:
         both = names(world, range(2))
         found.append(Statement(f"Both {nouns} {phrase}", "all", prop, all))
-        found.append(
-            Statement(f"Neither {both.replace(' and ', ' nor ', 1)} {single}", "none", prop, lambda h: not any(h))
-        )
+        neither = both.replace(" and ", " nor ", 1)
+        found.append(Statement(f"Neither {neither} {single}", "none", prop, lambda h: not any(h)))
     if prop.negative:  # "all rooms do not" can be read in two ways
         found = [s for s in found if s.form in ("some", "most")]
     return [replace(s, text=sentence(s.text)) for s in found + _onlys(world, prop)]
 
 
 def _onlys(world: World, prop: Property) -> list[Statement]:
-    rows = range(len(world.entities))
-    only = [
-        Statement(
-            f"Only {world.entities[r].name} {_single(world, prop.phrase)}", "only", prop,
-            lambda h, r=r: h[r] and sum(h) == 1,  # type: ignore[misc]
-        )
-        for r in rows
-    ]  # fmt: skip
-    but = [
-        Statement(
-            f"All {world.domain.nouns} except {world.entities[r].name} {prop.phrase}", "except", prop,
-            lambda h, r=r: not h[r] and sum(h) == len(h) - 1,  # type: ignore[misc]
-        )
-        for r in rows
-        if len(rows) > 2 and not prop.negative
-    ]  # fmt: skip
-    return only + but
+    phrase, found = prop.phrase, []
+    single = singular_phrase(phrase) if world.domain.pronoun != "they" else phrase
+    for r, entity in enumerate(world.entities):
+        found.append(Statement(f"Only {entity.name} {single}", "only", prop, lambda h, r=r: h[r] and sum(h) == 1))  # type: ignore[misc]
+    for r, entity in enumerate(world.entities) if len(world.entities) > 2 and not prop.negative else ():
+        text = f"All {world.domain.nouns} except {entity.name} {phrase}"
+        found.append(Statement(text, "except", prop, lambda h, r=r: not h[r] and sum(h) == len(h) - 1))  # type: ignore[misc]
+    return found
 
 
 def _counts(world: World, prop: Property) -> list[Statement]:
@@ -193,7 +173,8 @@ def _counts(world: World, prop: Property) -> list[Statement]:
             (f"More than {_SMALL[k]}", "least", lambda h, k=k: sum(h) > k),
             (f"Fewer than {_SMALL[k]}", "most", lambda h, k=k: sum(h) < k),
         ):
-            if not (lead[0].islower() and k == len(world.entities)):
-                limit = k if lead[0].islower() else 99
-                found.append(Statement(sentence(f"{lead} of the {nouns} {verb}"), form, prop, test, limit))
+            bare = lead[0].islower()
+            if not (bare and k == len(world.entities)):
+                text = sentence(f"{lead} of the {nouns} {verb}")
+                found.append(Statement(text, form, prop, test, k if bare else 99))
     return found

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from training.worlds.case import REFUTE, WRONG, Allowed, TextCase
-from training.worlds.domains import Part, pools, section
+from training.worlds.domains import (
+    Part,
+    cut,
+    pools,
+    section,
+    sections,
+    split,
+)
 from training.worlds.grammar import sentence
-from training.worlds.textfiles import cut, sections
 from training.worlds.values import pick
 
 _MUTUAL = ("visit", "invite", "accuse", "sue", "praise", "nominate", "rescue", "supply", "owe")  # both ways can be true
@@ -40,9 +46,9 @@ def relations(part: Part) -> tuple[Relation, ...]:
         listed = next((line[7:] for line in lines if line.startswith("things:")), "")
         wordings = tuple(line for line in lines if "{a}" in line or "{s:a}" in line)
         if own == "both":
-            things, wordings = cut([t.strip() for t in listed.split("|")], part), section(wordings, part)
+            things, wordings = cut(split(listed, "|"), part), section(wordings, part)
         elif own == part:
-            things = tuple(t.strip() for t in listed.split("|"))
+            things = split(listed, "|")
         if own in ("both", part) and wordings:
             found.append(Relation(name, things, wordings))
     return tuple(found)

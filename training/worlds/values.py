@@ -11,7 +11,7 @@ from typing import TypeVar
 from num2words import num2words  # type: ignore[import-untyped]
 
 T = TypeVar("T")
-_MONTHS = (
+MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -119,7 +119,7 @@ def clock(minutes: float) -> list[str]:
 def dates(ordinal: float) -> list[str]:
     """A date as documents write it, and then in other words."""
     day = date.fromordinal(int(ordinal))
-    month = _MONTHS[day.month - 1]
+    month = MONTHS[day.month - 1]
     forms = [f"{day.day} {month} {day.year}", f"{month} {day.day}, {day.year}", day.isoformat()]
     said = f"the {num2words(day.day, to='ordinal')} of {month} {day.year}"
     return [*forms, f"{day.day:02}/{month[:3]}/{day.year}", said]

@@ -7,7 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from training.worlds.domains import Attribute, Domain, Part, domains, pools, section
+from training.worlds.domains import (
+    Attribute,
+    Domain,
+    Part,
+    domains,
+    pools,
+    section,
+)
 from training.worlds.values import Value, listed, pick, written
 
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -86,12 +93,12 @@ def entities(domain: Domain, count: int, part: Part, rng: random.Random) -> tupl
     return tuple(found.values())
 
 
-def sample(part: Part, rng: random.Random, wants: Sequence[str] = (), domain: Domain | None = None) -> World:
+def sample(part: Part, rng: random.Random, wants: Sequence[str] = ()) -> World:
     """A world with two to five entities and one to four attributes; ``wants`` are kinds of value that it should have."""
-    source = domain or _suitable(part, rng, wants)
+    source = _suitable(part, rng, wants)
     people = entities(source, pick(rng, (2, 2, 3, 3, 3, 4, 5)), part, rng)
     if len(people) < 2:
-        return sample(part, rng, wants, domain)
+        return sample(part, rng, wants)
     first = [a for a in source.attributes if not wants or a.kind in wants]
     columns = [pick(rng, first)] if first else []
     others = [a for a in source.attributes if a not in columns]
@@ -119,11 +126,7 @@ def column_values(attribute: Attribute, count: int, currency: str, rng: random.R
     values = rng.sample(pool, count) if len(pool) >= count else [pick(rng, pool) for _ in range(count)]
     if len(set(values)) == 1 and len(pool) > 1:
         values[0] = pick(rng, [v for v in pool if v != values[0]])
-    return [_paid(v, currency) for v in values]
-
-
-def _paid(value: Value, currency: str) -> Value:
-    return replace(value, unit=currency) if value.kind == "money" else value
+    return [replace(v, unit=currency) if v.kind == "money" else v for v in values]
 
 
 def _lists(attribute: Attribute, count: int, rng: random.Random) -> list[Value]:

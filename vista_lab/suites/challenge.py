@@ -149,14 +149,8 @@ def row(name: str, pairs: Sequence[JudgedPair]) -> PhenomenonRow:
         pairs=len(pairs),
         supported_or_not=_share(answers, lambda answer: answer.is_right),
         both=_share(pairs, lambda pair: pair.right.is_right and pair.wrong.is_right),
-        true_verified=_share(
-            [pair.right for pair in pairs if pair.right.gold is Label.VERIFIED],
-            lambda answer: answer.label is Label.VERIFIED,
-        ),
-        contradictions_found=_share(
-            [answer for answer in wrong if answer.gold is Label.CONTRADICTED],
-            lambda answer: answer.label is Label.CONTRADICTED,
-        ),
+        true_verified=_found([pair.right for pair in pairs], Label.VERIFIED),
+        contradictions_found=_found(wrong, Label.CONTRADICTED),
         wrong_passed=_share(wrong, lambda answer: answer.label in SAFE),
         block_precision=_share(blocked, lambda answer: answer.gold not in SAFE),
         blocks=len(blocked),
@@ -171,6 +165,11 @@ def rows(pairs: Sequence[JudgedPair]) -> list[PhenomenonRow]:
         *(row(f"({wording} wording)", [pair for pair in pairs if pair.wording == wording]) for wording in wordings),
         row("all", pairs),
     ]
+
+
+def _found(answers: Sequence[Answer], label: Label) -> float | None:
+    """Of the claims that deserve the label, those that got it."""
+    return _share([one for one in answers if one.gold is label], lambda one: one.label is label)
 
 
 def _share(items: Sequence[T], holds: Callable[[T], bool]) -> float | None:
@@ -191,9 +190,8 @@ def _cells(one: PhenomenonRow) -> tuple[str, ...]:
 
 
 def _line(name: str, cells: Iterable[str]) -> str:
-    return f"{name:26}" + "".join(
-        f"{cell:>{max(9, len(column) + 1)}}" for cell, column in zip(cells, _COLUMNS, strict=True)
-    )
+    padded = (f"{cell:>{max(9, len(column) + 1)}}" for cell, column in zip(cells, _COLUMNS, strict=True))
+    return f"{name:26}" + "".join(padded)
 
 
 def _percent(share: float | None) -> str:

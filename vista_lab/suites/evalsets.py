@@ -66,13 +66,8 @@ def fever(path: Path) -> Claims:
 
 def nli(path: Path) -> Claims:
     """Premise, hypothesis, label (gzipped TSV)."""
-    return _claims(
-        [
-            (cleaned(r[0]), cleaned(r[1]), _NLI[r[2].lower()])
-            for r in read_tsv(path)
-            if len(r) == 3 and r[2].lower() in _NLI
-        ]
-    )
+    rows = (row for row in read_tsv(path) if len(row) == 3 and row[2].lower() in _NLI)
+    return _claims([(cleaned(premise), cleaned(claim), _NLI[label.lower()]) for premise, claim, label in rows])
 
 
 def vista(path: Path) -> Claims:

@@ -152,11 +152,8 @@ def faithdial_allowed(label: str) -> tuple[int, ...] | None:
         return None
     if parts == {"generic"}:
         return (NOT_ENOUGH_CLASS,)
-    return (
-        (SUPPORTED_CLASS,)
-        if any(p.startswith("entail") for p in parts) and not any("halluc" in p for p in parts)
-        else UNSUPPORTED
-    )
+    entailed = any(p.startswith("entail") for p in parts) and not any("halluc" in p for p in parts)
+    return (SUPPORTED_CLASS,) if entailed else UNSUPPORTED
 
 
 def faithdial_rows(path: Path) -> Iterator[tuple[str, str, str, str]]:
@@ -170,11 +167,9 @@ SUPPORTED, CONTRADICTED, NOT_ENOUGH, PARTLY = "supported", "contradicted", "not_
 _FEVER = {"SUPPORTS": SUPPORTED, "REFUTES": CONTRADICTED, "NOT ENOUGH INFO": NOT_ENOUGH}
 _KQA = {"Entailment": SUPPORTED, "Contradiction": CONTRADICTED, "Neutral": NOT_ENOUGH}
 _BINGCHECK = {
-    bingcheck_set.SUPPORTED: SUPPORTED,
-    bingcheck_set.PARTLY: PARTLY,
-    bingcheck_set.NOT_SUPPORTED: NOT_ENOUGH,
+    bingcheck_set.SUPPORTED: SUPPORTED, bingcheck_set.PARTLY: PARTLY, bingcheck_set.NOT_SUPPORTED: NOT_ENOUGH,
     bingcheck_set.REFUTED: CONTRADICTED,
-}
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -189,14 +184,10 @@ class Given:
 
 def begin(path: Path) -> list[Given]:
     """BEGIN (Dziri et al. 2022): "Fully attributable" is supported; "Not fully" and "Generic" are not."""
+    gold = {True: SUPPORTED, False: NOT_ENOUGH}
     return [
-        Given(
-            found.text,
-            documents([found.knowledge]),
-            SUPPORTED if found.label == begin_set.FULLY else NOT_ENOUGH,
-            turns_of([found.message]),
-        )
-        for found in whole(begin_set.responses(path))
+        Given(row.text, documents([row.knowledge]), gold[row.label == begin_set.FULLY], turns_of([row.message]))
+        for row in whole(begin_set.responses(path))
     ]
 
 

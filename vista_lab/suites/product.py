@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -22,7 +22,7 @@ from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, Shipp
 from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
-from vista_guard.types import (
+from vista_guard.types import (  # fmt: skip
     Check,
     Claim,
     Conversation,
@@ -45,20 +45,9 @@ if TYPE_CHECKING:
 
 
 COLUMNS = (
-    "set",
-    "split",
-    "n",
-    "task",
-    "accuracy",
-    "balanced accuracy",
-    "macro-F1",
-    "F1+",
-    "AUC",
-    "ECE",
-    "majority",
-    "floor / aim",
+    "set", "split", "n", "task", "accuracy", "balanced accuracy", "macro-F1", "F1+", "AUC", "ECE", "majority", "floor / aim",
     "threshold policy",
-)
+)  # fmt: skip
 HEADER = (f"| {' | '.join(COLUMNS)} |", "|---|---|" + "---:|---|" + "---:|" * 7 + "---|---|")
 
 
@@ -109,12 +98,13 @@ def figures(answers: TaskAnswers) -> Figures:
 
     gold, found = answers.gold, answers.found
     truth = [label == answers.positive for label in gold]
+    auc = arrays.auc(truth, answers.scores) if answers.scores else nan
     return Figures(
         accuracy=arrays.accuracy(gold, found),
         balanced_accuracy=arrays.balanced_accuracy(gold, found),
         macro_f1=arrays.macro_f1(gold, found),
         f1=arrays.f1(gold, found, answers.positive) if answers.positive else None,
-        auc=_number(arrays.auc(truth, answers.scores)) if answers.scores else None,
+        auc=None if isnan(auc) else auc,
         ece=arrays.calibration_error(truth, answers.scores) if answers.scores and answers.calibrated else None,
         majority=arrays.majority(gold),
     )
@@ -123,25 +113,9 @@ def figures(answers: TaskAnswers) -> Figures:
 def line(name: str, split: str, answers: TaskAnswers) -> str:
     found = figures(answers)
     task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
-    shares = (
-        found.accuracy,
-        found.balanced_accuracy,
-        found.macro_f1,
-        found.f1,
-        found.auc,
-        found.ece,
-        found.majority,
-    )
-    cells = (
-        name,
-        split,
-        str(len(answers.gold)),
-        task,
-        *(_share(share) for share in shares),
-        "; ".join(_verdict(target, found) for target in answers.targets),
-        answers.policy,
-    )
-    return f"| {' | '.join(cells)} |"
+    shares = ("" if share is None else f"{share:.3f}" for share in vars(found).values())
+    targets = "; ".join(_verdict(target, found) for target in answers.targets)
+    return f"| {' | '.join((name, split, str(len(answers.gold)), task, *shares, targets, answers.policy))} |"
 
 
 def failure(name: str, split: str, error: Exception) -> str:
@@ -154,14 +128,6 @@ def _verdict(target: Target, found: Figures) -> str:
     value = getattr(found, target.figure)
     floor, aim = ("met" if value >= limit else "missed" for limit in (target.floor, target.aim))
     return f"{target.figure.replace('_', ' ')} ≥ {target.floor:.2f} {floor}, {target.aim:.2f} {aim}"
-
-
-def _share(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
-def _number(value: float) -> float | None:
-    return None if isnan(value) else value
 
 
 BLOCK = 512
@@ -287,9 +253,8 @@ async def judge_given(product: Product, guard: Guard, row: Given) -> JudgedClaim
 
 async def judge_own(product: Product, guard: Guard, row: Given) -> list[JudgedClaim]:
     """The claims that the judge finds in the row's text, against the row's documents."""
-    return await judge_last(
-        product, guard, (*row.history, Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents))
-    )
+    turn = Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents)
+    return await judge_last(product, guard, (*row.history, turn))
 
 
 async def judge_last(product: Product, guard: Guard, turns: Turns) -> list[JudgedClaim]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vista_lab.suites.evalsets import Claims, chunks
 from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, Given
-from vista_lab.suites.product import (
+from vista_lab.suites.product import (  # fmt: skip
     Bench,
     JudgedClaim,
     Target,

@@ -32,7 +32,7 @@ from vista_lab.datasets.sets.coconot import INCOMPLETE, Reply
 from vista_lab.datasets.sets.rgm import SpeakerPair
 from vista_lab.logs.formats import LoggedConversation
 from vista_lab.suites.loaders import abstaining, coconot, decode, held_out, rgm
-from vista_lab.suites.product import (
+from vista_lab.suites.product import (  # fmt: skip
     Bench,
     JudgedClaim,
     Product,
@@ -53,7 +53,7 @@ TARGET = Target("accuracy", 0.85, 0.94)
 def train_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """The half of the training file's requests that may be looked at."""
     replies = bench.some([reply for reply in coconot(path) if not held_out(reply.request)])
-    found = _judge(bench, replies)
+    found = bench.each(replies, _reply, "coconot")
     yield from _answers(replies, found, "", ())
     yield _any_claim(replies, found)
 
@@ -61,7 +61,7 @@ def train_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
 def test_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """All requests, and the half that nothing may have been chosen on."""
     replies = bench.some(coconot(path))
-    found = _judge(bench, replies)
+    found = bench.each(replies, _reply, "coconot")
     yield from _answers(replies, found, "", (TARGET,))
     kept = [index for index, reply in enumerate(replies) if held_out(reply.request)]
     yield from _answers([replies[i] for i in kept], [found[i] for i in kept], ", held-out half of the requests", ())
@@ -98,10 +98,6 @@ def _any_claim(replies: Sequence[Reply], found: Sequence[list[JudgedClaim]]) -> 
 
 def _gold(replies: Sequence[Reply]) -> list[str]:
     return [YES if reply.refuses else NO for reply in replies]
-
-
-def _judge(bench: Bench, replies: Sequence[Reply]) -> list[list[JudgedClaim]]:
-    return bench.each(replies, _reply, "coconot")
 
 
 async def _reply(product: Product, guard: Guard, reply: Reply) -> list[JudgedClaim]:
@@ -179,7 +175,11 @@ def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -
 
 def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
     product = bench.product
-    views = asyncio.run(_all_views(product, pairs, task))
+
+    async def all_views() -> list[Views]:
+        return [await _views(product, pair) for pair in progress(pairs, f"{task}, claims")]
+
+    views = asyncio.run(all_views())
     texts = list(dict.fromkeys(pair for view in views for pairs_of in view.values() for pair in pairs_of))
     found = {pair: float(row[1]) for pair, row in zip(texts, product.probabilities(texts, task), strict=True)}
     kinds = (WHOLE, NAMED_CLAIMS, CLAIMS_NAMED, CLAIMS)
@@ -226,10 +226,6 @@ async def _judge_pair(product: Product, guard: Guard, pair: SpeakerPair) -> list
     return await judge_past(product, guard, pair.turns)
 
 
-async def _all_views(product: Product, pairs: Sequence[SpeakerPair], task: str) -> list[Views]:
-    return [await _views(product, pair) for pair in progress(pairs, f"{task}, claims")]
-
-
 async def _views(product: Product, pair: SpeakerPair) -> Views:
     first = await _message(product, pair, pair.first)
     last = await _message(product, pair, len(pair.turns) - 1)
@@ -244,9 +240,8 @@ async def _views(product: Product, pair: SpeakerPair) -> Views:
 async def _message(product: Product, pair: SpeakerPair, place: int) -> SpeakerTurn:
     turn = pair.turns[place]
     said = clean(folded(turn.text))
-    return SpeakerTurn(
-        said, name_speakers(said, *names(turn.role)), tuple(await product.claims(turn, pair.turns[:place]))
-    )
+    claims = await product.claims(turn, pair.turns[:place])
+    return SpeakerTurn(said, name_speakers(said, *names(turn.role)), tuple(claims))
 
 
 VERIFIED, UNVERIFIABLE, REST = "verified", "unverifiable", "not verified"

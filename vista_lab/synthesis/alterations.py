@@ -156,11 +156,10 @@ def _kinds(ground: Ground) -> Iterator[Alteration]:
     if _BARRED.search(claim) or _HEDGED.search(claim):
         return
     for token in tokens(claim):
-        for group in _lexicon()["sets"] if token.text.islower() else ():
-            if token.lower in group:
-                for new in group:
-                    if new != token.lower and _may_stand(claim, ground.passage, token.start, token.end, new):
-                        yield _replace("kind", claim, token.start, token.end, new)
+        groups = [group for group in _lexicon()["sets"] if token.text.islower() and token.lower in group]
+        for new in (word for group in groups for word in group if word != token.lower):
+            if _may_stand(claim, ground.passage, token.start, token.end, new):
+                yield _replace("kind", claim, token.start, token.end, new)
 
 
 def _phrases(ground: Ground) -> Iterator[Alteration]:
@@ -226,14 +225,10 @@ def _comparisons(ground: Ground) -> Iterator[Alteration]:
     """ "A is larger than B" becomes "B is larger than A"."""
     claim = ground.claim
     verb = r"(?:is|are|was|were|has|have|had) (?:much |far )?(?:\w+er|(?:more|less) \w+)(?: \w+)? than"
-    pattern = rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\."
-    match = re.fullmatch(pattern, claim)
-    if (
-        match
-        and not _BARRED.search(claim)
-        and not re.search(r"\d", match["b"])
-        and _alike_things(match["a"], match["b"])
-    ):
+    match = re.fullmatch(rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\.", claim)
+    if not match or _BARRED.search(claim) or re.search(r"\d", match["b"]):
+        return
+    if _alike_things(match["a"], match["b"]):
         yield _turned("comparison", match["a"], match["v"], match["b"])
 
 
@@ -275,15 +270,12 @@ def _parallels(ground: Ground) -> Iterator[Alteration]:
             yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
 
 
-_EXCLUSIVE = frozenset(
-    """is used for|are used for|is used to|are used to|is located in|are located in|is called|are called|is known as|refers to
-    |stands for|is based on|are based on|is made of|are made of|begins in|ends in|consists of|is responsible for|means|specifies
-    |defines|describes|determines|indicates|represents|measures|was born in|died in|opened in|comes from""".replace(
-        "\n", ""
-    )
-    .replace("    ", "")
-    .split("|")
-)
+_EXCLUSIVE = (
+    "is used for", "are used for", "is used to", "are used to", "is located in", "are located in", "is called", "are called",
+    "is known as", "refers to", "stands for", "is based on", "are based on", "is made of", "are made of", "begins in", "ends in",
+    "consists of", "is responsible for", "means", "specifies", "defines", "describes", "determines", "indicates", "represents",
+    "measures", "was born in", "died in", "opened in", "comes from",
+)  # fmt: skip
 """Frames in which one thing has one value, as far as a passage goes: two things that share it would be told together."""
 
 
@@ -337,19 +329,16 @@ def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, stri
     verb = main_verb(claim)
     if verb is None or start < verb or _MEASURED.search(claim[:start]):
         return False
-    if _JOINED.search(claim[:start]) or claim[end : end + 1] in {"-", "'", "’"} or _NAMED_AFTER.match(claim[end:]):
+    if _JOINED.search(claim[:start]) or _NAMED_AFTER.match(claim[end:]):
         return False
-    if claim[end:].startswith(" been") or claim[end : end + 4] == " - ":
+    if claim[end:].startswith(("-", "'", "’", " been", " - ")):
         return False
     if len(occurrences(claim, claim[start:end])) != 1 or occurrences(claim.lower(), new):
         return False
-    if (
-        strict
-        and re.search(r"\b(?:more|less|most|least|very much|at|no|the)$", claim[:start].rstrip())
-        and new in _GRADES
-    ):
+    before = claim[:start].rstrip()
+    if strict and new in _GRADES and re.search(r"\b(?:more|less|most|least|very much|at|no|the)$", before):
         return False
-    if strict and claim[:start].rstrip().endswith((" more", " less", " most", " least", " very much", " at")):
+    if strict and before.endswith((" more", " less", " most", " least", " very much", " at")):
         return False
     roots = {stem(word) for word in content_words(new)} or {new}
     return not (roots & stems(passage)) and not occurrences(passage.lower(), new)

@@ -55,14 +55,8 @@ def _counts(found: SetFigures) -> str:
         for name, states in found.overlaps.items()
     )
     table = found.table
-    means = {
-        "tokens a passage": table.tokens_a_passage,
-        "claims a passage": table.claims_a_passage,
-        "tokens a claim": table.tokens_a_claim,
-        "tokens an unfactual claim": table.tokens_an_unfactual_claim,
-        "tokens a factual text": table.tokens_a_factual_text,
-        "tokens an unfactual text": table.tokens_an_unfactual_text,
-    }
+    counts = ("pages", "passages", "claims")
+    means = {name.replace("_", " "): value for name, value in vars(table).items() if name not in counts}
     lines = "\n".join(f"| {name} | {'-' if value is None else f'{value:.1f}'} |" for name, value in means.items())
     return (
         f"| records | |\n|---|---|\n{states}\n\n| why not accepted | |\n|---|---|\n{reasons}\n\n"

@@ -75,9 +75,10 @@ class ModelGenerator:
             raise ConfigError(f"calls is {calls!r}; give {' or '.join(STEPS)}")
         self.model = model
         self.calls: Calls = calls
-        self._files = {
-            step: read_prompt(_file(step, prompts), "fused", examples=True, slots=SLOTS[step]) for step in STEPS[calls]
-        }
+        if prompts is not None and not prompts.is_dir():
+            names = ", ".join(f"{one}.txt" for one in SLOTS)
+            raise ConfigError(f"--prompts {prompts} is not a folder; give one with {names}")
+        self._files = {step: prompt_file(step, SLOTS[step], prompts) for step in STEPS[calls]}
 
     @property
     def name(self) -> str:
@@ -87,7 +88,7 @@ class ModelGenerator:
     @property
     def prompts(self) -> Mapping[str, str]:
         """Fingerprints of the prompts, by step."""
-        return {step: _fingerprint(file) for step, file in self._files.items()}
+        return {step: fingerprint(file) for step, file in self._files.items()}
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -113,43 +114,32 @@ class ModelGenerator:
             content = fields(text, passage.text)
             claims = _claims(content, text)
             altered, falsified = _altered(content, claims, text)
-            factual, unfactual = (_text(content, name, text) for name in ("factual", "unfactual"))
-            return GeneratedPair(
-                claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual
-            )
+            texts = {name: _text(content, name, text) for name in ("factual", "unfactual")}
+            return GeneratedPair(claims=claims, altered=altered, falsified=falsified, **texts)
 
-        return await ask_until_read(
-            self.model, self._request("unified", passage=_tagged("passage", passage.text)), pair, asked
-        )
+        request = self._request("unified", passage=tagged("passage", passage.text))
+        return await ask_until_read(self.model, request, pair, asked)
 
     async def _stepwise(self, passage: Passage, asked: Asked) -> GeneratedPair:
-        shown = _tagged("passage", passage.text)
+        shown = tagged("passage", passage.text)
 
         async def step(name: str, read_step: Callable[[Mapping[str, Any], str], T], **values: str) -> T:
             request = self._request(name, **values)
-            return await ask_until_read(
-                self.model, request, lambda text: read_step(fields(text, request.messages[-1].content), text), asked
-            )
+            shown = request.messages[-1].content
+            return await ask_until_read(self.model, request, lambda text: read_step(fields(text, shown), text), asked)
 
         claims = await step("claims", _claims, passage=shown)
-        listed = _tagged("claims", "\n".join(claims))
+        listed = tagged("claims", "\n".join(claims))
         altered, falsified = await step("falsified", lambda found, text: _altered(found, claims, text), claims=listed)
         factual = await step("factual", lambda found, text: _text(found, "factual", text), passage=shown, claims=listed)
-        changed = _tagged("claims", "\n".join([*claims[:altered], falsified, *claims[altered + 1 :]]))
-        unfactual = await step(
-            "unfactual",
-            lambda found, text: _text(found, "unfactual", text),
-            text=_tagged("text", factual),
-            claims=changed,
-            changed=_tagged("changed", falsified),
-        )
+        changed = tagged("claims", "\n".join([*claims[:altered], falsified, *claims[altered + 1 :]]))
+        slots = {"text": tagged("text", factual), "claims": changed, "changed": tagged("changed", falsified)}
+        unfactual = await step("unfactual", lambda found, text: _text(found, "unfactual", text), **slots)
         return GeneratedPair(claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual)
 
     def _request(self, step: str, **values: str) -> ChatRequest:
         file = self._files[step]
-        system, asked = fill(file.system, {}), fill(file.input, values)
-        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
-        return ChatRequest(messages, "generate", _schema(step) if file.answer == "json" else None)
+        return ChatRequest(messages_of(file, values), "generate", _schema(step) if file.answer == "json" else None)
 
     async def aclose(self) -> None:
         """Closes the model's connections."""
@@ -239,25 +229,29 @@ def fields(text: str, shown: str) -> dict[str, Any]:
     Raises:
         UnreadableError: there is none, or it only repeats what the prompt showed.
     """
-    answer = read(text)
-    untrusted = Untrusted([shown])
-    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.whole]
-    own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
-    found = [_named(value) for value in own if isinstance(value, dict) and _named(value)]
-    if pieces and not found and not own:
+    every, own = whole_objects(text, shown)
+    found = [named for value in own if (named := _named(value))]
+    if every and not own:
         raise unreadable("repeats JSON that stands in the passage", text)
     if not found:
-        found = [_named(one) for one in _repaired(answer.text)]
+        found = [_named(one) for one in _repaired(read(text).text)]
     if not any(found):
         raise unreadable("holds no JSON object with the fields that were asked for", text)
     return found[-1]
 
 
+def whole_objects(text: str, shown: str) -> tuple[int, list[dict[str, Any]]]:
+    """How many whole JSON objects an answer has, and those that do not merely repeat what was shown."""
+    answer, untrusted = read(text), Untrusted([shown])
+    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.whole]
+    own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
+    return len(pieces), [value for value in own if isinstance(value, dict)]
+
+
 def _named(value: Mapping[str, Any]) -> dict[str, Any]:
     known = {"claims", "altered", "factual", "unfactual", "original", "falsified"}
-    renamed = {
-        _STEP.get(key.strip().casefold().replace(" ", "_"), key.strip().casefold()): one for key, one in value.items()
-    }
+    plain = {key.strip().casefold(): one for key, one in value.items()}
+    renamed = {_STEP.get(key.replace(" ", "_"), key): one for key, one in plain.items()}
     return {key: one for key, one in renamed.items() if key in known}
 
 
@@ -308,8 +302,8 @@ def _altered(content: Mapping[str, Any], claims: tuple[str, ...], text: str) -> 
         raise unreadable("has no original claim with its falsified version", text)
     first, second = (_tidy(str(one)) for one in two)
     for original, falsified in ((first, second), (second, first)):
-        place = next((place for place, claim in enumerate(claims) if _letters(claim) == _letters(original)), None)
-        if place is not None and _letters(falsified) != _letters(original):
+        place = next((place for place, claim in enumerate(claims) if letters(claim) == letters(original)), None)
+        if place is not None and letters(falsified) != letters(original):
             return place, falsified
     raise unreadable("falsifies a claim that is none of its claims", text)
 
@@ -326,35 +320,41 @@ def _tidy(text: str) -> str:
     return re.sub(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+", "", " ".join(clean(text).split()))
 
 
-def _letters(text: str) -> str:
+def letters(text: str) -> str:
+    """Letters and digits alone, in lower case."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _tagged(tag: str, text: str) -> str:
+def tagged(tag: str, text: str) -> str:
+    """A part of a prompt between tags that it cannot close itself."""
     return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
 
 
-def _file(step: str, folder: Path | None) -> Path:
-    own = None if folder is None else folder / f"{step}.txt"
-    if folder is not None and not folder.is_dir():
-        raise ConfigError(
-            f"--prompts {folder} is not a folder; give one with {', '.join(f'{one}.txt' for one in SLOTS)}"
-        )
+def prompt_file(step: str, slots: tuple[str, ...], folder: Path | None, own: str = "") -> PromptFile:
+    """The prompt of a step: the one in the folder, named `own` or like the step, else the shipped one."""
+    given = None if folder is None else folder / f"{own or step}.txt"
     shipped = Path(str(files("vista_lab.synthesis") / "texts" / "prompts" / f"{step}.txt"))
-    return own if own is not None and own.exists() else shipped
+    path = given if given is not None and given.exists() else shipped
+    return read_prompt(path, "fused", examples=True, slots=slots)
 
 
-def _fingerprint(file: PromptFile) -> str:
+def fingerprint(file: PromptFile) -> str:
+    """Twelve digits of the SHA-256 of a prompt."""
     return hashlib.sha256(repr((file.system, file.input, file.answer)).encode()).hexdigest()[:12]
+
+
+def messages_of(file: PromptFile, shown: Mapping[str, str]) -> tuple[Message, ...]:
+    """The prompt with its slots filled; the last message asks."""
+    system, asked = fill(file.system, {}), fill(file.input, shown)
+    return (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
 
 
 def _schema(step: str) -> Mapping[str, Any]:
     """JSON schema of a step's answer."""
     text: dict[str, Any] = {"type": "string"}
-    altered = _object(original=text, falsified=text)
     parts: dict[str, dict[str, Any]] = {
         "claims": {"claims": {"type": "array", "items": text}},
-        "falsified": {"altered": altered},
+        "falsified": {"altered": _object(original=text, falsified=text)},
         "factual": {"factual": text},
         "unfactual": {"unfactual": text},
     }

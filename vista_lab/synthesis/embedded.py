@@ -103,17 +103,13 @@ class EmbeddedGenerator:
 
     def _edited(self, claims: Sequence[str], text: str, seed: str) -> list[tuple[int, Alteration]]:
         """All edits of all claims; kinds that are rare in the passage come as soon as those that are common."""
-        found = [
-            (place, edit)
-            for place, claim in enumerate(claims)
-            for edit in alterations(claim, text, [*claims[:place], *claims[place + 1 :]], self._edits, self._seed)
-        ]
+        found = []
+        for place, claim in enumerate(claims):
+            others = [*claims[:place], *claims[place + 1 :]]
+            found += [(place, edit) for edit in alterations(claim, text, others, self._edits, self._seed)]
         rng, common = Random(seed), Counter(edit.kind for _, edit in found)
-        return sorted(
-            found,
-            key=lambda one: rng.random() ** (1.0 / (_WEIGHTS.get(one[1].kind, 1.0) / common[one[1].kind])),
-            reverse=True,
-        )
+        weights = {kind: _WEIGHTS.get(kind, 1.0) / count for kind, count in common.items()}
+        return sorted(found, key=lambda one: rng.random() ** (1.0 / weights[one[1].kind]), reverse=True)
 
 
 _WEIGHTS = {"parallel": 6.0, "direction": 6.0, "comparison": 6.0, "role": 6.0, "condition": 2.0, "phrase": 1.5}
@@ -122,9 +118,7 @@ _WEIGHTS = {"parallel": 6.0, "direction": 6.0, "comparison": 6.0, "role": 6.0, "
 
 def _told(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> GeneratedPair | None:
     """Factual and unfactual text along the claims; None where the edit would be lost in them."""
-    told = [
-        paraphrase(claim, seed, edit.words if number == place else frozenset()) for number, claim in enumerate(claims)
-    ]
+    told = [paraphrase(claim, seed, edit.words if at == place else frozenset()) for at, claim in enumerate(claims)]
     false = paraphrase(edit.text, seed, edit.words)
     if false == told[place] or false in told:
         return None
@@ -148,18 +142,9 @@ def plain_claim(claim: str) -> str:
     said = said[:1].upper() + said[1:].rstrip(" ,.!") + "."
     if _OPEN_END.search(said):
         return ""
-    count = len(said.split())
-    if (
-        not LEAST_WORDS <= count <= MOST_WORDS
-        or PRONOUN.match(said)
-        or _DANGLING.match(said)
-        or _FIGURE_ALONE.search(said)
-        or _TALK.search(said)
-        or _MARKUP.search(said)
-        or "?" in said
-    ):
-        return ""
-    return said if stated(said) else ""
+    fits = LEAST_WORDS <= len(said.split()) <= MOST_WORDS and not PRONOUN.match(said) and not _DANGLING.match(said)
+    marred = "?" in said or any(pattern.search(said) for pattern in (_FIGURE_ALONE, _TALK, _MARKUP))
+    return said if fits and not marred and stated(said) else ""
 
 
 def stated(claim: str) -> bool:

@@ -160,7 +160,10 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: 
     counts: Counter[str] = Counter()
     triplets = list(verifier_triplets(records, how))
     rows: dict[str, Iterable[Mapping[str, Any]]] = {
-        **{f"{name}.jsonl": map(columns, records) for name, columns in RELEASED.items()},
+        **{
+            f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, _pair(one))} for one in records]
+            for name, columns in RELEASED.items()
+        },
         "verifier.jsonl": (one.training_row() for one in triplets),
         "twins.jsonl": twins(records, mates, how.splitting.seed),
         "pairs.jsonl": (one.calibration_row() for one in triplets),
@@ -189,32 +192,13 @@ def _altered_claims(pair: GeneratedPair) -> list[str]:
     return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
 
 
-def _extraction(record: Record) -> dict[str, Any]:
-    return {"title": record.passage.document, "text": record.passage.text, "claims": list(_pair(record).claims)}
-
-
-def _falsification(record: Record) -> dict[str, Any]:
-    pair = _pair(record)
-    return {"title": record.passage.document, "original": pair.original, "falsified": pair.falsified}
-
-
-def _factual(record: Record) -> dict[str, Any]:
-    pair = _pair(record)
-    return {"title": record.passage.document, "claims": list(pair.claims), "text": pair.factual}
-
-
-def _unfactual(record: Record) -> dict[str, Any]:
-    pair = _pair(record)
-    return {"title": record.passage.document, "claims": _altered_claims(pair), "text": pair.unfactual}
-
-
-RELEASED: Mapping[str, Callable[[Record], dict[str, Any]]] = {
-    "claim_extraction": _extraction,
-    "claim_falsification": _falsification,
-    "factual_text": _factual,
-    "unfactual_text": _unfactual,
+RELEASED: Mapping[str, Callable[[Passage, GeneratedPair], dict[str, Any]]] = {
+    "claim_extraction": lambda passage, pair: {"text": passage.text, "claims": list(pair.claims)},
+    "claim_falsification": lambda passage, pair: {"original": pair.original, "falsified": pair.falsified},
+    "factual_text": lambda passage, pair: {"claims": list(pair.claims), "text": pair.factual},
+    "unfactual_text": lambda passage, pair: {"claims": _altered_claims(pair), "text": pair.unfactual},
 }
-"""The four files of the released data, by name."""
+"""The four files of the released data, by name; each row has the document as its title."""
 
 
 def extractor_row(record: Record) -> dict[str, Any]:
@@ -244,23 +228,13 @@ class Triplet:
 
     def training_row(self) -> dict[str, Any]:
         """A row for `training.train`."""
-        return {
-            "premise": self.passage,
-            "hypothesis": self.claim,
-            "allowed": [self.label],
-            "source": "oasis",
-            "kind": self.kind,
-            "twin": self.twin,
-        }
+        texts = {"premise": self.passage, "hypothesis": self.claim, "allowed": [self.label]}
+        return {**texts, "source": "oasis", "kind": self.kind, "twin": self.twin}
 
     def calibration_row(self) -> dict[str, Any]:
         """A row for `vista-guard calibrate --pairs`."""
-        return {
-            "evidence": self.passage,
-            "claim": self.claim,
-            "label": LABELS[self.label],
-            "document": self.document,
-        }
+        texts = {"evidence": self.passage, "claim": self.claim}
+        return {**texts, "label": LABELS[self.label], "document": self.document}
 
 
 def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
@@ -269,31 +243,28 @@ def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Tri
     for record in records:
         windows.setdefault(record.passage.document, []).append(record.passage)
     for record in records:
-        pair, text, name = _pair(record), record.passage.text, record.passage.id
-        sides = (("t", text), ("F", pair.factual))
-        for side, passage in sides:
-            for place, claim in enumerate(pair.claims):
-                twin = f"{name}/{side}" if place == pair.altered else f"{name}/{side}/{place}"
-                yield Triplet(claim, passage, SUPPORTED_CLASS, f"{side} carries", twin, record.passage.document)
-            yield Triplet(
-                pair.falsified,
-                passage,
-                CONTRADICTED_CLASS,
-                f"{side} contradicts",
-                f"{name}/{side}",
-                record.passage.document,
-            )
-        own = f"{name}/U"
-        yield Triplet(pair.falsified, pair.unfactual, SUPPORTED_CLASS, "U carries", own, record.passage.document)
-        yield Triplet(pair.original, pair.unfactual, CONTRADICTED_CLASS, "U contradicts", own, record.passage.document)
-        if how.entailed_by_unfactual:
-            for place, claim in enumerate(pair.claims):
-                if place != pair.altered:
-                    yield Triplet(
-                        claim, pair.unfactual, SUPPORTED_CLASS, "U carries", f"{own}/{place}", record.passage.document
-                    )
+        yield from _of_pair(record.passage, _pair(record), how.entailed_by_unfactual)
         if how.neutrals is not None:
             yield from _neutrals(record, windows[record.passage.document], how.neutrals)
+
+
+def _of_pair(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
+    def carried(claim: str, text: str, side: str, twin: str) -> Triplet:
+        return Triplet(claim, text, SUPPORTED_CLASS, f"{side} carries", f"{passage.id}/{twin}", passage.document)
+
+    def refuted(claim: str, text: str, side: str) -> Triplet:
+        twin = f"{passage.id}/{side}"
+        return Triplet(claim, text, CONTRADICTED_CLASS, f"{side} contradicts", twin, passage.document)
+
+    for side, text in (("t", passage.text), ("F", pair.factual)):
+        for place, claim in enumerate(pair.claims):
+            yield carried(claim, text, side, side if place == pair.altered else f"{side}/{place}")
+        yield refuted(pair.falsified, text, side)
+    yield carried(pair.falsified, pair.unfactual, "U", "U")
+    yield refuted(pair.original, pair.unfactual, "U")
+    for place, claim in enumerate(pair.claims) if entailed_by_unfactual else ():
+        if place != pair.altered:
+            yield carried(claim, pair.unfactual, "U", f"U/{place}")
 
 
 def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:

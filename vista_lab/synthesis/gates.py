@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 
 from vista_guard.judges.embedded.english.words import word_set
@@ -59,28 +59,13 @@ def certain(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -
         >>> [one.gate for one in certain(passage, pair, {}) if one.grade is Grade.FAILED]
         ['values']
     """
-    return (
-        _form(pair),
-        *_lengths(pair),
-        *_subjects(pair),
-        _values(pair),
-        _names(pair),
-        _negation(pair),
-        _one_stretch(pair),
-        _duplicates(passage, pair, repeats),
-    )
+    of_pair = (gate(pair) for gate in (_form, _length, _subject, _values, _names, _negation, _one_stretch))
+    return (*of_pair, _duplicates(passage, pair, repeats))
 
 
 GATES = (
-    "form",
-    "claim-length",
-    "pronoun-subject",
-    "values",
-    "names",
-    "naive-negation",
-    "one-stretch",
-    "near-duplicate",
-)
+    "form", "claim-length", "pronoun-subject", "values", "names", "naive-negation", "one-stretch", "near-duplicate",
+)  # fmt: skip
 """Names of the certain gates, in their order."""
 
 
@@ -93,61 +78,51 @@ def standing(verdicts: Sequence[GateVerdict]) -> tuple[State, str]:
     return State.ACCEPTED, ""
 
 
-def _verdict(gate: str, why: str, about: str = "", score: float | None = None) -> GateVerdict:
-    """Failed where there is a reason, else passed."""
+def verdict(gate: str, why: str, about: str = "", score: float | None = None) -> GateVerdict:
+    """A certain verdict: failed where there is a reason, else passed."""
     return GateVerdict(gate=gate, grade=Grade.FAILED if why else Grade.PASSED, about=about, why=why, score=score)
 
 
 def _form(pair: GeneratedPair) -> GateVerdict:
-    texts = {
-        "a claim": pair.claims,
-        "the falsified claim": [pair.falsified],
-        "F": [pair.factual],
-        "U": [pair.unfactual],
-    }
-    for name, found in texts.items():
-        if any(not one.strip() for one in found):
-            return _verdict("form", f"{name} is empty")
-        marked = next((match.group() for one in found if (match := _MARKER.search(one))), "")
-        if marked:
-            return _verdict("form", f"{name} says {marked!r}, which belongs to the instructions")
+    claims = (("a claim", claim) for claim in pair.claims)
+    for name, text in (*claims, ("the falsified claim", pair.falsified), ("F", pair.factual), ("U", pair.unfactual)):
+        if not text.strip():
+            return verdict("form", f"{name} is empty")
+        if marked := _MARKER.search(text):
+            return verdict("form", f"{name} says {marked.group()!r}, which belongs to the instructions")
     if _plain(pair.falsified) in {_plain(claim) for claim in pair.claims}:
-        return _verdict("form", "the falsified claim is one of the claims")
+        return verdict("form", "the falsified claim is one of the claims")
     if _plain(pair.factual) == _plain(pair.unfactual):
-        return _verdict("form", "F and U are the same text")
+        return verdict("form", "F and U are the same text")
     if len({_plain(claim) for claim in pair.claims}) < len(pair.claims):
-        return _verdict("form", "a claim stands there twice")
-    return _verdict("form", "")
+        return verdict("form", "a claim stands there twice")
+    return verdict("form", "")
 
 
-def _lengths(pair: GeneratedPair) -> Iterator[GateVerdict]:
+def _length(pair: GeneratedPair) -> GateVerdict:
     for claim in (*pair.claims, pair.falsified):
         count = len(claim.split())
         if count > MOST_WORDS or count < 2:
-            yield _verdict("claim-length", f"has {count} words; a claim has 2 to {MOST_WORDS}", claim, count)
-            return
-    yield _verdict("claim-length", "")
+            return verdict("claim-length", f"has {count} words; a claim has 2 to {MOST_WORDS}", claim, count)
+    return verdict("claim-length", "")
 
 
-def _subjects(pair: GeneratedPair) -> Iterator[GateVerdict]:
+def _subject(pair: GeneratedPair) -> GateVerdict:
     """ "There" has no subject of its own, but what stands behind it: only "there it" and the like would be one."""
     for claim in (*pair.claims, pair.falsified):
         match = PRONOUN.match(claim)
         if match and match.group().lower() != "there":
-            yield _verdict(
-                "pronoun-subject", f"begins with {match.group()!r}, which nothing in the claim explains", claim
-            )
-            return
-    yield _verdict("pronoun-subject", "")
+            why = f"begins with {match.group()!r}, which nothing in the claim explains"
+            return verdict("pronoun-subject", why, claim)
+    return verdict("pronoun-subject", "")
 
 
 def _values(pair: GeneratedPair) -> GateVerdict:
     """Numbers, amounts and dates of both claims, as values: twelve is 12."""
     before, after = (_amounts(text) for text in (pair.original, pair.falsified))
-    lost, new = before - after, after - before
-    changed = [*lost, *new]
+    changed = [*(before - after), *(after - before)]
     why = f"changes the number, amount or date {changed[0]!r}" if changed else ""
-    return _verdict("values", why, pair.falsified if why else "")
+    return verdict("values", why, pair.falsified if why else "")
 
 
 def _amounts(text: str) -> Counter[str]:
@@ -167,7 +142,7 @@ def _names(pair: GeneratedPair) -> GateVerdict:
     first = {_first(pair.original), _first(pair.falsified)}
     changed = [word for word in changed if word not in first or _is_name(word, pair)]
     why = f"changes the name {changed[0]!r}" if changed else ""
-    return _verdict("names", why, pair.falsified if why else "")
+    return verdict("names", why, pair.falsified if why else "")
 
 
 def _capitals(text: str) -> Counter[str]:
@@ -190,7 +165,7 @@ def _negation(pair: GeneratedPair) -> GateVerdict:
     count = [sum(word in _NEGATIONS for word in text) for text in (before, after)]
     rest = [Counter(_base(word) for word in text if word not in _NEGATIONS | _SUPPORT) for text in (before, after)]
     why = "only denies the claim" if count[0] != count[1] and rest[0] == rest[1] else ""
-    return _verdict("naive-negation", why, pair.falsified if why else "")
+    return verdict("naive-negation", why, pair.falsified if why else "")
 
 
 def _expanded(text: str) -> list[str]:
@@ -210,7 +185,7 @@ def _one_stretch(pair: GeneratedPair) -> GateVerdict:
     places = _ends(pair.factual)
     touched = {sum(end <= place for end in places) for place in range(region[0], max(region[1], region[0] + 1))}
     why = f"U differs from F in {len(touched)} sentences; it may differ in one" if len(touched) > 1 else ""
-    return _verdict("one-stretch", why, score=float(len(touched)))
+    return verdict("one-stretch", why, score=float(len(touched)))
 
 
 def changed_region(before: str, after: str) -> tuple[int, int]:
@@ -244,15 +219,14 @@ def _ends(text: str) -> list[int]:
 def _duplicates(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -> GateVerdict:
     earlier = repeats.get(passage.id)
     if earlier:
-        return _verdict("near-duplicate", f"the passage repeats {earlier}")
+        return verdict("near-duplicate", f"the passage repeats {earlier}")
     words = [frozenset(_WORD.findall(claim.lower())) - _LIGHT for claim in pair.claims]
     for place, one in enumerate(words):
         for other in words[:place]:
-            if len(one & other) >= _LIKE * len(one | other) and _amounts(pair.claims[place]) == _amounts(
-                pair.claims[words.index(other)]
-            ):
-                return _verdict("near-duplicate", "two claims say the same", pair.claims[place])
-    return _verdict("near-duplicate", "")
+            known = pair.claims[words.index(other)]
+            if len(one & other) >= _LIKE * len(one | other) and _amounts(pair.claims[place]) == _amounts(known):
+                return verdict("near-duplicate", "two claims say the same", pair.claims[place])
+    return verdict("near-duplicate", "")
 
 
 def _plain(text: str) -> str:

@@ -27,7 +27,7 @@ from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_m
 from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus, Cut, survey
-from vista_lab.synthesis.records import (
+from vista_lab.synthesis.records import (  # fmt: skip
     RECORD_LINES,
     RECORDS,
     Answered,
@@ -115,10 +115,7 @@ class HowGenerated:
         return Manifest(
             made_by=f"vista-guard {version('vista-guard')}",
             system=SystemInfo(
-                name=SYSTEM,
-                judge=JudgeInfo(name=name, version=rules or "-"),
-                options=options,
-                prompts=self.prompts,
+                name=SYSTEM, judge=JudgeInfo(name=name, version=rules or "-"), options=options, prompts=self.prompts
             ),
             rows=rows,
             claims="given",
@@ -227,12 +224,8 @@ def _joined(manifests: Sequence[Manifest]) -> Manifest:
     first = manifests[0]
     rows = [one.rows for one in manifests if one.rows is not None]
     system = first.system.model_copy(update={"options": {**first.system.options, "shard": "1/1"}})
-    whole = rows[0].model_copy(
-        update={
-            "conversations": tuple(sorted(name for one in rows for name in one.conversations)),
-            "turns": sum(one.turns for one in rows),
-        }
-    )
+    names = tuple(sorted(name for one in rows for name in one.conversations))
+    whole = rows[0].model_copy(update={"conversations": names, "turns": sum(one.turns for one in rows)})
     return first.model_copy(update={"system": system, "rows": whole})
 
 
@@ -335,12 +328,15 @@ class _Run:
 
     async def _record(self, passage: Passage) -> Record:
         refused = self._refusal(passage)
-        if refused:
-            return self._rejected(passage, NoPair(refused), attempts=0)
-        made = await self._making.generator.generate(passage)
-        if isinstance(made.pair, NoPair):
-            return self._rejected(passage, made.pair, made.attempts)
-        return await self._checked(passage, made.pair, made.attempts)
+        made = Answered(NoPair(refused), 0) if refused else await self._making.generator.generate(passage)
+        pair, own = made.pair, {"made_by": self._making.generator.name, "attempts": made.attempts}
+        if isinstance(pair, NoPair):
+            return Record(passage=passage, state=State.REJECTED, reason=pair.reason, raw=pair.raw, **own)
+        verdicts = certain(passage, pair, self._corpus.repeats)
+        if standing(verdicts)[0] is not State.REJECTED and self._making.gates is not None:
+            verdicts = (*verdicts, *await self._making.gates.verdicts(passage, pair))
+        state, reason = standing(verdicts)
+        return Record(passage=passage, state=state, pair=pair, verdicts=verdicts, reason=reason, **own)
 
     def _refusal(self, passage: Passage) -> str:
         """Why nothing is asked about the passage at all."""
@@ -349,29 +345,3 @@ class _Run:
             return f"language: the document is in {language!r}, not in {self._corpus.cut.language!r}"
         earlier = self._corpus.repeats.get(passage.id)
         return f"near-duplicate: the passage repeats {earlier}" if earlier else ""
-
-    def _rejected(self, passage: Passage, found: NoPair, attempts: int) -> Record:
-        return Record(
-            passage=passage,
-            made_by=self._making.generator.name,
-            state=State.REJECTED,
-            reason=found.reason,
-            raw=found.raw,
-            attempts=attempts,
-        )
-
-    async def _checked(self, passage: Passage, pair: GeneratedPair, attempts: int) -> Record:
-        verdicts = certain(passage, pair, self._corpus.repeats)
-        state, _ = standing(verdicts)
-        if state is not State.REJECTED and self._making.gates is not None:
-            verdicts = (*verdicts, *await self._making.gates.verdicts(passage, pair))
-        state, reason = standing(verdicts)
-        return Record(
-            passage=passage,
-            made_by=self._making.generator.name,
-            state=state,
-            pair=pair,
-            verdicts=verdicts,
-            reason=reason,
-            attempts=attempts,
-        )

@@ -26,17 +26,10 @@ in January" with 0.95 (docs/design/oasis.md).
 COPIED = 0.7
 """Share of F's runs of four words that the passage has too, from which F is doubtful as a paraphrase."""
 GATES = (
-    "passage-carries-claim",
-    "passage-contradicts-falsified",
-    "falsified-differs",
-    "falsified-elsewhere",
-    "factual-carries-claim",
-    "factual-adds-nothing",
-    "factual-copies-little",
-    "unfactual-carries-falsified",
-    "unfactual-carries-claim",
-    "unfactual-drops-original",
-)
+    "passage-carries-claim", "passage-contradicts-falsified", "falsified-differs", "falsified-elsewhere",
+    "factual-carries-claim", "factual-adds-nothing", "factual-copies-little", "unfactual-carries-falsified",
+    "unfactual-carries-claim", "unfactual-drops-original",
+)  # fmt: skip
 """Names of the judged gates, in their order."""
 
 Probabilities = Sequence[float]
@@ -87,10 +80,10 @@ class VerifierGates:
             raise
         except Exception as exc:  # a verifier that users bring raises whatever its library raises
             raise JudgeError(f"the gate {self.name} failed: {type(exc).__name__}: {exc}") from exc
-        found = [
-            _graded(one, self._by_sentence(one, [float(value) for value in row]))
-            for one, row in zip(asked, rows, strict=True)
-        ]
+        found = []
+        for one, row in zip(asked, rows, strict=True):
+            grade, score, why = one.grade(self._by_sentence(one, [float(value) for value in row]))
+            found.append(GateVerdict(gate=one.gate, grade=grade, about=one.claim, score=round(score, 3), why=why))
         return (*found, _copies(passage, pair))
 
     def _by_sentence(self, asked: _Question, row: Probabilities) -> Probabilities:
@@ -121,11 +114,6 @@ class VerifierGates:
         yield _Question("unfactual-drops-original", pair.unfactual, pair.original, _dropped)
 
 
-def _graded(asked: _Question, row: Probabilities) -> GateVerdict:
-    grade, score, why = asked.grade(row)
-    return GateVerdict(gate=asked.gate, grade=grade, about=asked.claim, score=round(score, 3), why=why)
-
-
 def _carried(row: Probabilities) -> tuple[Grade, float, str]:
     if row[0] >= SUPPORTED:
         return Grade.PASSED, row[0], ""
@@ -150,29 +138,28 @@ def _different(row: Probabilities) -> tuple[Grade, float, str]:
     return Grade.DOUBTFUL, row[1], f"contradicts the original claim with {row[1]:.2f} only"
 
 
-def _absent(row: Probabilities) -> tuple[Grade, float, str]:
-    if row[0] >= SURE:
-        return Grade.FAILED, row[0], f"another passage supports it with {row[0]:.2f}"
-    if row[0] >= SUPPORTED:
-        return Grade.DOUBTFUL, row[0], f"another passage may support it ({row[0]:.2f})"
-    return Grade.PASSED, row[0], ""
+def _unsupported(failed: str, doubtful: str) -> Callable[[Probabilities], tuple[Grade, float, str]]:
+    """Grades what must not be supported; both reasons take the probability."""
+
+    def grade(row: Probabilities) -> tuple[Grade, float, str]:
+        if row[0] >= SURE:
+            return Grade.FAILED, row[0], failed.format(f"{row[0]:.2f}")
+        if row[0] >= SUPPORTED:
+            return Grade.DOUBTFUL, row[0], doubtful.format(f"{row[0]:.2f}")
+        return Grade.PASSED, row[0], ""
+
+    return grade
 
 
-def _dropped(row: Probabilities) -> tuple[Grade, float, str]:
-    if row[0] >= SURE:
-        return Grade.FAILED, row[0], f"U still carries the original claim with {row[0]:.2f}"
-    if row[0] >= SUPPORTED:
-        return Grade.DOUBTFUL, row[0], f"U may still carry the original claim ({row[0]:.2f})"
-    return Grade.PASSED, row[0], ""
+_absent = _unsupported("another passage supports it with {}", "another passage may support it ({})")
+_dropped = _unsupported("U still carries the original claim with {}", "U may still carry the original claim ({})")
 
 
 def _copies(passage: Passage, pair: GeneratedPair) -> GateVerdict:
     share = copied(pair.factual, passage.text)
-    doubt = share > COPIED
-    why = f"{share:.0%} of its runs of four words are the passage's" if doubt else ""
-    return GateVerdict(
-        gate="factual-copies-little", grade=Grade.DOUBTFUL if doubt else Grade.PASSED, score=round(share, 3), why=why
-    )
+    why = f"{share:.0%} of its runs of four words are the passage's" if share > COPIED else ""
+    grade = Grade.DOUBTFUL if why else Grade.PASSED
+    return GateVerdict(gate="factual-copies-little", grade=grade, score=round(share, 3), why=why)
 
 
 def copied(text: str, source: str, run: int = 4) -> float:

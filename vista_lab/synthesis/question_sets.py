@@ -29,12 +29,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
-from vista_guard.judges.model import ChatModel, ChatRequest, Message
-from vista_guard.judges.model.answers.labels import Untrusted
-from vista_guard.judges.model.answers.tolerant import clean, read, unreadable
+from vista_guard.judges.model import ChatModel, ChatRequest
+from vista_guard.judges.model.answers.tolerant import clean, unreadable
 from vista_guard.judges.model.judge import RAW_CHARS
-from vista_guard.judges.model.prompt_files import fill
-from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.protocols import Verifier
 from vista_guard.types import Claim, JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task
@@ -42,7 +39,17 @@ from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.workers import WorkDone, work_through
-from vista_lab.synthesis.chat import Asked, ask_until_read
+from vista_lab.synthesis.chat import (  # fmt: skip
+    Asked,
+    ask_until_read,
+    fingerprint,
+    letters,
+    messages_of,
+    prompt_file,
+    tagged,
+    whole_objects,
+)
+from vista_lab.synthesis.gates import verdict
 from vista_lab.synthesis.generate import MadeSet
 from vista_lab.synthesis.records import RECORDS, GateVerdict, Grade, State
 from vista_lab.synthesis.splits import named_share
@@ -137,19 +144,12 @@ class QuestionSetMaker:
         self.model, self.verifier, self.seed = model, verifier, seed
         texts = files("vista_lab.synthesis") / "texts"
         self._patterns = tomllib.loads((texts / "sequence_patterns.toml").read_text(encoding="utf-8"))
-        self._files = {}
-        for step, slots in SLOTS.items():
-            own = None if prompts is None else prompts / f"{step}.txt"
-            path = own if own is not None and own.exists() else Path(str(texts / "prompts" / f"{step}.txt"))
-            self._files[step] = read_prompt(path, "fused", examples=True, slots=slots)
+        self._files = {step: prompt_file(step, slots, prompts) for step, slots in SLOTS.items()}
 
     @property
     def prompts(self) -> Mapping[str, str]:
         """Fingerprints of the prompts, by step."""
-        return {
-            step: hashlib.sha256(repr((file.system, file.input, file.answer)).encode()).hexdigest()[:12]
-            for step, file in self._files.items()
-        }
+        return {step: fingerprint(file) for step, file in self._files.items()}
 
     async def make(self, item: QuestionItem) -> QuestionRecord:
         """The record of a question; one that came to nothing says why.
@@ -171,23 +171,24 @@ class QuestionSetMaker:
             facts=item.facts,
             state=State.REJECTED,
         )
+        update: dict[str, object]
         try:
             facts = item.facts or await self._facts(item, asked)
             questions, pattern = await self._sequence(record, asked)
             verdicts = (*self._certain(questions, facts), *await self._review(questions, facts, asked))
         except (UnreadableError, ContextTooLongError) as exc:
-            reason = f"no answer that can be used: {exc}"
-            return record.model_copy(
-                update={"reason": reason, "raw": asked.raw[:RAW_CHARS], "attempts": asked.attempts}
-            )
-        failed = [one for one in verdicts if one.grade is Grade.FAILED]
-        update = {"facts": facts, "questions": questions, "pattern": pattern, "verdicts": verdicts}
-        reason = "; ".join(dict.fromkeys(f"{one.gate}: {one.why}" for one in failed))
-        state = State.REJECTED if failed else State.ACCEPTED
-        return record.model_copy(update={**update, "state": state, "reason": reason, "attempts": asked.attempts})
+            update = {"reason": f"no answer that can be used: {exc}", "raw": asked.raw[:RAW_CHARS]}
+        else:
+            failed = [f"{one.gate}: {one.why}" for one in verdicts if one.grade is Grade.FAILED]
+            update = {"facts": facts, "questions": questions, "pattern": pattern, "verdicts": verdicts}
+            update |= {
+                "state": State.REJECTED if failed else State.ACCEPTED,
+                "reason": "; ".join(dict.fromkeys(failed)),
+            }
+        return record.model_copy(update={**update, "attempts": asked.attempts})
 
     async def _facts(self, item: QuestionItem, asked: Asked) -> tuple[str, ...]:
-        shown = {"question": _tagged("question", item.single), "answer": _tagged("answer", item.answer)}
+        shown = _shown(question=item.single, answer=item.answer)
         return await self._ask("facts", shown, asked, lambda found, text: _texts(found, "facts", text))
 
     async def _sequence(self, record: QuestionRecord, asked: Asked) -> tuple[tuple[str, ...], str]:
@@ -199,17 +200,13 @@ class QuestionSetMaker:
             questions, number = _texts(found, "questions", text), found.get("pattern")
             if len(questions) != first:
                 raise unreadable(f"has {len(questions)} questions, not {first}", text)
-            if _letters(questions[-1]) != _letters(record.question):
+            if letters(questions[-1]) != letters(record.question):
                 raise unreadable("does not end in the question itself", text)
             if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= len(patterns):
                 number = 0
             return (*questions[:-1], record.question), patterns[number - 1] if number else ""
 
-        shown = {
-            "question": _tagged("question", record.question),
-            "turns": _tagged("turns", str(first)),
-            "patterns": _tagged("patterns", _numbered(patterns)),
-        }
+        shown = _shown(question=record.question, turns=str(first), patterns=_numbered(patterns))
         questions, pattern = await self._ask("sequence", shown, asked, sequence)
         more = record.turns - first
         return (await self._longer(questions, more, asked) if more else questions), pattern
@@ -221,30 +218,23 @@ class QuestionSetMaker:
                 raise unreadable(f"has {len(new)} new questions, not {more}", text)
             return new
 
-        shown = {"questions": _tagged("questions", _numbered(questions)), "more": _tagged("more", str(more))}
+        shown = _shown(questions=_numbered(questions), more=str(more))
         return (*await self._ask("extension", shown, asked, earlier), *questions)
 
     def _certain(self, questions: Sequence[str], facts: Sequence[str]) -> Iterator[GateVerdict]:
         """Faults that need no model: a question asked twice, and facts that the questions before the last give away."""
-        twice = [text for text, count in Counter(map(_letters, questions)).items() if count > 1]
-        grade = Grade.FAILED if twice else Grade.PASSED
-        yield GateVerdict(gate="repeated-turn", grade=grade, why="a question is asked twice" if twice else "")
+        twice = len(set(map(letters, questions))) < len(questions)
+        yield verdict("repeated-turn", "a question is asked twice" if twice else "")
         before = " ".join(questions[:-1])
         rows = self.verifier.probabilities([(before, fact) for fact in facts]) if facts else ()
         for fact, row in zip(facts, rows, strict=True):
             score = round(float(row[0]), 4)
-            leaks = score >= LEAKED
-            yield GateVerdict(
-                gate="leaked-fact",
-                grade=Grade.FAILED if leaks else Grade.PASSED,
-                about=fact,
-                score=score,
-                why="an earlier question states a fact of the answer" if leaks else "",
-            )
+            why = "an earlier question states a fact of the answer" if score >= LEAKED else ""
+            yield verdict("leaked-fact", why, fact, score)
 
     async def _review(self, questions: Sequence[str], facts: Sequence[str], asked: Asked) -> tuple[GateVerdict, ...]:
         """The model's review of its sequence: shared facts and drift. People have the last word."""
-        shown = {"questions": _tagged("questions", _numbered(questions)), "facts": _tagged("facts", _numbered(facts))}
+        shown = _shown(questions=_numbered(questions), facts=_numbered(facts))
 
         def verdicts(found: Mapping[str, Any], text: str) -> tuple[GateVerdict, ...]:
             shared, drift = found.get("shared"), found.get("drift")
@@ -252,22 +242,18 @@ class QuestionSetMaker:
                 raise unreadable(f"needs shared with {len(questions) - 1} lists, and drift", text)
             said = [_places(one, len(facts), text) for one in shared]
             off = _places(drift, len(questions), text)
-            overlaps = (
-                _overlap(question, len(own), len(facts)) for question, own in zip(questions, said, strict=False)
-            )
-            return (*overlaps, _drift(off))
+            drifts = f"turns lead away from the last question: {', '.join(map(str, off))}" if off else ""
+            overlaps = (_overlap(one, len(own), len(facts)) for one, own in zip(questions, said, strict=False))
+            return (*overlaps, verdict("drift", drifts))
 
         return await self._ask("review", shown, asked, verdicts)
 
     async def _ask(
         self, step: str, shown: Mapping[str, str], asked: Asked, own: Callable[[Mapping[str, Any], str], T]
     ) -> T:
-        file = self._files[step]
-        system, question = fill(file.system, {}), fill(file.input, shown)
-        messages = (Message("system", system), Message("user", question)) if system else (Message("user", question),)
-        return await ask_until_read(
-            self.model, ChatRequest(messages, "generate"), lambda text: own(_object(text, question), text), asked
-        )
+        messages = messages_of(self._files[step], shown)
+        request, question = ChatRequest(messages, "generate"), messages[-1].content
+        return await ask_until_read(self.model, request, lambda text: own(_object(text, question), text), asked)
 
 
 class ScuDecomposer:
@@ -285,15 +271,11 @@ class ScuDecomposer:
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
         self._model = model
-        own = None if prompts is None else prompts / "statements.txt"
-        shipped = files("vista_lab.synthesis") / "texts" / "prompts" / "facts.txt"
-        path = own if own is not None and own.exists() else Path(str(shipped))
-        self._file = read_prompt(path, "fused", examples=True, slots=SLOTS["facts"])
+        self._file = prompt_file("facts", SLOTS["facts"], prompts, own="statements")
 
     @property
     def info(self) -> JudgeInfo:
-        said = repr((self._file.system, self._file.input, self._file.answer))
-        version = hashlib.sha256(said.encode()).hexdigest()[:12]
+        version = fingerprint(self._file)
         return JudgeInfo(name=f"scu:{self._model.name} {version}", version=version)
 
     @property
@@ -309,12 +291,9 @@ class ScuDecomposer:
             JudgeError: no whole list came.
         """
         asked = next((one.text for one in reversed(history) if one.role is Role.USER), "")
-        shown = {"question": _tagged("question", asked), "answer": _tagged("answer", turn.text)}
-        system, question = fill(self._file.system, {}), fill(self._file.input, shown)
-        messages = (Message("system", system), Message("user", question)) if system else (Message("user", question),)
-        texts = await ask_until_read(
-            self._model, ChatRequest(messages, "generate"), lambda text: _listed(text, question), Asked()
-        )
+        messages = messages_of(self._file, _shown(question=asked, answer=turn.text))
+        request, question = ChatRequest(messages, "generate"), messages[-1].content
+        texts = await ask_until_read(self._model, request, lambda text: _listed(text, question), Asked())
         return [Claim(id=f"c{number}", text=text) for number, text in enumerate(texts, 1)]
 
     async def aclose(self) -> None:
@@ -332,19 +311,8 @@ def _listed(text: str, shown: str) -> tuple[str, ...]:
 
 def _overlap(question: str, shared: int, facts: int) -> GateVerdict:
     score = round(shared / facts, 4) if facts else 0.0
-    same = score > OVERLAP
-    return GateVerdict(
-        gate="overlap",
-        grade=Grade.FAILED if same else Grade.PASSED,
-        about=question,
-        score=score,
-        why=f"an earlier answer would state more than {OVERLAP:.0%} of the facts" if same else "",
-    )
-
-
-def _drift(off: Sequence[int]) -> GateVerdict:
-    said = f"turns lead away from the last question: {', '.join(map(str, off))}" if off else ""
-    return GateVerdict(gate="drift", grade=Grade.FAILED if off else Grade.PASSED, why=said)
+    why = f"an earlier answer would state more than {OVERLAP:.0%} of the facts" if score > OVERLAP else ""
+    return verdict("overlap", why, question, score)
 
 
 def _places(given: object, most: int, text: str) -> tuple[int, ...]:
@@ -357,13 +325,7 @@ def _places(given: object, most: int, text: str) -> tuple[int, ...]:
 
 def _object(text: str, shown: str) -> Mapping[str, Any]:
     """The last JSON object of an answer that does not merely repeat the prompt."""
-    answer = read(text)
-    untrusted = Untrusted([shown])
-    own = [
-        piece.value
-        for piece in answer.pieces
-        if isinstance(piece.value, dict) and piece.whole and not untrusted.hold(answer.text[piece.start : piece.end])
-    ]
+    _, own = whole_objects(text, shown)
     if not own:
         raise unreadable("holds no JSON object", text)
     return own[-1]
@@ -378,16 +340,12 @@ def _texts(found: Mapping[str, Any], name: str, text: str) -> tuple[str, ...]:
     return tuple(said)
 
 
+def _shown(**parts: str) -> dict[str, str]:
+    return {name: tagged(name, text) for name, text in parts.items()}
+
+
 def _numbered(texts: Sequence[str]) -> str:
     return "\n".join(f"{number}. {text}" for number, text in enumerate(texts, 1))
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def _tagged(tag: str, text: str) -> str:
-    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
 
 
 @dataclass
@@ -512,16 +470,12 @@ def _check(items: Sequence[QuestionItem], source: Path) -> None:
 
 
 def _manifest(items: Sequence[QuestionItem], source: Path, maker: QuestionSetMaker) -> Manifest:
+    parameters = json.dumps(dict(maker.model.parameters), sort_keys=True)
+    options = {"verifier": maker.verifier.name, "parameters": parameters}
     return Manifest(
         made_by=f"vista-guard {version('vista-guard')}",
         system=SystemInfo(
-            name=SYSTEM,
-            judge=JudgeInfo(name=maker.model.name, version="-"),
-            options={
-                "verifier": maker.verifier.name,
-                "parameters": json.dumps(dict(maker.model.parameters), sort_keys=True),
-            },
-            prompts=maker.prompts,
+            name=SYSTEM, judge=JudgeInfo(name=maker.model.name, version="-"), options=options, prompts=maker.prompts
         ),
         rows=Rows(
             name=source.name,
@@ -548,27 +502,15 @@ def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[
         records: accepted ones.
         reviewed: ids of records that people accepted; the others say `unreviewed`.
     """
-    write_whole(out / QUESTIONS, _lines(_question(one, one.id in reviewed) for one in records))
-    write_whole(
-        out / SEQUENCE_ITEMS,
-        _lines({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer} for one in records),
-    )
-    write_whole(
-        out / FACT_ITEMS,
-        _lines(
-            {
-                "id": one.id,
-                "question": one.question,
-                "answer": one.answer,
-                "claims": list(one.facts),
-            }
-            for one in records
-        ),
-    )
-
-
-def _lines(rows: Iterator[dict[str, Any]] | Any) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    files: dict[str, list[dict[str, Any]]] = {QUESTIONS: [], SEQUENCE_ITEMS: [], FACT_ITEMS: []}
+    for one in records:
+        files[QUESTIONS].append(_question(one, one.id in reviewed))
+        files[SEQUENCE_ITEMS].append({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer})
+        files[FACT_ITEMS].append(
+            {"id": one.id, "question": one.question, "answer": one.answer, "claims": list(one.facts)}
+        )
+    for name, rows in files.items():
+        write_whole(out / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def _question(one: QuestionRecord, reviewed: bool) -> dict[str, Any]:

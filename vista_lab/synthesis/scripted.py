@@ -15,30 +15,18 @@ from random import Random
 from typing import Any, Literal
 
 from vista_guard.testing import ReceivedRequest
+from vista_lab.synthesis.gates import GATES
+from vista_lab.synthesis.rewriters.carrier import read_text
 
 Wording = Literal["copy", "near", "free"]
 WORDINGS: tuple[Wording, ...] = ("copy", "near", "free")
 
-CERTAIN_FAULTS = (
-    "form",
-    "claim-length",
-    "pronoun-subject",
-    "values",
-    "names",
-    "naive-negation",
-    "one-stretch",
-    "near-duplicate",
-)
+CERTAIN_FAULTS = GATES
 """Faults by the name of the certain gate that must fail them."""
 JUDGED_FAULTS = (
-    "passage-carries-claim",
-    "passage-contradicts-falsified",
-    "falsified-elsewhere",
-    "factual-carries-claim",
-    "factual-adds-nothing",
-    "unfactual-carries-falsified",
-    "unfactual-carries-claim",
-)
+    "passage-carries-claim", "passage-contradicts-falsified", "falsified-elsewhere", "factual-carries-claim",
+    "factual-adds-nothing", "unfactual-carries-falsified", "unfactual-carries-claim",
+)  # fmt: skip
 """Faults by the name of the judged gate that should not pass them."""
 ANSWER_FAULTS = ("refusal", "cut", "not-a-claim", "prose", "broken")
 """Faults of the answer itself: all but `broken`, which can be mended, leave no pair."""
@@ -65,98 +53,11 @@ class Fact:
         return {"copy": self.false, "near": self.false_near, "free": self.false_free}[wording]
 
 
-_FACTS: tuple[tuple[str, ...], ...] = (
-    (
-        "{X} lends tools to members.",
-        "{X} hands tools out to members.",
-        "Anyone with a membership can borrow tools at {X}.",
-        "{X} sells tools to members.",
-        "Members buy their tools from {X}.",
-        "Anyone with a membership has to purchase tools at {X}.",
-        "{X} loans tools to members.",
-    ),
-    (
-        "The council pays for the heating of {X}.",
-        "The heating of {X} is paid for by the council.",
-        "Keeping {X} warm costs the council money, and nobody else.",
-        "The visitors pay for the heating of {X}.",
-        "The heating of {X} is paid for by the visitors.",
-        "Keeping {X} warm costs the visitors money, and nobody else.",
-        "The council bears the heating costs of {X}.",
-    ),
-    (
-        "Dogs may enter the garden of {X}.",
-        "Dogs may come into the garden of {X}.",
-        "Bringing a dog into the grounds of {X} is fine.",
-        "Dogs are kept out of the garden of {X}.",
-        "Dogs are turned away from the garden of {X}.",
-        "Bringing a dog into the grounds of {X} is forbidden.",
-        "Dogs are welcome in the garden of {X}.",
-    ),
-    (
-        "{X} stands above the river.",
-        "{X} is situated above the river.",
-        "Whoever looks down from {X} sees the river.",
-        "{X} stands below the river.",
-        "{X} is situated below the river.",
-        "Whoever looks up from {X} sees the river.",
-        "{X} lies above the river.",
-    ),
-    (
-        "Volunteers run the cafe of {X}.",
-        "The cafe of {X} is run by volunteers.",
-        "People who work for nothing keep the cafe of {X} going.",
-        "A hotel chain runs the cafe of {X}.",
-        "The cafe of {X} is run by a hotel chain.",
-        "A company with many hotels keeps the cafe of {X} going.",
-        "The cafe of {X} is operated by volunteers.",
-    ),
-    (
-        "Guests must book the boat of {X} before they arrive.",
-        "Guests have to book the boat of {X} before arrival.",
-        "The boat of {X} has to be reserved ahead of the visit.",
-        "Guests must book the boat of {X} after they arrive.",
-        "Guests have to book the boat of {X} after arrival.",
-        "The boat of {X} can only be reserved once the visit has begun.",
-        "Guests need to book the boat of {X} before they arrive.",
-    ),
-    (
-        "The roof of {X} collects rain for the kitchen.",
-        "Rain for the kitchen is collected by the roof of {X}.",
-        "Water for cooking at {X} comes down on its roof.",
-        "The roof of {X} keeps rain from the kitchen.",
-        "Rain is kept from the kitchen by the roof of {X}.",
-        "Water for cooking at {X} never comes from its roof, which leads rain away.",
-        "The roof of {X} gathers rain for the kitchen.",
-    ),
-    (
-        "The bells of {X} ring because of the tide.",
-        "Because of the tide, the bells of {X} ring.",
-        "It is the tide that makes the bells of {X} sound.",
-        "The bells of {X} ring because of the wind.",
-        "Because of the wind, the bells of {X} ring.",
-        "It is the wind that makes the bells of {X} sound.",
-        "The bells of {X} ring due to the tide.",
-    ),
-)
+_FACTS = tuple(tuple(block.splitlines()) for block in read_text("scripted_facts.txt").split("\n\n"))
+"""The fields of a `Fact`, a line each, of a house {X}."""
 _SYLLABLES = (
-    "Ar",
-    "Bel",
-    "Cor",
-    "Dun",
-    "El",
-    "Far",
-    "Gal",
-    "Hol",
-    "Is",
-    "Jor",
-    "Kel",
-    "Lun",
-    "Mar",
-    "Nor",
-    "Or",
-    "Pel",
-)
+    "Ar", "Bel", "Cor", "Dun", "El", "Far", "Gal", "Hol", "Is", "Jor", "Kel", "Lun", "Mar", "Nor", "Or", "Pel",
+)  # fmt: skip
 _ENDS = ("den", "mouth", "wick", "ton", "by", "field", "holm", "stead", "worth", "gate", "ness", "dale")
 _KINDS = ("Hall", "House", "Mill", "Barn", "Lodge", "Court", "Tower", "Manor")
 _INVENTED = "The attic of {X} holds a printing press."
@@ -210,25 +111,16 @@ def answer_of(house: House) -> dict[str, Any]:
     place = rng.randrange(len(house.facts))
     opened = f"{house.name} opened in {house.year}."
     claims = [opened, *(fact.claim for fact in house.facts)]
-    told = [
-        f"The year {house.year} saw the opening of {house.name}.",
-        *(fact.told(house.wording) for fact in house.facts),
-    ]
-    told[0] = opened if house.wording == "copy" else told[0]
+    first = opened if house.wording == "copy" else f"The year {house.year} saw the opening of {house.name}."
+    told = [first, *(fact.told(house.wording) for fact in house.facts)]
     fact, at = house.facts[place], place + 1
-    falsified, false = fact.false, fact.told_falsely(house.wording)
-    untold = list(told)
-    untold[at] = false
-    made = _Made(claims, at, falsified, told, untold)
+    untold = [*told[:at], fact.told_falsely(house.wording), *told[at + 1 :]]
+    made = _Made(claims, at, fact.false, told, untold)
     if house.fault in _FAULTS:
         _FAULTS[house.fault](made, house, fact)
     altered = {"original": made.claims[made.at], "falsified": made.falsified}
-    return {
-        "claims": made.claims,
-        "altered": altered,
-        "factual": " ".join(made.told),
-        "unfactual": " ".join(made.untold),
-    }
+    texts = {"factual": " ".join(made.told), "unfactual": " ".join(made.untold)}
+    return {"claims": made.claims, "altered": altered, **texts}
 
 
 @dataclass
@@ -241,14 +133,18 @@ class _Made:
     told: list[str]
     untold: list[str]
 
+    @property
+    def other(self) -> int:
+        """The place of a claim that is not the altered one."""
+        return 1 if self.at != 1 else 2
+
 
 def _form(made: _Made, house: House, fact: Fact) -> None:
     made.untold[made.at] += " (This is the altered claim.)"
 
 
 def _length(made: _Made, house: House, fact: Fact) -> None:
-    other = 1 if made.at != 1 else 2
-    made.claims[other] = f"{made.claims[other].rstrip('.')} {_LENGTHENED}."
+    made.claims[made.other] = f"{made.claims[made.other].rstrip('.')} {_LENGTHENED}."
 
 
 def _subject(made: _Made, house: House, fact: Fact) -> None:
@@ -272,8 +168,7 @@ def _negated(made: _Made, house: House, fact: Fact) -> None:
 
 
 def _two_stretches(made: _Made, house: House, fact: Fact) -> None:
-    other = 1 if made.at != 1 else 2
-    made.untold[other] = house.facts[other - 1].told_falsely(house.wording)
+    made.untold[made.other] = house.facts[made.other - 1].told_falsely(house.wording)
 
 
 def _twice(made: _Made, house: House, fact: Fact) -> None:
@@ -281,9 +176,8 @@ def _twice(made: _Made, house: House, fact: Fact) -> None:
 
 
 def _invented(made: _Made, house: House, fact: Fact) -> None:
-    made.claims.append(_INVENTED.format(X=house.name))
-    made.told.append(made.claims[-1])
-    made.untold.append(made.claims[-1])
+    for texts in (made.claims, made.told, made.untold):
+        texts.append(_INVENTED.format(X=house.name))
 
 
 def _not_false(made: _Made, house: House, fact: Fact) -> None:
@@ -298,8 +192,7 @@ def _elsewhere(made: _Made, house: House, fact: Fact) -> None:
 
 
 def _untold(made: _Made, house: House, fact: Fact) -> None:
-    other = 1 if made.at != 1 else 2
-    del made.told[other], made.untold[other]
+    del made.told[made.other], made.untold[made.other]
 
 
 def _added(made: _Made, house: House, fact: Fact) -> None:
@@ -312,8 +205,7 @@ def _still_true(made: _Made, house: House, fact: Fact) -> None:
 
 
 def _lost(made: _Made, house: House, fact: Fact) -> None:
-    other = 1 if made.at != 1 else 2
-    del made.untold[other]
+    del made.untold[made.other]
 
 
 _FAULTS: Mapping[str, Callable[[_Made, House, Fact], None]] = {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from vista_lab.suites.loaders import SUPPORTED_CLASS
 from vista_lab.synthesis.exports import Exporting, verifier_triplets
@@ -20,22 +20,6 @@ _FEWEST = 40
 """Pairs below which nothing is learnt."""
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Edges of the bands of word overlap between F and its passage."""
-
-
-@dataclass
-class _Lengths:
-    """A count and a sum of tokens."""
-
-    count: int = 0
-    tokens: int = 0
-
-    def add(self, text: str) -> None:
-        self.count += 1
-        self.tokens += tokens(text)
-
-    @property
-    def mean(self) -> float | None:
-        return self.tokens / self.count if self.count else None
 
 
 @dataclass(frozen=True)
@@ -114,45 +98,38 @@ def reason_of(record: Record) -> str:
 
 def worst_grades(record: Record) -> dict[str, Grade]:
     """The worst grade that each gate gave to a record."""
-    order = {Grade.PASSED: 0, Grade.DOUBTFUL: 1, Grade.FAILED: 2}
+    order = list(Grade)  # from passed to failed
     found: dict[str, Grade] = {}
     for verdict in record.verdicts:
-        if order[verdict.grade] >= order[found.get(verdict.gate, Grade.PASSED)]:
-            found[verdict.gate] = verdict.grade
+        found[verdict.gate] = max(found.get(verdict.gate, Grade.PASSED), verdict.grade, key=order.index)
     return found
 
 
 def band(share: float) -> str:
     """The band of word overlap that a share falls in: `0.50-0.75`."""
-    for low, high in pairwise(OVERLAPS):
-        if share < high or high == OVERLAPS[-1]:
-            return f"{low:.2f}-{high:.2f}"
-    raise AssertionError("unreachable")
+    place = min(bisect_right(OVERLAPS, share), len(OVERLAPS) - 1)
+    return f"{OVERLAPS[place - 1]:.2f}-{OVERLAPS[place]:.2f}"
 
 
 def table_2(records: Sequence[Record]) -> Table2:
     """Table 2 of these records."""
-    texts: dict[str, _Lengths] = defaultdict(_Lengths)
-    for record in records:
-        texts["passage"].add(record.passage.text)
-        if record.pair is not None:
-            for claim in record.pair.claims:
-                texts["claim"].add(claim)
-            texts["falsified"].add(record.pair.falsified)
-            texts["factual"].add(record.pair.factual)
-            texts["unfactual"].add(record.pair.unfactual)
-    passages, claims = texts["passage"].count, texts["claim"].count
+    pairs = [record.pair for record in records if record.pair is not None]
+    claims = [tokens(claim) for pair in pairs for claim in pair.claims]
     return Table2(
         pages=len({record.passage.document for record in records}),
-        passages=passages,
-        tokens_a_passage=texts["passage"].mean,
-        claims=claims,
-        claims_a_passage=claims / passages if passages else None,
-        tokens_a_claim=texts["claim"].mean,
-        tokens_an_unfactual_claim=texts["falsified"].mean,
-        tokens_a_factual_text=texts["factual"].mean,
-        tokens_an_unfactual_text=texts["unfactual"].mean,
+        passages=len(records),
+        tokens_a_passage=_mean([tokens(record.passage.text) for record in records]),
+        claims=len(claims),
+        claims_a_passage=len(claims) / len(records) if records else None,
+        tokens_a_claim=_mean(claims),
+        tokens_an_unfactual_claim=_mean([tokens(pair.falsified) for pair in pairs]),
+        tokens_a_factual_text=_mean([tokens(pair.factual) for pair in pairs]),
+        tokens_an_unfactual_text=_mean([tokens(pair.unfactual) for pair in pairs]),
     )
+
+
+def _mean(counts: Sequence[int]) -> float | None:
+    return sum(counts) / len(counts) if counts else None
 
 
 def shortcut_results(records: Sequence[Record], passages: Sequence[Passage]) -> tuple[list[Result], list[Result]]:

@@ -26,13 +26,6 @@ _OPSET = 17
 _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half of the file
 
 
-def load_verifier(checkpoint: Path) -> Verifier:
-    """The trained cross-encoder of a checkpoint written by ``vista_lab.training.train``."""
-    from vista_lab.training.model import read_verifier
-
-    return read_verifier(checkpoint).eval()
-
-
 def load_embedder() -> Embedder:
     """The base model, untouched."""
     from vista_lab.training.model import Embedder, EncoderConfig, base_folder, load_base
@@ -68,13 +61,8 @@ def quantise(source: Path, target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         ready = Path(folder) / "ready.onnx"
         quant_pre_process(str(source), str(ready), skip_symbolic_shape=True)
-        quantize_dynamic(
-            ready,
-            target,
-            op_types_to_quantize=_QUANTISED,
-            per_channel=True,
-            weight_type=QuantType.QInt8,
-        )
+        options = {"op_types_to_quantize": _QUANTISED, "per_channel": True, "weight_type": QuantType.QInt8}
+        quantize_dynamic(ready, target, **options)
 
 
 def optimise(path: Path) -> None:
@@ -137,18 +125,13 @@ def write_verifier_folder(model: Verifier, folder: Path, max_tokens: int) -> Non
     """A folder that `verifier=` loads: the int8 graph, the tokenizer and the meaning of its outputs."""
     from vista_lab.training.model import VERIFIER_LABELS
 
-    _write_folder(
-        model,
-        folder,
-        "logits",
-        {
-            "architectures": ["BertForSequenceClassification"],
-            "max_position_embeddings": max_tokens,  # longer evidence is read in windows, as it was trained
-            "id2label": dict(enumerate(VERIFIER_LABELS)),
-            "label2id": {label: number for number, label in enumerate(VERIFIER_LABELS)},
-        },
-        max_tokens,
-    )
+    config = {
+        "architectures": ["BertForSequenceClassification"],
+        "max_position_embeddings": max_tokens,  # longer evidence is read in windows, as it was trained
+        "id2label": dict(enumerate(VERIFIER_LABELS)),
+        "label2id": {label: number for number, label in enumerate(VERIFIER_LABELS)},
+    }
+    _write_folder(model, folder, "logits", config, max_tokens)
 
 
 def write_embedder_folder(model: Embedder, folder: Path, max_tokens: int) -> None:
@@ -191,8 +174,9 @@ def main() -> None:
     if not args.verifier_only:
         export_model(load_embedder(), args.out, "embedder", "embedding", args.keep_fp32)
     if args.checkpoint:
-        model = load_verifier(args.checkpoint)
-        export_model(model, args.out, "verifier", "logits", args.keep_fp32)
+        from vista_lab.training.model import read_verifier
+
+        export_model(read_verifier(args.checkpoint).eval(), args.out, "verifier", "logits", args.keep_fp32)
     update_judge(args.out)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier
-from vista_lab.synthesis.exports import (
+from vista_lab.synthesis.exports import (  # fmt: skip
     LABELS,
     Exporting,
     all_records,
@@ -19,7 +19,7 @@ from vista_lab.synthesis.exports import (
     verifier_triplets,
 )
 from vista_lab.synthesis.passages import Cut, survey, windows
-from vista_lab.synthesis.records import Passage, Record
+from vista_lab.synthesis.records import Record
 from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.training.rows import ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
@@ -107,8 +107,4 @@ def source_of(name: str) -> PassageWindow:
 def windows_of(documents: Path, sentences: int = 5) -> dict[PassageWindow, str]:
     """All windows of a folder's documents, to make the corpus that is searched as large as in use."""
     corpus = survey(documents, Cut(sentences=sentences, per_document=0))
-    return {_source(one): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}
-
-
-def _source(passage: Passage) -> PassageWindow:
-    return PassageWindow(passage.document, passage.first, passage.first + passage.sentences)
+    return {source_of(one.id): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}

@@ -14,9 +14,8 @@ from vista_guard.errors import InputError
 from vista_guard.protocols import Verifier as GuardVerifier
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
 from vista_lab.training.rows import LABELS, Split, VerifierRow
-from vista_lab.training.trainers import (
+from vista_lab.training.trainers import (  # fmt: skip
     arguments,
-    checkpoints,
     load_base_model,
     remove_checkpoints,
     run_trainer,
@@ -74,23 +73,20 @@ def train_shipped(
     """
     import torch
 
-    from vista_lab.training.average import mean_of
     from vista_lab.training.examples import encode
     from vista_lab.training.export import write_verifier_folder
-    from vista_lab.training.shipped import schedule_of, shipped_tokenizer, shipped_verifier
-    from vista_lab.training.train import VerifierLearner, fit
+    from vista_lab.training.shipped import shipped_tokenizer, shipped_verifier, train_kept
+    from vista_lab.training.train import VerifierLearner
 
     torch.manual_seed(recipe.seed)
     model = shipped_verifier()
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     pairs = [as_pair(row) for row in split.train]
     if replay is not None:
         pairs += replayed(replay, round(len(pairs) * recipe.replay_share / (1 - recipe.replay_share)), recipe.seed)
     examples = list(encode(shipped_tokenizer(recipe.max_tokens), pairs))
     learner = VerifierLearner(model, examples, tokens=recipe.tokens, ranking=recipe.ranking, margin=2.0)
-    run = fit(learner, schedule_of(recipe), checkpoints(out), resume=True, log=log)
-    model.load_state_dict(mean_of([before, run.mean], [recipe.keep, 1 - recipe.keep]))
-    write_verifier_folder(model.eval(), out, recipe.max_tokens)
+    train_kept(learner, recipe, out, log)
+    write_verifier_folder(model, out, recipe.max_tokens)
     remove_checkpoints(out)
 
 

@@ -6,9 +6,11 @@ and a card for people. A run that was killed goes on when the same command is gi
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +22,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.runs.line_file import ANOTHER_OUT, refuse_differences, write_whole
 from vista_lab.training import figures
 from vista_lab.training.recipes import SHIPPED, Recipe, ShippedRecipe
-from vista_lab.training.rows import (
+from vista_lab.training.rows import (  # fmt: skip
     ExtractorRow,
     Part,
     RetrieverRow,
@@ -130,13 +132,8 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     claim_out(job.out, made)
     before = figures.measure(job.part, SHIPPED, job.split) if isinstance(job.recipe, ShippedRecipe) else {}
     _run(job, log)
-    made = made.model_copy(
-        update={
-            "before": before,
-            "after": figures.measure(job.part, str(job.out), job.split),
-            "finished": datetime.now(UTC),
-        }
-    )
+    after = figures.measure(job.part, str(job.out), job.split)
+    made = made.model_copy(update={"before": before, "after": after, "finished": datetime.now(UTC)})
     write_whole(job.out / CARD, card(made))
     write_whole(job.out / TRAINING, made.model_dump_json(indent=2) + "\n")
     return made
@@ -154,8 +151,6 @@ def _check(job: Job) -> None:
     if job.part == "verifier":
         refuse_few(label_counts(cast("Split[VerifierRow]", job.split).train), job.recipe.least_per_label)
     if job.part == "retriever":
-        import random
-
         rows = cast("Split[RetrieverRow]", job.split).train
         if not any(apart(rows, job.recipe.batch, random.Random(0))):
             raise InputError(
@@ -216,8 +211,6 @@ def _run(job: Job, log: Callable[[str], None]) -> None:
 
 
 def _file_hash(file: Path) -> str:
-    from hashlib import file_digest
-
     try:
         with file.open("rb") as opened:
             return file_digest(opened, "sha256").hexdigest()

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
 from vista_lab.training.rows import RetrieverRow, Split, apart
-from vista_lab.training.trainers import (
-    arguments,
-    checkpoints,
-    load_base_model,
-    remove_checkpoints,
-    run_trainer,
-    without_noise,
-)
+from vista_lab.training.trainers import arguments, load_base_model, remove_checkpoints, run_trainer, without_noise
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -92,19 +85,15 @@ def train_shipped(split: Split[RetrieverRow], recipe: ShippedRecipe, out: Path, 
     """Trains the shipped embedder on a CPU, and writes the folder that `embedder=` loads."""
     import torch
 
-    from vista_lab.training.average import mean_of
     from vista_lab.training.export import write_embedder_folder
-    from vista_lab.training.shipped import schedule_of, shipped_embedder, shipped_tokenizer
-    from vista_lab.training.train import fit
+    from vista_lab.training.shipped import shipped_embedder, shipped_tokenizer, train_kept
 
     torch.manual_seed(recipe.seed)
     model = shipped_embedder()
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     tokenizer = shipped_tokenizer(recipe.max_tokens)
     learner = RetrieverLearner(model, split.train, tokenizer, batch=recipe.batch, scale=recipe.scale)
-    run = fit(learner, schedule_of(recipe), checkpoints(out), resume=True, log=log)
-    model.load_state_dict(mean_of([before, run.mean], [recipe.keep, 1 - recipe.keep]))
-    write_embedder_folder(model.eval(), out, recipe.max_tokens)
+    train_kept(learner, recipe, out, log)
+    write_embedder_folder(model, out, recipe.max_tokens)
     remove_checkpoints(out)
 
 

@@ -6,7 +6,7 @@ needs no base model from elsewhere, and begins where the guard stands.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from vista_guard.inference.onnx import WEIGHTS, weights_file
+from vista_lab.training.trainers import checkpoints
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from vista_lab.training.model import Embedder, EncoderConfig, Verifier
     from vista_lab.training.recipes import ShippedRecipe
-    from vista_lab.training.train import Schedule
+    from vista_lab.training.train import Learner
 
 HEADS = 12
 """Attention heads of all-MiniLM-L6-v2, the base of both models: a graph does not name them."""
@@ -103,18 +104,17 @@ def shipped_embedder() -> Embedder:
     return model
 
 
-def schedule_of(recipe: ShippedRecipe) -> Schedule:
-    """The recipe as the training loop takes it."""
-    from vista_lab.training.train import Schedule
+def train_kept(learner: Learner, recipe: ShippedRecipe, out: Path, log: Callable[[str], None]) -> None:
+    """Trains a learner by a recipe; its model then has the mean of the weights of before and after, as the recipe keeps them."""
+    from vista_lab.training.average import mean_of
+    from vista_lab.training.train import Schedule, fit
 
-    return Schedule(
-        lr=recipe.learning_rate,
-        warmup=recipe.warmup,
-        epochs=recipe.epochs,
-        max_minutes=recipe.max_minutes,
-        threads=recipe.threads,
-        seed=recipe.seed,
-    )
+    before = {name: tensor.clone() for name, tensor in learner.model.state_dict().items()}
+    names = ("warmup", "epochs", "max_minutes", "threads", "seed")
+    schedule = Schedule(lr=recipe.learning_rate, **{name: getattr(recipe, name) for name in names})
+    run = fit(learner, schedule, checkpoints(out), resume=True, log=log)
+    learner.model.load_state_dict(mean_of([before, run.mean], [recipe.keep, 1 - recipe.keep]))
+    learner.model.eval()
 
 
 def shipped_tokenizer(max_length: int, strategy: str = "longest_first") -> Tokenizer:

@@ -1,21 +1,15 @@
-"""A verifier through the embedded judge on labelled claims, and what fits it best.
-
-Labelled claims with their documents, to fit a verifier on: the challenge's development half, or pairs of one's own.
-
-Temperature and thresholds of a verifier, from labelled claims. Pure.
-
-What a verifier costs: pairs of evidence and claim, and seconds.
-"""
+"""Temperature and thresholds of a verifier, from labelled claims: the challenge's development half, or pairs of one's own."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +18,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from vista_guard.errors import InputError
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.verifiers.calibrated import (
+from vista_guard.judges.verifiers.calibrated import (  # fmt: skip
     CalibratedVerifier,
     FittedOn,
     Thresholds,
     VerifierCalibration,
     apply_temperature,
+    close,
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
-from vista_lab.suites.challenge import ChallengeItem, read_items
+from vista_lab.suites.challenge import read_items
 from vista_lab.suites.product import MeasuredJudge
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 Gold = Literal["supported", "contradicted", "not_enough"]
 _GOLD: dict[Label, Gold] = {
@@ -70,8 +61,13 @@ class _Pair(BaseModel):
 
 def challenge_cases(documents: int | None = None) -> list[Case]:
     """The claims of the challenge's development half that a source can support or refute; of its first `documents` alone."""
-    items = islice(read_items("development"), documents)
-    return [case for item in items for case in _item_cases(item)]
+    found = []
+    for item in islice(read_items("development"), documents):
+        for pair in item.pairs:
+            for member in (one for one in (pair.right, pair.wrong) if one.label in _GOLD):
+                gold, turn = _GOLD[member.label], item.saying(member.text)
+                found.append(Case(" ".join(pair.gold), member.text, gold, turn, item.id))
+    return found
 
 
 def read_cases(file: Path) -> list[Case]:
@@ -101,14 +97,6 @@ def check_labels(source: str, cases: Sequence[Case]) -> None:
         raise InputError(
             f"{source} has {supported} supported claims of {len(cases)}; thresholds need a hundred of each kind"
         )
-
-
-def _item_cases(item: ChallengeItem) -> Iterable[Case]:
-    for pair in item.pairs:
-        for member in (pair.right, pair.wrong):
-            if member.label in _GOLD:
-                quotes = " ".join(pair.gold)
-                yield Case(quotes, member.text, _GOLD[member.label], item.saying(member.text), item.id)
 
 
 def _own_case(file: Path, number: int, line: str) -> Case:
@@ -163,8 +151,6 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
         rows: probabilities (claims, 3) at temperature 1, each claim against the evidence that decides it.
         gold: the claims' labels. A verifier that never says "contradicted" is held to supported or not.
     """
-    import numpy as np
-
     if bool((np.minimum(rows, 1.0 - rows) < SURE).all()):
         return 1.0
     columns = np.array([GOLD.index(one) for one in gold])
@@ -207,39 +193,26 @@ def cross_fit(claims: Sequence[Judged], folds: int = FOLDS) -> CrossFitted:
 
 def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
     """The middle of the best stretch of thresholds, by the mean of both recalls: one lucky threshold counts for little."""
-    import numpy as np
-
     values = np.unique(np.array(scores))
     if len(values) < 2:
         return 0.5
     limits = (values[1:] + values[:-1]) / 2
     found, truth = np.array(scores), np.array(positive)
-    balanced = np.array([_balanced(found >= limit, truth) for limit in limits])
+    balanced = np.array([((found >= limit)[truth].mean() + (found < limit)[~truth].mean()) / 2 for limit in limits])
     width = max(1, len(limits) // 20)
     padded = np.pad(balanced, (width // 2, width - 1 - width // 2), mode="edge")
     smooth = np.convolve(padded, np.ones(width) / width, mode="valid")
     return round(float(limits[int(smooth.argmax())]), 4)
 
 
-def _balanced(found: NDArray[np.bool_], truth: NDArray[np.bool_]) -> float:
-    return float((found[truth].mean() + (~found[~truth]).mean()) / 2)
-
-
 def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
-    held_against = [claim for claim in claims if claim.supported < supported]
+    held_against, totals = [one for one in claims if one.supported < supported], Counter(one.gold for one in claims)
     for limit in sorted({one.contradicted for one in claims if one.contradicted > SURE}):
-        if _few_false([one for one in held_against if one.contradicted >= limit], claims):
+        called = Counter(one.gold for one in held_against if one.contradicted >= limit)
+        if all(called[gold] <= most * totals[gold] for gold, most in FALSE_CONTRADICTIONS.items()):
             # Rounded up: down, a claim that must not be called contradicted would be.
             return min(NEVER, round(limit + 0.00005, 4))
     return NEVER
-
-
-def _few_false(called: Sequence[Judged], claims: Sequence[Judged]) -> bool:
-    """True if calling these contradicted keeps `FALSE_CONTRADICTIONS`."""
-    return all(
-        sum(one.gold == gold for one in called) <= most * sum(claim.gold == gold for claim in claims)
-        for gold, most in FALSE_CONTRADICTIONS.items()
-    )
 
 
 BLOCK = 32
@@ -279,15 +252,14 @@ async def calibrate(
     found = VerifierCalibration(verifier=verifier.name, temperature=heat, thresholds=open_limits, fitted_on=unfitted)
     claims = await _judged(CalibratedVerifier(verifier, found), embedder, cases, progress)
     measured = cross_fit(claims)
+    precision = measured.contradicted_precision
     fitted = FittedOn(
         name=source,
         documents=len({claim.document for claim in claims}),
         claims=len(claims),
         day=today,
         supported_or_not=round(measured.supported_or_not, 4),
-        contradicted_precision=None
-        if measured.contradicted_precision is None
-        else round(measured.contradicted_precision, 4),
+        contradicted_precision=None if precision is None else round(precision, 4),
     )
     return found.model_copy(update={"thresholds": fit(claims), "fitted_on": fitted})
 
@@ -310,8 +282,8 @@ async def _judged(verifier: Verifier, embedder: Embedder, cases: Sequence[Case],
     for case in cases:
         judge.measured.clear()
         await guard.acheck(case.turn)
-        for one in judge.measured.values():
-            claims.append(Judged(case.gold, case.document, one.supported, one.contradicted))
+        scores = judge.measured.values()
+        claims += [Judged(case.gold, case.document, one.supported, one.contradicted) for one in scores]
         progress(1)
     return claims
 
@@ -338,6 +310,4 @@ class TimedVerifier:
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:
-        from vista_guard.judges.verifiers.calibrated import close
-
         await close(self._verifier)

@@ -115,13 +115,10 @@ class Workshop:
         """The carrier's fact beside another one."""
         if carrier.source == "fever" and swaps.names_itself(carrier):
             kind = self.kinds.known.get(facts.bare(carrier.title), "")
-            alike = (
-                c
-                for c in self.rng.sample(self.fever, 25)
-                if kind and self.kinds.known.get(facts.bare(c.title), "") == kind
-            )
+            others = self.rng.sample(self.fever, 25)
+            alike = [c for c in others if kind and self.kinds.known.get(facts.bare(c.title), "") == kind]
             quads = (facts.subject_quad(carrier, other, self.rng) for other in alike)
-            found = next((q for q in quads if q), None)
+            found = next(filter(None, quads), None)
             yield from self.both_voices(found) if found else ()
             if facts.event_of(carrier):
                 others = self.rng.sample(self.events, min(3, len(self.events)))
@@ -148,9 +145,8 @@ class Workshop:
         style = dict(zip(told, styled(tuple(told), self.rng), strict=True))
         name = f"{group.kind}-{number}"
         for item in group.items:
-            yield KindPair(
-                frame.around(item.evidence), style[item.claim], item.allowed, carrier.source, group.kind, name
-            )
+            premise = frame.around(item.evidence)
+            yield KindPair(premise, style[item.claim], item.allowed, carrier.source, group.kind, name)
         if frame.before + frame.after and len(told) == 2 and self.rng.random() < 0.25:
             rest = frame.around(())
             for claim in told:

@@ -16,21 +16,15 @@ from vista_lab.synthesis.rewriters.vague import vague_forms
 from vista_lab.synthesis.rewriters.values import Value, magnitude, numeric_values, occurrences
 from vista_lab.synthesis.rewriters.voice import voiced
 
+_AMOUNTS = frozenset({"number", "money", "percent", "measure"})
 Rewriter = Callable[[Quad, Random], Quad | None]
 
 
-def value_in(claim: str, text: str, quad: Quad) -> Value | None:
+def value_in(claim: str, text: str) -> Value | None:
     """The value of a quad's claim as a span of it."""
     spans = occurrences(claim, text)
     kind = next((v.kind for v in numeric_values(text) if v.text == text), "name")
-    del quad
     return Value(kind, text, *spans[0]) if len(spans) == 1 else None
-
-
-def plain(quad: Quad, rng: Random) -> Quad:
-    """As it is."""
-    del rng
-    return quad
 
 
 def denied(quad: Quad, rng: Random) -> Quad | None:
@@ -41,7 +35,7 @@ def denied(quad: Quad, rng: Random) -> Quad | None:
 
 def corrected(quad: Quad, rng: Random) -> Quad | None:
     """ "a, not b" against "b, not a"."""
-    value = value_in(quad.claim, quad.values[0], quad)
+    value = value_in(quad.claim, quad.values[0])
     pair = polarity.corrected(quad.claim, value, quad.values[1], rng) if value else None
     if not pair:
         return None
@@ -50,7 +44,7 @@ def corrected(quad: Quad, rng: Random) -> Quad | None:
 
 def reworded(quad: Quad, rng: Random) -> Quad | None:
     """Both values in another form than the evidence has them."""
-    own, other = value_in(quad.claim, quad.values[0], quad), value_in(quad.twin, quad.values[1], quad)
+    own, other = value_in(quad.claim, quad.values[0]), value_in(quad.twin, quad.values[1])
     if not own or not other:
         return None
     state = rng.getstate()
@@ -75,19 +69,16 @@ def put(text: str, value: Value, new: str) -> str:
 
 def bounded(quad: Quad, rng: Random) -> Quad | None:
     """ "more than x" or "fewer than x" with an x between the two values, or "at least" with one of them."""
-    own, other = value_in(quad.claim, quad.values[0], quad), value_in(quad.twin, quad.values[1], quad)
-    if not own or not other or own.kind not in {"number", "money", "percent", "measure"}:
-        return None
-    if not countable(quad.claim, own):
+    own, other = value_in(quad.claim, quad.values[0]), value_in(quad.twin, quad.values[1])
+    if not own or not other or own.kind not in _AMOUNTS or not countable(quad.claim, own):
         return None
     a, b = magnitude(own.text), magnitude(other.text)
     bound = between(a, b) if a and b else None
     if bound is None or not a or not b:
         return None
     shown = shown_like(own.text, bound, rng)
-    more, fewer = rng.choice(
-        [("more than", "fewer than"), ("over", "under"), ("at least", "less than"), ("upwards of", "below")]
-    )
+    pairs = [("more than", "fewer than"), ("over", "under"), ("at least", "less than"), ("upwards of", "below")]
+    more, fewer = rng.choice(pairs)
     if own.kind != "number" and fewer == "fewer than":
         fewer = "less than"
     first, second = (more, fewer) if a > b else (fewer, more)
@@ -114,11 +105,8 @@ _MEASURED_AT = re.compile(
 def countable(claim: str, value: Value) -> bool:
     """True if "more than" may stand before the value."""
     head = claim[: value.start]
-    return (
-        bool(_COUNTED.search(head))
-        and not _MEASURED_AT.search(head)
-        and not re.match(r"-| (?:or|and|to) (?:more|less|\d)", claim[value.end :])
-    )
+    ranged = re.match(r"-| (?:or|and|to) (?:more|less|\d)", claim[value.end :])
+    return bool(_COUNTED.search(head)) and not _MEASURED_AT.search(head) and not ranged
 
 
 def between(a: float, b: float) -> int | None:
@@ -143,10 +131,10 @@ def shown_like(text: str, number: int, rng: Random) -> str:
 
 def loosened(quad: Quad, rng: Random) -> Quad | None:
     """Both values told less exactly, so that one wording fits only the one and the other only the other."""
-    own, other = value_in(quad.claim, quad.values[0], quad), value_in(quad.twin, quad.values[1], quad)
+    own, other = value_in(quad.claim, quad.values[0]), value_in(quad.twin, quad.values[1])
     if not own or not other or re.search(r"\b(?:alive|still|active|existed|living)\b", quad.claim):
         return None
-    if own.kind in {"number", "percent", "money", "measure"} and not countable(quad.claim, own):
+    if own.kind in _AMOUNTS and not countable(quad.claim, own):
         return None
     state = rng.getstate()
     first = list(vague_forms(own, quad.claim[: own.start], rng))
@@ -162,11 +150,9 @@ def loosened(quad: Quad, rng: Random) -> Quad | None:
 
 def shape(form: tuple[str, bool]) -> str:
     """The kind of wording: the words without the figures."""
-    return (
-        "age"
-        if re.search(r"over|more|nearly|under", form[0])
-        else re.sub(r"[\d,]+|early|late|mid|first|second|th|st", "", form[0])[:9]
-    )
+    if re.search(r"over|more|nearly|under", form[0]):
+        return "age"
+    return re.sub(r"[\d,]+|early|late|mid|first|second|th|st", "", form[0])[:9]
 
 
 def placed(claim: str, value: Value, new: str, whole: bool) -> str:
@@ -184,14 +170,13 @@ def asked(quad: Quad, rng: Random) -> Quad | None:
     if None in questions:
         return None
     one, two = questions if rng.random() < 0.5 else questions[::-1]
-    answer = rng.choice(
-        ["Yes.", "Yes, that's right.", "Yes, it says so."] if one == questions[0] else ["No.", "No, that's not right."]
-    )
+    yes, no = ["Yes.", "Yes, that's right.", "Yes, it says so."], ["No.", "No, that's not right."]
+    answer = rng.choice(yes if one == questions[0] else no)
     return replace(quad, kind=f"{quad.kind}_asked", claim=f"{one}? {answer}", twin=f"{two}? {answer}")
 
 
 SWAP_STYLES: tuple[tuple[Rewriter, float], ...] = (
-    (plain, 0.35),
+    (lambda quad, _: quad, 0.35),
     (reworded, 0.5),
     (denied, 0.25),
     (corrected, 0.25),

@@ -9,7 +9,7 @@ from random import Random
 from vista_lab.synthesis.rewriters.carrier import Carrier
 from vista_lab.synthesis.rewriters.group import Quad
 from vista_lab.synthesis.rewriters.swaps import loosely_held
-from vista_lab.synthesis.rewriters.values import (
+from vista_lab.synthesis.rewriters.values import (  # fmt: skip
     MONTHS,
     NUMBER_WORDS,
     WORD_VALUES,
@@ -122,19 +122,9 @@ def another_time(text: str, rng: Random) -> str | None:
     return shown + text[match.end(1) :]
 
 
-def year_like(text: str, rng: Random) -> str | None:
-    """Another year."""
-    return another_year(text, rng)
-
-
 _MAKERS: dict[str, Callable[[str, Random], str | None]] = {
-    "date": another_date,
-    "day": another_date,
-    "month_year": another_date,
+    **dict.fromkeys(("date", "day", "month_year"), another_date),
+    **dict.fromkeys(("number", "percent", "money", "measure"), another_number),
     "time": another_time,
-    "number": another_number,
-    "percent": another_number,
-    "money": another_number,
-    "measure": another_number,
-    "year": year_like,
+    "year": another_year,
 }

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from random import Random
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, UNSUPPORTED
+from vista_lab.suites.loaders import UNSUPPORTED
 from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
-from vista_lab.synthesis.rewriters.group import FALSE, Group, Quad
+from vista_lab.synthesis.rewriters.group import FALSE, Group, Quad, four
 from vista_lab.synthesis.rewriters.swaps import names_itself
 from vista_lab.synthesis.rewriters.text import stripped, uncapitalised
 from vista_lab.synthesis.rewriters.values import exchanged, numeric_values, occurrences
@@ -33,23 +32,17 @@ def subject_quad(one: Carrier, other: Carrier, rng: Random) -> Quad | None:
     if any(re.search(rf"\b{re.escape(p)}\b", rest) for p in parts):
         return None
     goes_on = re.match(r" (?:is|was|are|were|has|had|can|will|\w+(?:ed|s))\b", one.claim[len(one.title) :])
-    if not goes_on or any(
-        re.search(rf"{re.escape(n)} (?:to|of|for|and|the|[A-Z])", " ".join(evidence)) for n in (a, b)
-    ):
+    longer = rf"(?:{re.escape(a)}|{re.escape(b)}) (?:to|of|for|and|the|[A-Z])"
+    if not goes_on or re.search(longer, " ".join(evidence)):
         return None
     told = stems(one.claim.replace(one.title, ""))
     if not told or told & stems(other.text) or _GENERAL.search(one.claim.replace(one.title, "")):
         return None
     order = evidence if rng.random() < 0.5 else tuple(reversed(evidence))
     edited = tuple(exchanged(s, a, b) for s in order)
-    false = (
-        FALSE
-        if _EXCLUSIVE.search(one.claim) and set(_EXCLUSIVE.findall(one.claim)) & set(_EXCLUSIVE.findall(other.text))
-        else UNSUPPORTED
-    )
-    return Quad(
-        "swap_subject", order, edited, one.claim.replace(one.title, a), one.claim.replace(one.title, b), false, (a, b)
-    )
+    false = FALSE if set(_EXCLUSIVE.findall(one.claim)) & set(_EXCLUSIVE.findall(other.text)) else UNSUPPORTED
+    claim, twin = (one.claim.replace(one.title, name) for name in (a, b))
+    return Quad("swap_subject", order, edited, claim, twin, false, (a, b))
 
 
 def bare(title: str) -> str:
@@ -79,14 +72,10 @@ def event_of(carrier: Carrier) -> tuple[str, int] | None:
     """("Captain America was discontinued", 1950): an event that is told with one year."""
     match = _DATED.match(carrier.claim)
     years = [v.text for v in numeric_values(carrier.claim) if re.search(r"\d{4}", v.text)]
-    if (
-        not match
-        or len(years) != 1
-        or not _EVENT.search(match[1])
-        or re.search(r"\b(?:before|after|not|never|by|on)\b|n't", match[1])
-    ):
+    if not match or len(years) != 1 or not _EVENT.search(match[1]):
         return None
-    return match[1], int(match[2][-4:])
+    unsure = re.search(r"\b(?:before|after|not|never|by|on)\b|n't", match[1])
+    return None if unsure else (match[1], int(match[2][-4:]))
 
 
 def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
@@ -96,11 +85,8 @@ def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
         return None
     evidence = (*one.evidence, *other.evidence)
     years = {y for s in evidence for y in re.findall(r"\b\d{4}\b", s)}
-    if (
-        len(evidence) != 2
-        or years != {str(first[1]), str(second[1])}
-        or not (names_itself(one) and names_itself(other))
-    ):
+    named = names_itself(one) and names_itself(other)
+    if len(evidence) != 2 or years != {str(first[1]), str(second[1])} or not named:
         return None
     edited = tuple(exchanged(s, str(first[1]), str(second[1])) for s in evidence)
     if re.search(r"born .*died|\d (?:–|-) *\d", " ".join(evidence)):
@@ -110,16 +96,13 @@ def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
     true, false = ordered(first[0], second[0], second[1] - first[1], rng)
     flip = rng.random() < 0.5
     evidence, edited = (evidence[::-1], edited[::-1]) if flip else (evidence, edited)
-    quad = Quad("order", evidence, edited, true, false)
-    return Group("order", quad.items())
+    return Group("order", four(evidence, edited, true, false))
 
 
 def ordered(early: str, late: str, gap: int, rng: Random) -> tuple[str, str]:
     """A true and a false telling of the order of two events."""
-    subjects = [
-        re.match(r"(.+?) (was|were) (born|released|founded|formed|published|created|established|opened)$", e)
-        for e in (early, late)
-    ]
+    happened = r"(.+?) (was|were) (born|released|founded|formed|published|created|established|opened)$"
+    subjects = [re.match(happened, event) for event in (early, late)]
     if subjects[0] and subjects[1] and subjects[0][3] == subjects[1][3] and rng.random() < 0.7:
         return alike_events(subjects[0][1], subjects[1][1], subjects[0][3], gap, rng)
     a, b, c, d = uncapitalised(early), uncapitalised(late), early, late
@@ -155,48 +138,26 @@ def alike_events(early: str, late: str, verb: str, gap: int, rng: Random) -> tup
 
 
 _JOINTS = (
-    "{a}, and {b}.",
-    "{a}; {b}.",
-    "{a}, while {b}.",
-    "{A}. {B}.",
-    "Both of these hold: {a}, and {b}.",
-    "{a}. Besides, {b}.",
-)
+    "{a}, and {b}.", "{a}; {b}.", "{a}, while {b}.", "{A}. {B}.", "Both of these hold: {a}, and {b}.", "{a}. Besides, {b}.",
+)  # fmt: skip
 
 
 def fused_quad(quad: Quad, other: Carrier, rng: Random) -> Quad | None:
     """The quad's claims, each joined with a second true fact, whose evidence stands beside."""
-    if (
-        content_words(other.claim) & set(map(str.lower, quad.values))
-        or not names_itself(other)
-        or len(other.evidence) > 1
-    ):
+    shared = content_words(other.claim) & set(map(str.lower, quad.values))
+    if shared or not names_itself(other) or len(other.evidence) > 1:
         return None
     joint, first = rng.choice(_JOINTS), rng.random() < 0.5
-    extra = other.evidence
-
-    def add(sentences: tuple[str, ...]) -> tuple[str, ...]:
-        return (*sentences, *extra) if first else (*extra, *sentences)
-
-    claims = [joined_claims(joint, c, other.claim, first) for c in (quad.claim, quad.twin)]
-    false = quad.false if quad.false == (CONTRADICTED_CLASS,) else UNSUPPORTED
-    return replace(
-        quad,
-        kind="fusion",
-        evidence=add(quad.evidence),
-        edited=add(quad.edited),
-        claim=claims[0],
-        twin=claims[1],
-        false=false,
-    )
+    sides = (quad.evidence, quad.edited)
+    evidence, edited = ((*own, *other.evidence) if first else (*other.evidence, *own) for own in sides)
+    claim, twin = (joined_claims(joint, c, other.claim, first) for c in (quad.claim, quad.twin))
+    false = FALSE if quad.false == FALSE else UNSUPPORTED
+    return Quad("fusion", evidence, edited, claim, twin, false, quad.values)
 
 
 def joined_claims(joint: str, one: str, other: str, first: bool) -> str:
     """Two statements in one sentence, in either order."""
     a, b = (stripped(text)[0] for text in ((one, other) if first else (other, one)))
-    low_b = uncapitalised(b)
-    opens = joint.startswith("Both")
-    text = (
-        joint.replace("{a}", uncapitalised(a) if opens else a).replace("{A}", a).replace("{B}", b).replace("{b}", low_b)
-    )
+    low_a = uncapitalised(a) if joint.startswith("Both") else a
+    text = joint.replace("{a}", low_a).replace("{A}", a).replace("{B}", b).replace("{b}", uncapitalised(b))
     return text[:1].upper() + text[1:]

@@ -7,7 +7,7 @@ something else; a word becomes its opposite; a plain statement is denied. The re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from random import Random
 
@@ -43,14 +43,7 @@ def one_fact_falsified(answer: str, passages: Sequence[str], seed: int) -> str |
     """The answer with one statement made false under the passages, or None where no edit is sure."""
     rng, told = Random(seed), "\n".join(passages)
     statements = [s for s in sentences(answer) if s in answer and len(s.split()) >= 5 and not _NO_FACT.search(s)]
-    makers: tuple[Callable[[str, str, Random], str | None], ...] = (
-        other_value,
-        other_name,
-        opposite,
-        other_duty,
-        denied,
-    )
-    for maker in sorted(makers, key=lambda m: _RANK[m.__name__] + rng.random()):
+    for maker in sorted(_RANK, key=lambda m: _RANK[m] + rng.random()):
         for sentence in rng.sample(statements, len(statements)):
             false = maker(sentence, told, rng)
             if false and false != sentence and false not in told:
@@ -58,18 +51,11 @@ def one_fact_falsified(answer: str, passages: Sequence[str], seed: int) -> str |
     return None
 
 
-_RANK = {"other_value": 0.0, "other_name": 0.6, "opposite": 0.5, "other_duty": 0.7, "denied": 1.2}
-"""The lower, the sooner tried; ranks less than one apart may change places."""
-
-
 def other_value(sentence: str, told: str, rng: Random) -> str | None:
     """A number, amount, date or time that the passages hold becomes another."""
+    known = (v for v in numeric_values(sentence) if v.kind in EDITABLE and occurrences(told, v.text))
     held = [
-        v
-        for v in numeric_values(sentence)
-        if v.kind in EDITABLE
-        and occurrences(told, v.text)
-        and not (_HEDGED.search(sentence[: v.start]) or loosely_held(sentence[: v.start], v.kind))
+        v for v in known if not _HEDGED.search(sentence[: v.start]) and not loosely_held(sentence[: v.start], v.kind)
     ]
     for own in rng.sample(held, len(held)):
         others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]
@@ -125,3 +111,9 @@ def denied(sentence: str, told: str, rng: Random) -> str | None:
     """A plain statement denied."""
     del told
     return negated(sentence, rng)
+
+
+_RANK: Mapping[Callable[[str, str, Random], str | None], float] = {
+    other_value: 0.0, other_name: 0.6, opposite: 0.5, other_duty: 0.7, denied: 1.2,
+}  # fmt: skip
+"""The lower, the sooner tried; ranks less than one apart may change places."""

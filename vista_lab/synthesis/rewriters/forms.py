@@ -35,13 +35,8 @@ def dates(text: str) -> list[str]:
     year = match[5]
     nth, tail = ordinal(day), f" {year}" if year else ""
     comma = f", {year}" if year else ""
-    forms = [
-        f"{day} {month}{tail}",
-        f"{month} {day}{comma}",
-        f"{month} {nth}{comma}",
-        f"the {nth} of {month}{tail}",
-        f"{month[:3]} {day}{comma}",
-    ]
+    forms = [f"{day} {month}{tail}", f"{month} {day}{comma}", f"{month} {nth}{comma}", f"the {nth} of {month}{tail}"]
+    forms.append(f"{month[:3]} {day}{comma}")
     if year:
         forms.append(f"{year}-{MONTHS.index(month) + 1:02}-{day:02}")
     return [f for f in forms if f.replace(",", "") != text.replace(",", "")]
@@ -147,54 +142,25 @@ def measures(text: str) -> list[str]:
 
 
 _DURATIONS: dict[tuple[float, str], list[str]] = {
-    (90, "minute"): ["an hour and a half", "1.5 hours", "one and a half hours"],
-    (30, "minute"): ["half an hour"],
-    (15, "minute"): ["a quarter of an hour"],
-    (45, "minute"): ["three quarters of an hour"],
-    (60, "minute"): ["an hour", "one hour"],
-    (120, "minute"): ["two hours"],
-    (24, "hour"): ["one day", "a full day"],
-    (48, "hour"): ["two days"],
-    (72, "hour"): ["three days"],
-    (7, "day"): ["a week", "one week"],
-    (14, "day"): ["two weeks", "a fortnight"],
-    (21, "day"): ["three weeks"],
-    (2, "week"): ["14 days", "a fortnight", "fourteen days"],
-    (3, "week"): ["21 days"],
-    (4, "week"): ["28 days"],
-    (12, "month"): ["a year", "one year"],
-    (6, "month"): ["half a year"],
-    (18, "month"): ["a year and a half", "one and a half years"],
-    (24, "month"): ["two years"],
-    (36, "month"): ["three years"],
-    (2, "year"): ["24 months"],
-    (3, "year"): ["36 months"],
-    (10, "year"): ["a decade"],
-    (20, "year"): ["two decades"],
-    (100, "year"): ["a century"],
     (60, "second"): ["a minute", "one minute"],
-    (2, "hour"): ["120 minutes"],
-    (3, "hour"): ["180 minutes"],
-    (1, "hour"): ["60 minutes"],
-}
+    (15, "minute"): ["a quarter of an hour"], (30, "minute"): ["half an hour"], (45, "minute"): ["three quarters of an hour"],
+    (60, "minute"): ["an hour", "one hour"], (90, "minute"): ["an hour and a half", "1.5 hours", "one and a half hours"],
+    (120, "minute"): ["two hours"],
+    (1, "hour"): ["60 minutes"], (2, "hour"): ["120 minutes"], (3, "hour"): ["180 minutes"],
+    (24, "hour"): ["one day", "a full day"], (48, "hour"): ["two days"], (72, "hour"): ["three days"],
+    (7, "day"): ["a week", "one week"], (14, "day"): ["two weeks", "a fortnight"], (21, "day"): ["three weeks"],
+    (2, "week"): ["14 days", "a fortnight", "fourteen days"], (3, "week"): ["21 days"], (4, "week"): ["28 days"],
+    (6, "month"): ["half a year"], (12, "month"): ["a year", "one year"],
+    (18, "month"): ["a year and a half", "one and a half years"], (24, "month"): ["two years"], (36, "month"): ["three years"],
+    (2, "year"): ["24 months"], (3, "year"): ["36 months"], (10, "year"): ["a decade"], (20, "year"): ["two decades"],
+    (100, "year"): ["a century"],
+}  # fmt: skip
 _METRIC: dict[str, tuple[float, str]] = {
-    "mile": (1.609, "kilometres"),
-    "mi": (1.609, "km"),
-    "km": (0.6214, "miles"),
-    "kilometre": (0.6214, "miles"),
-    "kilometer": (0.6214, "miles"),
-    "feet": (0.3048, "metres"),
-    "ft": (0.3048, "m"),
-    "metre": (3.281, "feet"),
-    "meter": (3.281, "feet"),
-    "kg": (2.205, "lb"),
-    "kilogram": (2.205, "pounds"),
-    "inche": (2.54, "cm"),
-    "cm": (0.3937, "inches"),
-    "acre": (0.4047, "hectares"),
-    "hectare": (2.471, "acres"),
-    "gallon": (3.785, "litres"),
-}
+    "mile": (1.609, "kilometres"), "mi": (1.609, "km"), "km": (0.6214, "miles"), "kilometre": (0.6214, "miles"),
+    "kilometer": (0.6214, "miles"), "feet": (0.3048, "metres"), "ft": (0.3048, "m"), "metre": (3.281, "feet"),
+    "meter": (3.281, "feet"), "kg": (2.205, "lb"), "kilogram": (2.205, "pounds"), "inche": (2.54, "cm"), "cm": (0.3937, "inches"),
+    "acre": (0.4047, "hectares"), "hectare": (2.471, "acres"), "gallon": (3.785, "litres"),
+}  # fmt: skip
 
 
 def converted(number: float, unit: str) -> list[str]:
@@ -208,11 +174,5 @@ def converted(number: float, unit: str) -> list[str]:
 
 
 _WRITERS: dict[str, Callable[[str], list[str]]] = {
-    "date": dates,
-    "day": dates,
-    "time": times,
-    "number": counts,
-    "percent": percents,
-    "money": amounts,
-    "measure": measures,
-}
+    "date": dates, "day": dates, "time": times, "number": counts, "percent": percents, "money": amounts, "measure": measures,
+}  # fmt: skip

@@ -19,6 +19,18 @@ class Pairing:
     allowed: tuple[int, ...]
 
 
+def four(
+    evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str, false: tuple[int, ...] = FALSE
+) -> tuple[Pairing, ...]:
+    """The four pairings of a claim and its opposite, which hold under the evidence and its edited twin."""
+    return (
+        Pairing(evidence, claim, TRUE),
+        Pairing(evidence, twin, false),
+        Pairing(edited, claim, false),
+        Pairing(edited, twin, TRUE),
+    )
+
+
 @dataclass(frozen=True)
 class Quad:
     """A claim and its false twin, the evidence and its edited twin, under which truth and falsehood change places."""
@@ -33,12 +45,7 @@ class Quad:
 
     def items(self) -> tuple[Pairing, ...]:
         """The four pairings; two of them are true."""
-        return (
-            Pairing(self.evidence, self.claim, TRUE),
-            Pairing(self.evidence, self.twin, self.false),
-            Pairing(self.edited, self.claim, self.false),
-            Pairing(self.edited, self.twin, TRUE),
-        )
+        return four(self.evidence, self.edited, self.claim, self.twin, self.false)
 
 
 @dataclass(frozen=True)

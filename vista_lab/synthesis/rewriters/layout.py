@@ -10,17 +10,8 @@ from vista_lab.synthesis.rewriters.carrier import Carrier
 from vista_lab.synthesis.rewriters.windows import stems
 
 _SECTIONS = (
-    "Overview",
-    "Background",
-    "Details",
-    "History",
-    "General",
-    "Summary",
-    "About",
-    "Introduction",
-    "Notes",
-    "In brief",
-)
+    "Overview", "Background", "Details", "History", "General", "Summary", "About", "Introduction", "Notes", "In brief",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,17 +42,10 @@ def frame_for(
         cut = rng.randint(0, len(extra))
         before, after = before + extra[:cut], extra[cut:] + after
     before, after = trimmed(before, after, limit, rng)
-    heading = (
-        heading_for(carrier, rng)
-        if not before or carrier.source != "fever"
-        else f"{carrier.title}\n" * (rng.random() < 0.4)
-    )
-    return Frame(
-        "" if headless or not carrier.title else heading,
-        tuple(before),
-        tuple(after),
-        "\n" if carrier.source.startswith("dstc9") else " ",
-    )
+    titled = before and carrier.source == "fever"
+    heading = f"{carrier.title}\n" * (rng.random() < 0.4) if titled else heading_for(carrier, rng)
+    joint = "\n" if carrier.source.startswith("dstc9") else " "
+    return Frame("" if headless or not carrier.title else heading, tuple(before), tuple(after), joint)
 
 
 def fit(sentence: str, keep_out: Sequence[str]) -> bool:
@@ -72,9 +56,7 @@ def fit(sentence: str, keep_out: Sequence[str]) -> bool:
 def trimmed(before: list[str], after: list[str], limit: int, rng: Random) -> tuple[list[str], list[str]]:
     """Drop sentences from the far ends until what is left has ``limit`` words."""
     goal = rng.uniform(0.3, 1.0) * max(0, limit)
-    while before or after:
-        if sum(len(s.split()) for s in before + after) <= goal:
-            break
+    while (before or after) and sum(len(s.split()) for s in before + after) > goal:
         if after and (not before or rng.random() < 0.5):
             after = after[:-1]
         else:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.suites.loaders import NOT_ENOUGH_CLASS, UNSUPPORTED
 from vista_lab.synthesis.rewriters.carrier import Carrier
-from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.group import FALSE, TRUE, Group, Pairing, four
 from vista_lab.synthesis.rewriters.polarity import negated
 from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
 
@@ -24,23 +24,16 @@ _WHETHER = re.compile(
     r"|question\w*|unclear|find out) (?:[\w'-]+ ){0,4}if\b"
 )
 OTHER_MARK = {
-    "if": "unless",
-    "unless": "if",
-    "as long as": "unless",
-    "provided that": "unless",
-    "only if": "unless",
+    "if": "unless", "unless": "if", "as long as": "unless", "provided that": "unless", "only if": "unless",
     "except when": "only if",
-}
+}  # fmt: skip
 
 
 def conditioned(sentence: str) -> tuple[str, str, str] | None:
     """(main clause, mark, condition) of a sentence with one condition."""
     match = _CONDITION.match(sentence) or _LEADING.match(sentence)
-    if (
-        not match
-        or len(re.findall(r"\b(?:if|unless|whether)\b", sentence, re.IGNORECASE)) != 1
-        or _WHETHER.search(sentence)
-    ):
+    marks = re.findall(r"\b(?:if|unless|whether)\b", sentence, re.IGNORECASE)
+    if not match or len(marks) != 1 or _WHETHER.search(sentence):
         return None
     main = re.sub(r"^then ", "", match["main"])
     ready = re.match(
@@ -49,8 +42,7 @@ def conditioned(sentence: str) -> tuple[str, str, str] | None:
         main,
         re.I,
     )
-    whole = tokens(main)
-    finite = any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in whole)
+    finite = any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in tokens(main))
     return (main, match["mark"].lower(), match["rest"]) if ready and finite else None
 
 
@@ -63,14 +55,13 @@ def condition_group(sentence: str, rng: Random) -> Group | None:
     other = OTHER_MARK[mark]
     bare = capitalised(main) + "."
     own, turned = (with_condition(main, m, rest, rng) for m in (mark, other))
-    free = (f"{bare}",)
     items = (
-        Pairing((sentence,), own, (SUPPORTED_CLASS,)),
+        Pairing((sentence,), own, TRUE),
         Pairing((sentence,), turned, UNSUPPORTED),
         Pairing((with_condition(main, other, rest, rng),), own, UNSUPPORTED),
-        Pairing((with_condition(main, other, rest, rng),), turned, (SUPPORTED_CLASS,)),
+        Pairing((with_condition(main, other, rest, rng),), turned, TRUE),
         Pairing((sentence,), bare, UNSUPPORTED),
-        Pairing(free, bare, (SUPPORTED_CLASS,)),
+        Pairing((bare,), bare, TRUE),
     )
     return Group("condition", items)
 
@@ -104,12 +95,8 @@ DUTIES = (
 
 def duty_of(sentence: str) -> int | None:
     """Which of the duties a sentence speaks of, when it does so once and in a main clause."""
-    found = (
-        i
-        for i, (pattern, _) in enumerate(DUTIES)
-        if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence)
-    )
-    return next(found, None)
+    once = (i for i, (pattern, _) in enumerate(DUTIES) if len(re.findall(pattern, sentence)) == 1)
+    return next((i for i in once if plainly(DUTIES[i][0], sentence)), None)
 
 
 def turned_duty(sentence: str, number: int) -> str:
@@ -123,7 +110,7 @@ def duty_group(carrier: Carrier) -> tuple[Group, int] | None:
     if number is None or len(carrier.evidence) != 1 or duty_of(carrier.text) != number:
         return None
     edited, twin = (turned_duty(carrier.text, number),), turned_duty(carrier.claim, number)
-    return Group("duty", two_by_two(carrier.evidence, edited, carrier.claim, twin)), number
+    return Group("duty", four(carrier.evidence, edited, carrier.claim, twin)), number
 
 
 def plainly(pattern: str, text: str) -> bool:
@@ -139,17 +126,6 @@ def plainly(pattern: str, text: str) -> bool:
     )
 
 
-def two_by_two(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
-    """The four pairings of two contradictory sentences."""
-    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
-    return (
-        Pairing(evidence, claim, true),
-        Pairing(evidence, twin, false),
-        Pairing(edited, claim, false),
-        Pairing(edited, twin, true),
-    )
-
-
 _MAY, _WILL = re.compile(r"\b(?:may|might)\b(?! not| be able| have)"), re.compile(r"\bwill\b(?! not| be able| have)")
 
 
@@ -157,11 +133,8 @@ def hedge_turned(sentence: str) -> str | None:
     """ "may" -> "will", "will" -> "may", where one of them stands once in a main clause."""
     for pattern, new in ((_MAY, "will"), (_WILL, "may")):
         once = len(pattern.findall(sentence)) == 1 and len(_MAY.findall(sentence)) + len(_WILL.findall(sentence)) == 1
-        if (
-            once
-            and plainly(pattern.pattern, sentence)
-            and not re.search(r"\bif\b|\bunless\b|\byou (?:may|might)\b", sentence)
-        ):
+        free = not re.search(r"\bif\b|\bunless\b|\byou (?:may|might)\b", sentence)
+        if once and free and plainly(pattern.pattern, sentence):
             return pattern.sub(new, sentence)
     return None
 
@@ -172,13 +145,19 @@ def hedge_group(carrier: Carrier) -> Group | None:
     if not turned or carrier.evidence != (carrier.claim,):
         return None
     may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
-    items = (Pairing((may,), will, (NOT_ENOUGH_CLASS,)), Pairing((will,), will, (SUPPORTED_CLASS,)))
+    items = (Pairing((may,), will, (NOT_ENOUGH_CLASS,)), Pairing((will,), will, TRUE))
     return Group("hedge", items)
 
 
 _PLURAL = re.compile(
     r"^(?P<q>All|Every|Each|Most|Many|Some|No|None of the|Several"
     r"|A few) (?P<of>of the )?(?P<rest>[a-z][^;:?\"]{12,160})\.$"
+)
+
+
+_NO_PLAIN_PLURAL = re.compile(
+    r"^(?:of the )?(?:\w+ )?(?:years?|months|weeks|days|hours|times|decades|people say)\b"
+    r"|\b(?:but|except|other|not|never|only|each)\b|n't"
 )
 
 
@@ -189,17 +168,8 @@ def quantified(sentence: str) -> tuple[str, str] | None:
         return None
     words = tokens(match["rest"])
     head = next((t for t in words if t.tag in {"NNS", "NN", "NNP"}), None)
-    dated = re.match(
-        r"(?:of the )?(?:\w+ )?(?:years?|months|weeks|days|hours|times|decades|people say)\b", match["rest"]
-    )
-    good = (
-        not dated
-        and head
-        and head.tag == "NNS"
-        and words.index(head) <= 2
-        and not re.search(r"\b(?:but|except|other|not|never|only|each)\b|n't", match["rest"])
-    )
-    return (match["q"], match["rest"]) if good else None
+    plural = head and head.tag == "NNS" and words.index(head) <= 2
+    return (match["q"], match["rest"]) if plural and not _NO_PLAIN_PLURAL.search(match["rest"]) else None
 
 
 _AMOUNTS = (("All", "All of the"), ("Some", "Some of the", "A few of the"), ("No", "None of the"))
@@ -215,21 +185,12 @@ def quantifier_group(sentence: str, others: Sequence[str], rng: Random) -> Group
     told = [[f"{words[(turn + place) % 3]} {rests[place]}." for place in range(3)] for turn in range(3)]
     every, some, none = (tuple(lines[place] for place in order) for lines in told)
     c_all, c_some, c_none, c_not = (f"{q} {rests[0]}." for q in ("All", "Some", "No", "Not all"))
-    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
     items = (
-        *(
-            Pairing(every, c_all, true),
-            Pairing(some, c_all, (NOT_ENOUGH_CLASS,)),
-            Pairing(every, c_some, true),
-            Pairing(none, c_some, false),
-        ),
-        *(
-            Pairing(none, c_none, true),
-            Pairing(some, c_none, false),
-            Pairing(none, c_not, true),
-            Pairing(every, c_not, false),
-        ),
-    )
+        Pairing(every, c_all, TRUE), Pairing(some, c_all, (NOT_ENOUGH_CLASS,)),
+        Pairing(every, c_some, TRUE), Pairing(none, c_some, FALSE),
+        Pairing(none, c_none, TRUE), Pairing(some, c_none, FALSE),
+        Pairing(none, c_not, TRUE), Pairing(every, c_not, FALSE),
+    )  # fmt: skip
     return Group("quantifier", items)
 
 
@@ -240,7 +201,7 @@ def denial_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
     said = carrier.evidence[0].split("? ")[-1]
     no_claim, no_evidence = negated(carrier.claim, rng), negated(said, rng)
     if no_claim and no_evidence and near_equal(carrier.claim, said):
-        yield Group("denial", two_by_two((said,), (no_evidence,), carrier.claim, a_or_an(no_claim)))
+        yield Group("denial", four((said,), (no_evidence,), carrier.claim, a_or_an(no_claim)))
 
 
 def near_equal(one: str, other: str) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import replace
 from random import Random
 
 from vista_lab.synthesis.rewriters.carrier import Carrier
-from vista_lab.synthesis.rewriters.group import Group, Pairing
-from vista_lab.synthesis.rewriters.logic import (
+from vista_lab.synthesis.rewriters.group import Group
+from vista_lab.synthesis.rewriters.logic import (  # fmt: skip
     OTHER_MARK,
     conditioned,
     duty_of,
@@ -53,15 +53,11 @@ class Mates:
             return None
         plain, turned = free[0]
         first, own = self.rng.random() < 0.5, group.items[0].evidence
-        return replace(
-            group,
-            items=tuple(with_mate(item, turned if item.evidence == own else plain, first) for item in group.items),
-        )
-
-
-def with_mate(item: Pairing, mate: str, first: bool) -> Pairing:
-    """The item with a sentence before or after its evidence."""
-    return replace(item, evidence=(mate, *item.evidence) if first else (*item.evidence, mate))
+        items = []
+        for item in group.items:
+            mate = turned if item.evidence == own else plain
+            items.append(replace(item, evidence=(mate, *item.evidence) if first else (*item.evidence, mate)))
+        return Group(group.kind, tuple(items))
 
 
 def turns(sentence: str, rng: Random) -> Iterator[tuple[str, str]]:

@@ -12,9 +12,9 @@ from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, UNSUPPORTED
 from vista_lab.synthesis.rewriters.carrier import Carrier, read_text
-from vista_lab.synthesis.rewriters.group import Group, Pairing, Quad
+from vista_lab.synthesis.rewriters.group import FALSE, TRUE, Group, Pairing, Quad
 from vista_lab.synthesis.rewriters.polarity import finite_tag, negated, verb_at
 from vista_lab.synthesis.rewriters.swaps import names_itself
 from vista_lab.synthesis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
@@ -38,10 +38,9 @@ class MentionFrame:
 
 def read_frames() -> tuple[MentionFrame, ...]:
     """``texts/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
+    labels = {"X": CONTRADICTED_CLASS, "N": NOT_ENOUGH_CLASS}
     rows = (line.split("\t") for line in read_text("frames_real.txt").splitlines())
-    return tuple(
-        MentionFrame(CONTRADICTED_CLASS if kind == "X" else NOT_ENOUGH_CLASS, one, other) for kind, one, other in rows
-    )
+    return tuple(MentionFrame(labels[kind], one, other) for kind, one, other in rows)
 
 
 FRAMES = read_frames()
@@ -94,12 +93,8 @@ class Said:
 def said_by(carrier: Carrier, rng: Random) -> Said | None:
     """The claim, or the sentence that people wrote it from."""
     source = carrier.evidence[0]
-    if (
-        len(carrier.evidence) == 1
-        and rng.random() < 0.6
-        and frameable(source)
-        and (carrier.source != "fever" or names_itself(carrier))
-    ):
+    alone = len(carrier.evidence) == 1 and rng.random() < 0.6 and frameable(source)
+    if alone and (carrier.source != "fever" or names_itself(carrier)):
         return Said(source, carrier.claim)
     return Said(carrier.claim, carrier.claim) if frameable(carrier.claim) else None
 
@@ -115,36 +110,27 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
     first, second = (asserted[0] or "", mentioned[1] or ""), (mentioned[0] or "", asserted[1] or "")
     if rng.random() < 0.5:
         first, second = first[::-1], second[::-1]
-    items = tuple(
-        Pairing(premise, said.claim, (SUPPORTED_CLASS,) if held else verdict(frame, said))
-        for premise, said, held in (
-            (first, one, True),
-            (first, other, False),
-            (second, one, False),
-            (second, other, True),
-        )
+    items: tuple[Pairing, ...] = (
+        Pairing(first, one.claim, TRUE),
+        Pairing(first, other.claim, verdict(frame, other)),
+        Pairing(second, one.claim, verdict(frame, one)),
+        Pairing(second, other.claim, TRUE),
     )
     if frame.label == CONTRADICTED_CLASS and one.same and other.same and rng.random() < 0.6:
-        items += denials(first, second, one.claim, other.claim, rng)
+        no_one, no_other = negated(one.claim, rng), negated(other.claim, rng)
+        if no_one and no_other:
+            items += (
+                Pairing(first, no_one, FALSE),
+                Pairing(first, no_other, TRUE),
+                Pairing(second, no_one, TRUE),
+                Pairing(second, no_other, FALSE),
+            )
     return Group("mention_denied" if frame.label == CONTRADICTED_CLASS else "mention_open", items)
 
 
 def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
     """The claim's label beside a mention: denying more than the claim says refutes it not for sure."""
     return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
-
-
-def denials(first: tuple[str, ...], second: tuple[str, ...], one: str, other: str, rng: Random) -> tuple[Pairing, ...]:
-    """The denied claims: false where the claim is asserted, true where it is denied."""
-    no_one, no_other = negated(one, rng), negated(other, rng)
-    if not no_one or not no_other:
-        return ()
-    return (
-        Pairing(first, no_one, (CONTRADICTED_CLASS,)),
-        Pairing(first, no_other, (SUPPORTED_CLASS,)),
-        Pairing(second, no_one, (SUPPORTED_CLASS,)),
-        Pairing(second, no_other, (CONTRADICTED_CLASS,)),
-    )
 
 
 def framed_quad(quad: Quad, rng: Random) -> Quad | None:

@@ -21,40 +21,13 @@ _NO_PERSON = re.compile(
     r"\b(?:of|the|University|College|Award|Awards|Music|Company|Festival|Show|Park|Records|Film|Films|School|Island)\b"
 )
 _NO_PLACE = {
-    "West",
-    "East",
-    "North",
-    "South",
-    "Northern",
-    "Southern",
-    "Western",
-    "Eastern",
-    "Street",
-    "City",
-    "Home",
-    "House",
-    "Church",
-    "River",
-    "Wall Street",
-    "Earth",
-    "Mark",
-    "Troy",
-    "Heaven",
-    "Paradise",
-    "Hell",
-    "Georgia",
-    "Washington",
-    "Lincoln",
-}
+    "West", "East", "North", "South", "Northern", "Southern", "Western", "Eastern", "Street", "City", "Home", "House", "Church",
+    "River", "Wall Street", "Earth", "Mark", "Troy", "Heaven", "Paradise", "Hell", "Georgia", "Washington", "Lincoln",
+}  # fmt: skip
 _DEMONYMS = word_list("demonyms")
 _KINDS = {
-    "person": "person",
-    "location": "place",
-    "group": "group",
-    "communication": "work",
-    "artifact": "work",
-    "act": "act",
-}
+    "person": "person", "location": "place", "group": "group", "communication": "work", "artifact": "work", "act": "act",
+}  # fmt: skip
 
 
 _lexicon: list[Callable[[str], str]] = []

@@ -8,6 +8,7 @@ from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
+from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.synthesis.rewriters.carrier import word_list
 from vista_lab.synthesis.rewriters.text import BE, MODALS, Token, past_is_participle, stripped, tokens
 from vista_lab.synthesis.rewriters.values import Value
@@ -24,6 +25,9 @@ _BARRED = re.compile(
 )
 
 
+_CLAUSE_ENDS = word_set(", ; and but that which who because when while as before after where")
+
+
 def verb_at(text: str) -> int | None:
     """Index of the first finite verb when only a plain noun phrase stands before it."""
     words = tokens(text)
@@ -32,12 +36,8 @@ def verb_at(text: str) -> int | None:
         if i and finite and token.text.islower():
             sure = plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not reduced(words, i)
             return i if sure else None
-        if not (
-            token.tag in _NP
-            or finite
-            or token.lower in {"of", "'s", "the", "and", "(", ")", "."}
-            or (token.tag == "IN" and i)
-        ):
+        joins = token.lower in {"of", "'s", "the", "and", "(", ")", "."} or (token.tag == "IN" and i)
+        if not (token.tag in _NP or finite or joins):
             return None
     return None
 
@@ -47,22 +47,7 @@ def reduced(words: tuple[Token, ...], at: int) -> bool:
     if words[at].tag != "VBD" or words[at].lower in BE | _HAVE or not past_is_participle(words[at].text):
         return False
     for word in words[at + 1 :]:
-        if word.text in {
-            ",",
-            ";",
-            "and",
-            "but",
-            "that",
-            "which",
-            "who",
-            "because",
-            "when",
-            "while",
-            "as",
-            "before",
-            "after",
-            "where",
-        }:
+        if word.text in _CLAUSE_ENDS:
             return False
         if word.tag in {"VBZ", "VBP", "VBD", "MD"} or word.lower in BE | _HAVE:
             return True
@@ -94,18 +79,12 @@ def negated(text: str, rng: Random | None = None, strict: bool = True) -> str | 
     if verb.lower in {"do", "does", "did"} and after and after[0].tag.startswith("VB"):
         return f"{text[: verb.start]}{verb.text} not{text[verb.end :]}"
     short = rng is not None and rng.random() < 0.4
-    if verb.lower in BE | MODALS or (
-        verb.lower in _HAVE and words[at + 1 : at + 2] and words[at + 1].tag in {"VBN", "VBD"}
-    ):
+    if verb.lower in BE | MODALS or (verb.lower in _HAVE and after and after[0].tag in {"VBN", "VBD"}):
         return f"{text[: verb.start]}{denied_auxiliary(verb.text, short)}{text[verb.end :]}"
-    if verb.lower in {"am"} or (verb.tag == "VBP" and verb.lower in {"being"}):
+    if verb.tag == "VBP" and verb.lower == "being":
         return None
-    base = getLemma(verb.lower, upos="VERB")[0]
-    if verb.lower in _HAVE:
-        base = "have"
-    if base == verb.lower and verb.tag != "VBP":
-        return None
-    if base in _SAYING:
+    base = "have" if verb.lower in _HAVE else getLemma(verb.lower, upos="VERB")[0]
+    if (base == verb.lower and verb.tag != "VBP") or base in _SAYING:
         return None
     auxiliary = {"VBD": "did", "VBZ": "does", "VBP": "do"}[finite_tag(verb)]
     return f"{text[: verb.start]}{denied_auxiliary(auxiliary, short)} {base}{text[verb.end :]}"
@@ -130,9 +109,8 @@ def corrected(claim: str, value: Value, other: str, rng: Random) -> tuple[str, s
     """(the claim with "not ``other``" put in, the same with the two values changed over), whichever form suits."""
     body, stop = stripped(claim)
     forms: list[Callable[[str, str], str]] = []
-    if re.match(r"['’]s|-", body[value.end :]) or re.search(
-        r"\b(?:of|until|since|before|after|than) $", body[: value.start]
-    ):
+    bound = re.search(r"\b(?:of|until|since|before|after|than) $", body[: value.start])
+    if bound or re.match(r"['’]s|-", body[value.end :]):
         return None
     final = re.search(rf"((?:\b(?:in|on|at|by|from|for|to|with)\b (?:the )?)?){re.escape(value.text)}$", body)
     preposition = final.group(1) if final else ""

@@ -28,24 +28,10 @@ _LONG = (
     (r"\b([Ii]t|[Tt]here)['’]s (?=(?:a|an|the|not|no|in|on|also|located|open|free|available)\b)", r"\1 is "),
 )
 _OPENINGS = (
-    "Sure, ",
-    "Yes, ",
-    "As far as I can see, ",
-    "From what I found, ",
-    "To answer your question: ",
-    "Good question! ",
-    "Just so you know, ",
-    "Right, so ",
-    "Quick note: ",
-    "In short, ",
-    "Here's what I have: ",
-    "Happy to help! ",
-    "Okay, ",
-    "Basically, ",
-    "According to the page, ",
-    "The document says that ",
-    "Per the text, ",
-)
+    "Sure, ", "Yes, ", "As far as I can see, ", "From what I found, ", "To answer your question: ", "Good question! ",
+    "Just so you know, ", "Right, so ", "Quick note: ", "In short, ", "Here's what I have: ", "Happy to help! ", "Okay, ",
+    "Basically, ", "According to the page, ", "The document says that ", "Per the text, ",
+)  # fmt: skip
 _CLOSINGS = ("", "", "", " :)", " Hope that helps!", " Let me know if you need more.")
 
 

@@ -14,7 +14,7 @@ from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
 from vista_lab.synthesis.rewriters.group import FALSE, Quad
 from vista_lab.synthesis.rewriters.names import NameKinds
 from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import (
+from vista_lab.synthesis.rewriters.values import (  # fmt: skip
     NUMERIC,
     Value,
     exchanged,
@@ -73,9 +73,8 @@ def value_swaps(carrier: Carrier, kinds: NameKinds, rng: Random) -> Iterator[Qua
     text = carrier.text
     here = [*numeric_values(text), *kinds.names(text)]
     for own in [*numeric_values(carrier.claim), *kinds.names(carrier.claim)]:
-        if loosely_held(carrier.claim[: own.start], own.kind) or any(
-            loosely_held(carrier.text[:start], own.kind) for start, _ in occurrences(carrier.text, own.text)
-        ):
+        told = [carrier.claim[: own.start], *(text[:start] for start, _ in occurrences(text, own.text))]
+        if any(loosely_held(before, own.kind) for before in told):
             continue
         others = [v for v in here if fits(own, v) and not occurrences(carrier.claim, v.text)]
         rng.shuffle(others)
@@ -112,19 +111,12 @@ def fits(own: Value, other: Value) -> bool:
         return False
     if own.kind == "ordinal" and own.text[0].isdigit() != other.text[0].isdigit():
         return False
-    if (
-        magnitude(one) is not None
-        and magnitude(one) == magnitude(two)
-        and own.kind not in {"date", "day", "month_year", "time"}
-    ):
+    dated = own.kind in {"date", "day", "month_year", "time"}
+    if magnitude(one) is not None and magnitude(one) == magnitude(two) and not dated:
         return False
     if own.kind == "measure":
         return own.text.split()[-1].rstrip("s") == other.text.split()[-1].rstrip("s")
-    return (
-        own.kind.startswith("name:")
-        or own.kind not in {"number", "money", "percent"}
-        or like_numbers(own.text, other.text)
-    )
+    return own.kind not in {"number", "money", "percent"} or like_numbers(own.text, other.text)
 
 
 def apart(carrier: Carrier, own: Value, other: Value) -> bool:
@@ -133,18 +125,15 @@ def apart(carrier: Carrier, own: Value, other: Value) -> bool:
     wanted = {w for w in content_words(carrier.claim) if w not in content_words(names)}
     near, far = clauses_with(carrier.text, own.text), clauses_with(carrier.text, other.text)
     roots = {stem(w) for w in wanted}
-    return (
-        bool(roots & stems(near)) and not roots & stems(far) and not shared_clause(carrier.text, own.text, other.text)
-    )
+    told_near_only = bool(roots & stems(near)) and not roots & stems(far)
+    return told_near_only and not shared_clause(carrier.text, own.text, other.text)
 
 
 def clauses_with(text: str, value: str) -> str:
     """The clauses that hold the value."""
-    return " ".join(
-        clause
-        for clause in _CLAUSE.split(text.replace(value, value.replace(",", "\0")))
-        if clause and value.replace(",", "\0") in clause
-    ).replace("\0", ",")
+    guarded = value.replace(",", "\0")
+    clauses = _CLAUSE.split(text.replace(value, guarded))
+    return " ".join(clause for clause in clauses if clause and guarded in clause).replace("\0", ",")
 
 
 def shared_clause(text: str, one: str, other: str) -> bool:
@@ -168,16 +157,8 @@ def quad(carrier: Carrier, own: Value, other: Value) -> Quad:
     edited = tuple(a_or_an(exchanged(s, own.text, other.text)) for s in carrier.evidence)
     claim = carrier.claim[: own.start] + other.text + carrier.claim[own.end :]
     sure = not own.kind.startswith("name:") or bool(_ONE_VALUE.search(carrier.claim))
-    kind = "swap_name" if own.kind.startswith("name:") else "swap_value"
-    return Quad(
-        kind,
-        carrier.evidence,
-        edited,
-        carrier.claim,
-        a_or_an(claim),
-        FALSE if sure else UNSUPPORTED,
-        (own.text, other.text),
-    )
+    kind, false = "swap_name" if own.kind.startswith("name:") else "swap_value", FALSE if sure else UNSUPPORTED
+    return Quad(kind, carrier.evidence, edited, carrier.claim, a_or_an(claim), false, (own.text, other.text))
 
 
 def role_swaps(carrier: Carrier, kinds: NameKinds) -> Iterator[Quad]:
@@ -186,26 +167,14 @@ def role_swaps(carrier: Carrier, kinds: NameKinds) -> Iterator[Quad]:
     names = kinds.names(claim)
     opening = re.match(r"(?!The |A )(?:[A-Z][\w.-]+ )*[A-Z][\w.-]+(?= [a-z])", claim)
     if opening and not any(n.start == 0 for n in names):
-        names = [
-            Value(f"name:{kinds.kind(Value('name', opening.group(), 0, 0), '')}", opening.group(), *opening.span()),
-            *names,
-        ]
-    if (
-        len(names) != 2
-        or names[0].kind != names[1].kind
-        or names[0].kind not in {"name:person", "name:place"}
-        or _SYMMETRIC.search(claim)
-        or numeric_values(claim)
-    ):
+        kind = kinds.kind(Value("name", opening.group(), 0, 0), "")
+        names = [Value(f"name:{kind}", opening.group(), *opening.span()), *names]
+    alike = len(names) == 2 and names[0].kind == names[1].kind and names[0].kind in {"name:person", "name:place"}
+    if not alike or _SYMMETRIC.search(claim) or numeric_values(claim):
         return
     one, other = names[0].text, names[1].text
-    inside = [occurrences(carrier.text, n) for n in (one, other)]
-    if (
-        all(inside)
-        and one not in other
-        and other not in one
-        and not re.search(r"\b(?:He|She|It|They|His|Her)\b", carrier.text)
-    ):
+    inside = all(occurrences(carrier.text, name) for name in (one, other)) and one not in other and other not in one
+    if inside and not re.search(r"\b(?:He|She|It|They|His|Her)\b", carrier.text):
         edited = tuple(exchanged(s, one, other) for s in carrier.evidence)
         false = FALSE if _DIRECTED.search(claim) else UNSUPPORTED
         yield Quad("swap_roles", carrier.evidence, edited, claim, exchanged(claim, one, other), false, (one, other))

@@ -115,16 +115,6 @@ def a_or_an(text: str) -> str:
     return re.sub(rf"\b([Aa]) (?={_VOWEL}){_JOINING}", r"\1n ", text)
 
 
-def spaced(text: str) -> str:
-    """One space between words, none before punctuation."""
-    return re.sub(r"\s+([,.;:!?])", r"\1", re.sub(r"\s+", " ", text)).strip()
-
-
-def words_of(text: str) -> list[str]:
-    """Lower-case words."""
-    return re.findall(r"\w+", text.lower())
-
-
 def stripped(text: str) -> tuple[str, str]:
     """(sentence without its final stop, the stop)."""
     match = re.search(r"[.!?]+$", text)

@@ -17,7 +17,7 @@ def vague_forms(value: Value, before: str, rng: Random) -> Iterator[tuple[str, b
     if value.kind in {"year", "date", "month_year", "day"} and _PREPOSITION.search(before):
         year = re.search(r"\b(1[4-9]\d\d|20[012]\d)\b", value.text)
         if year:
-            yield from dated(int(year.group()), value, rng)
+            yield from dated(int(year.group()), value)
         month = next((m for m in MONTHS if m in value.text), "")
         if month and value.kind in {"date", "day"}:
             yield f"in {month}{' ' + year.group() if year else ''}", True
@@ -27,7 +27,7 @@ def vague_forms(value: Value, before: str, rng: Random) -> Iterator[tuple[str, b
         yield from around(value, rng)
 
 
-def dated(year: int, value: Value, rng: Random) -> Iterator[tuple[str, bool]]:
+def dated(year: int, value: Value) -> Iterator[tuple[str, bool]]:
     """in the 1960s, in the late 1960s, in the first half of the 20th century."""
     place = "early" if year % 10 <= 3 else "mid" if year % 10 <= 6 else "late"
     decade = f"{year // 10 * 10}s"
@@ -40,19 +40,13 @@ def dated(year: int, value: Value, rng: Random) -> Iterator[tuple[str, bool]]:
         century = year // 100 + 1
         half = "first" if year % 100 < 50 else "second"
         yield f"in the {half} half of the {century}{'st' if century == 21 else 'th'} century", True
-    del rng
 
 
 def around(value: Value, rng: Random) -> Iterator[tuple[str, bool]]:
     """ "just over 4,500" for 4,512, "nearly 5,000" for 4,950; nothing for round numbers."""
     number = magnitude(value.text)
-    if (
-        number is None
-        or number < 26
-        or (value.kind == "measure" and number < 90)
-        or number != int(number)
-        or re.search("illion|thousand", value.text)
-    ):
+    least = 90 if value.kind == "measure" else 26
+    if number is None or number < least or number != int(number) or re.search("illion|thousand", value.text):
         return
     unit = re.sub(r"^\W*\d+(?:,\d{3})*", "", value.text)
     sign = (re.match(r"(?:US)?[$£€]", value.text) or [""])[0]

@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.synthesis.rewriters.text import tokens
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 NUMBER_WORDS = (
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-    "thirty",
-    "forty",
-    "fifty",
-)
+    "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
+    "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty", "thirty", "forty", "fifty",
+)  # fmt: skip
 _MONTH = "|".join(MONTHS)
 _UNITS = (
     "km|kilometres?|kilometers?|miles?|mi|metres?|meters?|feet|foot|ft|inches|cm|mm|kg|kilograms?|pounds?|lbs?"
@@ -122,20 +91,7 @@ def part_of_name(text: str, match: re.Match[str]) -> bool:
     """True if a number belongs to a name ("Room 93", "Eight Below") or to an era ("146 BC")."""
     before, after = text[: match.start()].split()[-1:], text[match.end() :].split()[:1]
     named = before and before[0][:1].isupper() and len(text[: match.start()].split()) > 1 and before[0].isalnum()
-    first = before and before[0] in {
-        "In",
-        "The",
-        "Of",
-        "At",
-        "With",
-        "About",
-        "Over",
-        "Only",
-        "There",
-        "All",
-        "For",
-        "It",
-    }
+    first = before and before[0] in _FIRST
     titled = (
         after and after[0][:1].isupper() and match.group()[0].isdigit() and not _COUNTS.search(text[: match.start()])
     )
@@ -169,39 +125,10 @@ def _in_name(word: str, inside: bool) -> bool:
     return word[:1].isupper() and word[:1].isalpha() and (len(word) > 2 or inside) and word not in _NEVER
 
 
-_NEVER = (
-    frozenset(
-        ["I", "The", "A", "An", "We", "Many", "They", "He", "She", "It", "You", "Some", "Most", "Mr", "Mrs", "Ms", "Dr"]
-    )
-    | set(MONTHS)
-    | set(WEEKDAYS)
-)
-_NOT_FIRST = frozenset(
-    [
-        "the",
-        "a",
-        "an",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "from",
-        "after",
-        "before",
-        "during",
-        "since",
-        "it",
-        "he",
-        "she",
-        "they",
-        "his",
-        "her",
-        "its",
-        "as",
-        "with",
-        "while",
-    ]
+_NEVER = word_set("I The A An We Many They He She It You Some Most Mr Mrs Ms Dr") | {*MONTHS, *WEEKDAYS}
+_FIRST = word_set("In The Of At With About Over Only There All For It")
+_NOT_FIRST = word_set(
+    "the a an in on at by for from after before during since it he she they his her its as with while"
 )
 
 
@@ -249,8 +176,3 @@ def like_numbers(one: str, other: str, ratio: float = 30.0) -> bool:
     """True if two amounts are of one order of size, so that either could be meant."""
     a, b = magnitude(one), magnitude(other)
     return a is not None and b is not None and min(a, b) > 0 and max(a, b) / min(a, b) <= ratio
-
-
-def outside(values: Sequence[Value], text: str) -> list[Value]:
-    """Values whose wording does not occur in ``text``."""
-    return [v for v in values if not occurrences(text, v.text)]

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from random import Random
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
 from vista_lab.synthesis.rewriters.carrier import Carrier, read_json, word_list
-from vista_lab.synthesis.rewriters.group import Group, Pairing
+from vista_lab.synthesis.rewriters.group import Group, four
 from vista_lab.synthesis.rewriters.text import a_or_an
 from vista_lab.synthesis.rewriters.values import occurrences, replaced
 
@@ -23,13 +22,10 @@ def opposites() -> dict[str, tuple[str, bool]]:
     """word -> (its opposite, whether there is nothing between the two)."""
     raw = read_json("opposites_real.json")
     found: dict[str, tuple[str, bool]] = {}
-    for name, exclusive in (("graded", False), ("exclusive", True)):
-        for one, other in raw[name]:
+    for pairs, exclusive in ((raw["graded"], False), (raw["exclusive"], True), (_more_opposites, True)):
+        for one, other in pairs:
             found.setdefault(one, (other, exclusive))
             found.setdefault(other, (one, exclusive))
-    for one, other in _more_opposites:
-        found.setdefault(one, (other, True))
-        found.setdefault(other, (one, True))
     return found
 
 
@@ -54,17 +50,9 @@ def alike() -> dict[str, tuple[str, ...]]:
 def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]]:
     """A word of the claim that stands in the evidence too, and its opposite on either side, plain and denied; and the word."""
     claim, text = carrier.claim, carrier.text
-    words = [
-        w for w in dict.fromkeys(re.findall(r"[a-z-]+", claim)) if w in opposites() and len(occurrences(text, w)) == 1
-    ]
-    words = [
-        w
-        for w in words
-        if len(occurrences(claim, w)) == 1
-        and not occurrences(text, opposites()[w][0])
-        and in_place(text, w)
-        and in_place(claim, w)
-    ]
+    words = [w for w in dict.fromkeys(re.findall(r"[a-z-]+", claim)) if w in opposites()]
+    words = [w for w in words if len(occurrences(text, w)) == len(occurrences(claim, w)) == 1]
+    words = [w for w in words if not occurrences(text, opposites()[w][0]) and in_place(text, w) and in_place(claim, w)]
     for word in rng.sample(words, min(1, len(words))):
         other, exclusive = opposites()[word]
         edited = tuple(a_or_an(replaced(s, word, other)) for s in carrier.evidence)
@@ -86,11 +74,8 @@ def in_place(text: str, word: str) -> bool:
         text[:start],
     ):
         return False  # an adjective, or a verb or noun that looks like one
-    named = (
-        after
-        and after[0][:1].isupper()
-        and word not in {"northern", "southern", "eastern", "western", "north", "south"}
-    )
+    direction = word in {"northern", "southern", "eastern", "western", "north", "south"}
+    named = after and after[0][:1].isupper() and not direction
     return not fixed and not named and not any(_NEGATION.search(w) for w in before)
 
 
@@ -101,14 +86,3 @@ def refused(text: str, word: str) -> str | None:
     """ "is open" -> "is not open"."""
     changed, count = re.subn(rf"{_BE}(?=(?:an? |the )?{re.escape(word)}\b)", r"\1 not\2", text, count=1)
     return re.sub(r"\bbe not\b", "not be", changed) if count else None
-
-
-def four(evidence: tuple[str, ...], edited: tuple[str, ...], claim: str, twin: str) -> tuple[Pairing, ...]:
-    """The four pairings of a claim and its opposite."""
-    true, false = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,)
-    return (
-        Pairing(evidence, claim, true),
-        Pairing(evidence, twin, false),
-        Pairing(edited, claim, false),
-        Pairing(edited, twin, true),
-    )

@@ -22,7 +22,7 @@ from vista_guard.reading.passages import passages
 from vista_guard.types import Document
 from vista_lab.logs.source import BrokenEntry, values
 from vista_lab.metrics.decomposition import Decomposition, best_support
-from vista_lab.metrics.rewards import (
+from vista_lab.metrics.rewards import (  # fmt: skip
     Checks,
     checklist_reward,
     dense_reward,
@@ -52,10 +52,6 @@ def _label(given: object) -> bool:
     return _LABELS[word]
 
 
-def _pieces(given: object) -> object:
-    return [given] if isinstance(given, str) else given
-
-
 class SentenceRow(BaseModel):
     """A sentence to take apart, and what its claims are held against. Other fields are left aside."""
 
@@ -66,7 +62,9 @@ class SentenceRow(BaseModel):
     context: str = ""
     label: Annotated[bool | None, BeforeValidator(lambda given: None if given is None else _label(given))] = None
     """The sentence's: SUPPORTED or not."""
-    evidence: Annotated[tuple[str, ...], BeforeValidator(_pieces)] = ()
+    evidence: Annotated[
+        tuple[str, ...], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)
+    ] = ()
     id: str | None = None
     conversation: str | None = None
     """Sentences of one conversation or topic are trained on, or held out, together."""

@@ -37,7 +37,7 @@ from vista_guard.settings.model import MODEL_DEFAULTS
 from vista_guard.types import JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.metrics.rewards import read_completion
+from vista_lab.metrics.rewards import Completion, read_completion
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.plan import Source
@@ -274,18 +274,13 @@ def balanced(found: Iterable[SentenceInput], limit: int | None, seed: int) -> li
 def read_exemplar(asked: SentenceInput, completion: str) -> Exemplar:
     """The exemplar of an answer, with the reason where it is not to be learned from."""
     read = read_completion(completion)
-    reason = _malformed(completion) or _unfaithful(asked, read.claims or ())
-    return Exemplar(
-        asked=asked,
-        completion=completion if not reason else completion[:RAW_CHARS],
-        claims=read.claims or (),
-        stopped=read.stopped,
-        reason=reason,
-    )
+    claims = read.claims or ()
+    reason = _malformed(read) or _unfaithful(asked, claims)
+    kept = completion[:RAW_CHARS] if reason else completion
+    return Exemplar(asked=asked, completion=kept, claims=claims, stopped=read.stopped, reason=reason)
 
 
-def _malformed(completion: str) -> str:
-    read = read_completion(completion)
+def _malformed(read: Completion) -> str:
     if not read.tagged:
         return "lacks <think> or <output>"
     if not read.clean:
@@ -300,9 +295,8 @@ def _unfaithful(asked: SentenceInput, claims: Sequence[str]) -> str:
         return "has a claim twice"
     if any(invented(claim, asked.shown, english=True) for claim in claims):
         return "a claim has words that stand nowhere in sentence, context and question"
-    return (
-        "its claims leave out a figure or a name of the sentence" if claims and left_out(asked.sentence, claims) else ""
-    )
+    lost = claims and left_out(asked.sentence, claims)
+    return "its claims leave out a figure or a name of the sentence" if lost else ""
 
 
 @dataclass(frozen=True)
@@ -382,52 +376,35 @@ async def teach(
     skipped: Counter[str] = Counter()
     chosen = balanced((one for log in logs for one in sentences_of(log, skipped)), how.limit, how.seed)
     if not chosen:
-        raise InputError(
-            f"{', '.join(one.source for one in logs)}: no sentence to ask about: {dict(skipped) or 'no turns'}"
-        )
+        names = ", ".join(one.source for one in logs)
+        raise InputError(f"{names}: no sentence to ask about: {dict(skipped) or 'no turns'}")
     claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
-        run = _Run(how, records, Taught(len(chosen), records.lines, skipped=skipped), told, stop or asyncio.Event())
-        await run.work(chosen, before)
-    run.outcome.parts = write_parts(out, how.prompt)
-    return run.outcome
+        outcome = Taught(len(chosen), records.lines, skipped=skipped)
 
+        def count(one: Exemplar) -> None:
+            outcome.kept += one.kept
+            if not one.kept:
+                outcome.reasons[one.reason] += 1
+            told(1)
 
-class _Run:
-    """One run: so many sentences at once; the first that finds the budget spent ends it."""
+        async def ask(asked: SentenceInput) -> None:
+            try:
+                exemplar = read_exemplar(asked, await how.teacher.complete(asked))
+            except ContextTooLongError:
+                exemplar = Exemplar(asked=asked, completion="", reason="the teacher cannot read that much at once")
+            records.append(exemplar)
+            count(exemplar)
 
-    def __init__(
-        self,
-        how: Teaching,
-        records: LineFile[Exemplar],
-        outcome: Taught,
-        told: Callable[[int], None],
-        stop: asyncio.Event,
-    ) -> None:
-        self._how, self._records, self.outcome, self._told, self._stop = how, records, outcome, told, stop
-
-    async def work(self, chosen: Sequence[SentenceInput], before: Callable[[Sequence[SentenceInput]], None]) -> None:
-        done = {one.asked.id: one for name in list(self._records.groups()) for one in self._records.of_group(name)}
+        done = {one.asked.id: one for name in list(records.groups()) for one in records.of_group(name)}
         for one in done.values():
-            self._count(one)
+            count(one)
         left = [one for one in chosen if one.id not in done]
         before(left)
-        work = await work_through(left, self._teach, at_once=self._how.at_once, stop=self._stop, noun="sentences")
-        self.outcome.unasked, self.outcome.fault, self.outcome.stopped = work.unasked, work.fault, work.stopped
-
-    async def _teach(self, asked: SentenceInput) -> None:
-        try:
-            exemplar = read_exemplar(asked, await self._how.teacher.complete(asked))
-        except ContextTooLongError:
-            exemplar = Exemplar(asked=asked, completion="", reason="the teacher cannot read that much at once")
-        self._records.append(exemplar)
-        self._count(exemplar)
-
-    def _count(self, one: Exemplar) -> None:
-        self.outcome.kept += one.kept
-        if not one.kept:
-            self.outcome.reasons[one.reason] += 1
-        self._told(1)
+        work = await work_through(left, ask, at_once=how.at_once, stop=stop, noun="sentences")
+        outcome.unasked, outcome.fault, outcome.stopped = work.unasked, work.fault, work.stopped
+    outcome.parts = write_parts(out, how.prompt)
+    return outcome
 
 
 def read_exemplars(folder: Path) -> Iterator[Exemplar]:

@@ -13,7 +13,7 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_lab.training.decomposer.inputs import Chat
 from vista_lab.training.decomposer.recipes import GrpoRecipe, PolicyRecipe, SftRecipe
 from vista_lab.training.decomposer.rollouts import Rollouts, collapse
-from vista_lab.training.trainers import (
+from vista_lab.training.trainers import (  # fmt: skip
     checkpoints,
     has_accelerator,
     load_base_model,
@@ -104,20 +104,17 @@ class Policy:
 
         torch.manual_seed(seed)
         self.model.eval()
-        how: dict[str, Any] = (
-            {"do_sample": False}
-            if greedy
-            else {"do_sample": True, "temperature": recipe.temperature, "top_p": recipe.top_p, "top_k": 0}
-        )
+        how: dict[str, Any] = {"do_sample": not greedy}
+        if not greedy:
+            how |= {"temperature": recipe.temperature, "top_p": recipe.top_p, "top_k": 0}
         ends = self.model.generation_config.eos_token_id
         ends = [ends] if isinstance(ends, int) else list(ends or ())
         found: list[str] = []
         size = recipe.at_once if isinstance(recipe, GrpoRecipe) else recipe.batch
         for start in range(0, len(chats), size):
             batch = [{"input_ids": self._ids(chat)} for chat in chats[start : start + size]]
-            padded = self.tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt").to(
-                self.model.device
-            )
+            padded = self.tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt")
+            padded = padded.to(self.model.device)
             with torch.no_grad():
                 made = self.model.generate(
                     input_ids=padded["input_ids"],

@@ -23,7 +23,7 @@ from vista_lab.training.decomposer.exemplars import Exemplar, StepsPrompt
 from vista_lab.training.decomposer.inputs import Chat, Division, Fitting, input_of, sample
 from vista_lab.training.decomposer.recipes import PolicyRecipe, SftRecipe
 from vista_lab.training.decomposer.rollouts import FIELDS, Rollouts
-from vista_lab.training.oasis import (
+from vista_lab.training.oasis import (  # fmt: skip
     CARD,
     TRAINING,
     Training,
@@ -173,34 +173,27 @@ class _Run:
         fitting = self._fitting
         if fitting.cut:
             self._log(f"{fitting.cut:,} prompts lost context: they had over {fitting.most:,} tokens")
+        over = f"over {fitting.most:,} tokens"
         if fitting.left_out:
-            self._log(
-                f"{fitting.left_out:,} sentences are left out: with instructions they have over {fitting.most:,} tokens"
-            )
+            self._log(f"{fitting.left_out:,} sentences are left out: with instructions they have {over}")
         if not rows:
-            raise InputError(
-                f"every sentence has over {fitting.most:,} tokens with instructions and answer; widen the recipe's"
-            )
+            raise InputError(f"every sentence has {over} with instructions and answer; widen the recipe's")
         return rows
 
     def figures(self, policy: Any, kept: Path) -> dict[str, float]:
         """Mean of each term, and claims, over answers to held-out sentences; the answers themselves go into `kept`."""
         recipe = self._job.recipe
-        fitting = Fitting(
-            self._job.prompt,
-            policy.count,
-            self._fitting.most - recipe.completion_tokens * (isinstance(recipe, SftRecipe)),
-        )
+        most = self._fitting.most - recipe.completion_tokens * isinstance(recipe, SftRecipe)
+        fitting = Fitting(self._job.prompt, policy.count, most)
         held_out: Sequence[Any] = self._job.parts.held_out
         rows = map(held_out_row, sample(held_out, recipe.held_out, _name))
         asked = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
         answers = policy.answer([chat for _, chat in asked], recipe, seed=recipe.seed)
-        scored = self._rollouts.score(
-            [
-                CompletionRow(**row.model_dump(), completion=said, group=row.id or row.sentence)
-                for (row, _), said in zip(asked, answers, strict=True)
-            ]
-        )
+        said = [
+            CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
+            for (row, _), answer in zip(asked, answers, strict=True)
+        ]
+        scored = self._rollouts.score(said)
         write_whole(kept, as_lines(scored))
         return _means(scored, self._job.how.terms)
 
