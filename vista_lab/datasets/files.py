@@ -174,11 +174,7 @@ Read = Callable[[Sequence[Path]], Iterator[Entry]]
 
 
 def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
-    """The mappings of a JSON list, or of a JSON-lines file.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
+    """The mappings of a JSON list, or of a JSON-lines file. Raises InputError if the file as a whole cannot be read."""
     for number, value in enumerate(values(path), 1):
         if isinstance(value, BrokenEntry):
             yield value
@@ -192,9 +188,7 @@ def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
 def parquet_rows(path: Path) -> Iterator[Row]:
     """The rows of a Parquet file.
 
-    Raises:
-        ConfigError: pyarrow is missing.
-        InputError: the file as a whole cannot be read.
+    Raises ConfigError if pyarrow is missing; InputError if the file as a whole cannot be read.
     """
     for number, cells in read_parquet(path):
         yield Row(cells, path, f"row {number}", number)
@@ -287,8 +281,7 @@ def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | Bro
 def whole(found: Iterable[Record | BrokenEntry]) -> Iterator[Record]:
     """The same, where nothing may be missing: figures over a file that was read in part are figures of another file.
 
-    Raises:
-        InputError: something could not be read; names it.
+    Raises InputError if something could not be read; names it.
     """
     for one in found:
         if isinstance(one, BrokenEntry):
@@ -299,8 +292,7 @@ def whole(found: Iterable[Record | BrokenEntry]) -> Iterator[Record]:
 def fingerprint(path: Path) -> str:
     """The sha256 of a file's bytes, unzipped: the same for a file and for its archive.
 
-    Raises:
-        InputError: the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     digest = sha256()
     with open_log(path) as file:
@@ -313,10 +305,8 @@ def sample_balanced(read: Read, each: int, seed: int) -> Read:
     """A reader of `each` conversations with a positive turn and `each` without, in the files' order, the same for a seed.
 
     Conversations whose gold is left open are not sampled; what could not be read is handed on. Numbers of the paper's own
-    samples are not known: a seed gives a sample of the same size, not the same sample.
-
-    Raises:
-        InputError: when reading, the files hold fewer; says how many.
+    samples are not known: a seed gives a sample of the same size, not the same sample. Raises InputError if, when reading, the
+    files hold fewer; says how many.
     """
 
     def draw(read_entries: Sequence[Entry], positive: bool) -> list[int]:

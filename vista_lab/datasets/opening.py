@@ -47,8 +47,7 @@ class OpenedDataSet:
     def entries(self) -> Iterator[Entry]:
         """The conversations, and in their places the rows that could not be read.
 
-        Raises:
-            InputError: a file as a whole cannot be read, or no row of it is a conversation.
+        Raises InputError if a file as a whole cannot be read, or no row of it is a conversation.
         """
         first, some = None, False
         for entry in self.dataset.read(tuple(self.paths.values())):
@@ -148,8 +147,7 @@ class DataFolder:
     def find(self, name: str) -> Path | None:
         """A data set's file by the publisher's name, wherever it lies; None when it is not there.
 
-        Raises:
-            InputError: different files fit, equally deep.
+        Raises InputError if different files fit, equally deep.
         """
         exact = [path for path in (self.path / name, self.path / f"{name}.gz") if path.is_file()]
         if exact:

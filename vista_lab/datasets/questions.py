@@ -101,8 +101,7 @@ def question_entries(paths: Sequence[Path]) -> Iterator[Entry]:
 def find_questions(name: str, data: Path | None = None) -> Path:
     """The file of a question set: a path as it is, or a published set by its name in a folder of publishers' files.
 
-    Raises:
-        InputError: the set has a name, and the folder is not given or lacks its file.
+    Raises InputError if the set has a name, and the folder is not given or lacks its file.
     """
     if name not in PUBLISHED or Path(name).exists():
         return Path(name)

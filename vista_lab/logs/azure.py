@@ -31,8 +31,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 def parse(value: LogValue) -> LoggedConversation:
     """One row as a conversation.
 
-    Raises:
-        InputError: neither query and response nor messages, or a message of another shape.
+    Raises InputError without query and response or messages, or a message of another shape.
     """
     content = value.content if isinstance(value.content, Mapping) else {}
     inner = decode_json(content.get("conversation"))

@@ -69,8 +69,7 @@ class Columns:
     def parse(cls, told: str) -> Self:
         """The map that `--columns conversation=thread,role=speaker` names.
 
-        Raises:
-            ConfigError: a part without `=`, an unknown key, or a key that is named twice.
+        Raises ConfigError for a part without `=`, an unknown key, or a key that is named twice.
         """
         names: dict[str, str] = {}
         for part in told.split(","):
@@ -86,8 +85,7 @@ class Columns:
     def among(self, there: Iterable[str]) -> Self:
         """The map, with the usual names for what it leaves out.
 
-        Raises:
-            InputError: a column that the table does not have, or none for what is needed.
+        Raises InputError for a column that the table does not have, or none for what is needed.
         """
         known = {name.strip().lower(): name for name in there}
         missing = [column for column in self.names.values() if column not in known.values()]

@@ -66,11 +66,7 @@ LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
 
 
 def detect(path: Path) -> LogFormat:
-    """The format of the log.
-
-    Raises:
-        InputError: unreadable, or no format; lists the formats and how to name one.
-    """
+    """The format of the log. Raises InputError if it is none; lists the formats and how to name one."""
     return recognise(path, values(path))
 
 

@@ -34,8 +34,7 @@ JUDGEMENTS = {
 def parse(value: LogValue) -> LoggedConversation:
     """A list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
 
-    Raises:
-        InputError: a turn or claim of another shape; names its index and the value.
+    Raises InputError for a turn or claim of another shape; names its index and the value.
     """
     if not isinstance(value.content, list):
         raise InputError(f"is {type(value.content).__name__}; a conversation of this format is a list of turns")

@@ -31,8 +31,7 @@ SPEAKERS = {
 def parse(value: LogValue) -> LoggedConversation:
     """One logged chat as a conversation. What a tool answered grounds the assistant turn after it.
 
-    Raises:
-        InputError: no conversations, or a message of another shape.
+    Raises InputError for no conversations, or a message of another shape.
     """
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):

@@ -50,10 +50,7 @@ def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: 
     """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
 
     With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
-    nothing in the last columns.
-
-    Raises:
-        InputError: two columns have one name; `name` is the file's.
+    nothing in the last columns. Raises InputError if two columns have one name; `name` is the file's.
     """
     header: list[str] | None = None
     with closing(csv_lines(file, delimiter)) as lines:
@@ -128,9 +125,7 @@ def _parquet_file(path: Path) -> Iterator[Any]:
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows of a Parquet file, counted from 1, a batch at a time.
 
-    Raises:
-        ConfigError: pyarrow is missing.
-        InputError: the file is damaged or cut off.
+    Raises ConfigError if pyarrow is missing; InputError if the file is damaged or cut off.
     """
     with _parquet_file(path) as table:
         batches = table.iter_batches(batch_size=1000)
@@ -256,11 +251,9 @@ def values(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
 
-    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file
-    by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
-
-    Raises:
-        InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
+    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file by
+    file, by name; one of its files that cannot be read is a `BrokenEntry`, too. Raises InputError if the file is missing,
+    empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
     """
     if path.is_dir():
         for file in _files(path):
@@ -330,11 +323,7 @@ def _count_file(path: Path) -> int:
 
 
 def shape(path: Path) -> Shape:
-    """The shape of a file, from its first line.
-
-    Raises:
-        InputError: there is no first line, or the file is UTF-16.
-    """
+    """The shape of a file, from its first line. Raises InputError if there is no first line, or the file is UTF-16."""
     with open_log(path) as file:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
@@ -458,8 +447,7 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
 def check_texts(conversation: Conversation) -> None:
     """Refuses NUL characters and halves of surrogate pairs.
 
-    Raises:
-        InputError: names the turn, the document or the claim, and the position.
+    Raises InputError naming the turn, the document or the claim, and the position.
     """
     _check_text("the conversation's id", str(conversation.id))
     for index, turn in enumerate(conversation.turns):

@@ -142,8 +142,7 @@ def by_policy(policies: PolicyFor) -> Decide:
 def decision(case: PolicyCase, policies: PolicyFor) -> Decision:
     """The policy's decision on the case, with the reason; the reason quotes claims where the case has their texts.
 
-    Raises:
-        ConfigError: the policy asks for a rate, and its thresholds were not chosen.
+    Raises ConfigError if the policy asks for a rate, and its thresholds were not chosen.
     """
     return policies[case.judge].weigh(case.outcomes, evidence_missing=case.evidence_missing, risk=case.risk)
 

@@ -87,8 +87,7 @@ def policies_by_judge(
 ) -> dict[JudgeInfo, LabelPolicy]:
     """The policy as it stands for each judge.
 
-    Raises:
-        ConfigError: it promises a rate, and there is no table for a judge, or none that holds the rate.
+    Raises ConfigError if it promises a rate, and there is no table for a judge, or none that holds the rate.
     """
     found = {}
     for judge in judges:
@@ -110,8 +109,7 @@ class Decider:
     def __call__(self, report: TurnReport) -> tuple[PolicyCase, Decision]:
         """The report as a case, with its risk as this policy's table has it, and what the policy decides.
 
-        Raises:
-            ConfigError: the policy promises a rate that no table of this judge holds.
+        Raises ConfigError if the policy promises a rate that no table of this judge holds.
         """
         judge = report.judge
         if judge not in self.fits:

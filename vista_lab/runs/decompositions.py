@@ -115,11 +115,7 @@ def told_by_log(entries: Iterator[object]) -> dict[TurnName, KnownTurn]:
 
 
 def shared_sentences(runs: Sequence[DecomposedRun]) -> list[DecomposedRun]:
-    """The runs with the sentences that all of them have.
-
-    Raises:
-        InputError: there is none; names two runs.
-    """
+    """The runs with the sentences that all of them have. Raises InputError if there is none; names two runs."""
     keys = set.intersection(*({one.key for one in run.sentences} for run in runs))
     if not keys:
         raise InputError(f"{runs[0].name} and {runs[-1].name} have no sentence in common: they are of different data")
@@ -190,8 +186,7 @@ class MeasuredRun:
 def measure_run(run: DecomposedRun, verifier: Verifier, embedder: Embedder) -> MeasuredRun:
     """Measures a run's claims without a model (see `metrics.decomposition`).
 
-    Raises:
-        InputError, JudgeError: the verifier failed, or gave what is no probability.
+    Raises InputError, JudgeError if the verifier failed, or gave what is no probability.
     """
     turns: dict[TurnName, list[Sequence[str]]] = {}
     for one in run.sentences:

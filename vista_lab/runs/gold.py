@@ -14,18 +14,13 @@ from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold, re
 def read_gold(path: Path) -> Gold:
     """Reads labels as for `vista-guard calibrate`, else a log whose claims are labelled.
 
-    Raises:
-        InputError: a line is malformed, or nothing in the file is labelled.
+    Raises InputError if a line is malformed, or nothing in the file is labelled.
     """
     return labels.read_gold(path, from_log)
 
 
 def from_log(path: Path) -> dict[TurnName, GoldTurn]:
-    """Reads a log whose turns or claims are labelled.
-
-    Raises:
-        InputError: the log cannot be read.
-    """
+    """Reads a log whose turns or claims are labelled. Raises InputError if the log cannot be read."""
     gold: dict[TurnName, GoldTurn] = {}
     for entry in read_log(path, None):
         if isinstance(entry, BrokenEntry):

@@ -60,8 +60,7 @@ def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
 def read_run(file: RunFile) -> Run:
     """All reports of a run. A last line that is still being written is left out.
 
-    Raises:
-        InputError: the file cannot be read, or a line of it is no report; names the line.
+    Raises InputError if the file cannot be read, or a line of it is no report; names the line.
     """
     reports = {(report.conversation_id or "", report.turn_index): report for report in read_reports(file.path)}
     return Run(file.name, file.manifest, reports)

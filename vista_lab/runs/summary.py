@@ -74,9 +74,7 @@ class RunSummary(_Figures):
 def summarise(folder: Path) -> RunSummary:
     """The figures of a run, complete or not.
 
-    Raises:
-        ConfigError: the folder is no run.
-        InputError: a file of it cannot be read.
+    Raises ConfigError if the folder is no run; InputError if a file of it cannot be read.
     """
     manifest, rows = read_evaluation(folder)
     # A judge's own claims may have the ids of the log's, and people spoke of those.

@@ -67,8 +67,7 @@ class _Anyhow:
 def kept_answers(path: Path) -> Iterator[LineFile[KeptAnswer]]:
     """The file of answers at `path`, which is made where there is none.
 
-    Raises:
-        ConfigError: it holds something else, is in use, or cannot be opened.
+    Raises ConfigError if it holds something else, is in use, or cannot be opened.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     file = LineFile.open(path, _KEPT, _Anyhow())
@@ -119,9 +118,7 @@ class ClaimJudge(Generic[T]):
     async def ask(self, about: Decomposition) -> T:
         """The verdicts on these claims.
 
-        Raises:
-            UnreadableError: neither answer could be read.
-            JudgeError: there was no answer.
+        Raises UnreadableError if neither answer could be read; JudgeError if there was no answer.
         """
         key = hashlib.sha256(
             json.dumps([self.name, about.question, about.context, about.sentence, *about.claims]).encode()

@@ -76,8 +76,7 @@ class EvidenceSource(Protocol):
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """At most `info.k` passages, best first; none where it looked and found nothing.
 
-        Raises:
-            JudgeError, StoreError: it could not look.
+        Raises JudgeError, StoreError if it could not look.
         """
         ...
 

@@ -113,11 +113,7 @@ def fact_check_limits(order: Order) -> Mapping[str, Any]:
 
 
 def read_options(name: str, options: Mapping[str, str]) -> tuple[float, bool]:
-    """Temperature, and whether there is a system message.
-
-    Raises:
-        ConfigError: an option's value is none.
-    """
+    """Temperature, and whether there is a system message. Raises ConfigError if an option's value is none."""
     given = {**DEFAULTS, **options}
     try:
         temperature = float(given["temperature"])

@@ -310,8 +310,7 @@ class Order:
     def model(self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]) -> Judge:
         """A judge of another kind around the model of the judge that was configured.
 
-        Raises:
-            ConfigError: that judge is not simply a model.
+        Raises ConfigError if that judge is not simply a model.
         """
         if isinstance(self.given, ModelJudge):
             return self.sourced(self._asking(asking)(self.given.model, self.given.options))
@@ -373,8 +372,7 @@ def build(
 ) -> GuardSystem:
     """The system that `make_system` describes; `given` are the guard's settings, and `around` stands before its models.
 
-    Raises:
-        ConfigError: see `make_system`.
+    Raises ConfigError: see `make_system`.
     """
     _check(recipe, name, task, options, given)
     if evidence is not None and (recipe.whole_turns or name == "majority"):

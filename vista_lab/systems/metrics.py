@@ -113,8 +113,7 @@ _UNTRACKED: Mapping[str, tuple[str, str]] = {
 def load_library(library: str) -> str:
     """Imports the library, which tells nobody of it, and returns its version.
 
-    Raises:
-        ConfigError: it is not installed, or cannot be imported; says what installs it.
+    Raises ConfigError if it is not installed, or cannot be imported; says what installs it.
     """
     require(f"a {library} metric", library, extra=library)
     os.environ.setdefault(*_UNTRACKED[library])
@@ -158,8 +157,7 @@ def load_metric(library: str, name: str) -> object:
 def import_named(module: str, attribute: str) -> object:
     """An object of a library, or of a user's module in the folder where the command is run.
 
-    Raises:
-        ImportError, AttributeError, ValueError: there is none.
+    Raises ImportError, AttributeError, ValueError if there is none.
     """
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))

@@ -25,8 +25,7 @@ _ALL = 1_000_000
 def oasis(order: Order) -> Judge:
     """The judge of system `oasis`: Algorithm 1, whatever judge is named.
 
-    Raises:
-        ConfigError: option `passages` is no number from 1 on, or a model cannot be loaded.
+    Raises ConfigError if option `passages` is no number from 1 on, or a model cannot be loaded.
     """
     order.given = None
     limits = order.settings.limits.model_copy(update={"retrieved": _passages(order)})

@@ -195,11 +195,7 @@ class WholeTurnJudge(ABC):
 
     @abstractmethod
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
-        """Asks about one turn.
-
-        Raises:
-            JudgeError: there is no answer that can be read.
-        """
+        """Asks about one turn. Raises JudgeError if there is no answer that can be read."""
 
     async def _checked(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         try:

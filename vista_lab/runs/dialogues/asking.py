@@ -111,11 +111,7 @@ def _fields(made: DialogueManifest) -> dict[str, str]:
 
 
 def read_dialogue_manifest(folder: Path) -> DialogueManifest:
-    """How a run was made.
-
-    Raises:
-        InputError: the folder holds no run of dialogues.
-    """
+    """How a run was made. Raises InputError if the folder holds no run of dialogues."""
     path = folder / MANIFEST
     try:
         return DialogueManifest.model_validate_json(path.read_bytes())
@@ -430,9 +426,8 @@ async def ask(
 def check(dialogues: Dialogues) -> None:
     """Refuses settings whose figures would mean nothing.
 
-    Raises:
-        ConfigError: a guard other than `monitor` stands where there is nothing to hold answers against, or no item has documents
-            to retrieve.
+    Raises ConfigError if a guard other than `monitor` stands where there is nothing to hold answers against, or no item has
+    documents to retrieve.
     """
     items = dialogues.questions.items
     bare = [item.id for item in items if not documents_of(item)]

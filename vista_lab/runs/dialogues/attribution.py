@@ -198,8 +198,7 @@ def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span])
 def heat_map(tokens: Sequence[str], importance: Importance) -> str:
     """HTML of the tokens, green where attending to them helps the answer and red where it hinders (Fig. 16).
 
-    Raises:
-        InputError: there are more or fewer tokens than importances.
+    Raises InputError if there are more or fewer tokens than importances.
     """
     if len(tokens) != len(importance.tokens):
         raise InputError(

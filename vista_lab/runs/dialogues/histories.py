@@ -54,8 +54,7 @@ Said = Mapping[tuple[str, ...], str]
 def read_transcripts(path: Path) -> Said:
     """The answers of a log in any format, by the user's turns before them; the first of two to the same turns.
 
-    Raises:
-        InputError: the log cannot be read, or holds no answer.
+    Raises InputError if the log cannot be read, or holds no answer.
     """
     found: dict[tuple[str, ...], str] = {}
     for entry in of_log(path).read():

@@ -78,12 +78,7 @@ class PairJudge(Protocol):
         ...
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
-        """A verdict on each claim.
-
-        Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: no verdict came.
-        """
+        """A verdict on each claim. Raises BudgetError if nothing is left to spend; JudgeError if no verdict came."""
         ...
 
     async def aclose(self) -> None: ...
@@ -350,9 +345,7 @@ async def judge_dialogues(
 def scored_answers(folder: Path) -> Iterator[AnswerLine]:
     """The last answer of each dialogue of a run that has one.
 
-    Raises:
-        InputError: the run has no answers.
-        ConfigError: a line is none; names it.
+    Raises InputError if the run has no answers; ConfigError if a line is none; names it.
     """
     groups: dict[tuple[str, str, str], list[AnswerLine]] = {}
     for line in read_answers(folder):

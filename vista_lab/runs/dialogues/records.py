@@ -141,8 +141,7 @@ T = TypeVar("T", AnswerLine, StatementsLine, JudgementLine)
 def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
     """The lines of a file, of every try; none where there is no file. A last line that is still being written is left out.
 
-    Raises:
-        ConfigError: a line is none; names it.
+    Raises ConfigError if a line is none; names it.
     """
     if path.exists():
         with path.open("rb") as file:
@@ -154,9 +153,7 @@ def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
 def read_answers(folder: Path) -> Iterator[AnswerLine]:
     """All answers of a run, of every try.
 
-    Raises:
-        InputError: the run has none.
-        ConfigError: a line is none; names it.
+    Raises InputError if the run has none; ConfigError if a line is none; names it.
     """
     if not (folder / ANSWERS).exists():
         raise InputError(f"{folder} has no {ANSWERS}; run vista-guard knowmt run first")

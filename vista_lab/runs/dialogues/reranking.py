@@ -33,11 +33,7 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
-        """The best of them, the best first; of equal ones the first.
-
-        Raises:
-            JudgeError: no order came.
-        """
+        """The best of them, the best first; of equal ones the first. Raises JudgeError if no order came."""
         ...
 
     async def aclose(self) -> None: ...

@@ -57,9 +57,7 @@ class PassageFinder:
     async def find(self, item: QuestionItem, query: str) -> list[Passage]:
         """The passages for a query, the best first; the same each time.
 
-        Raises:
-            JudgeError: the reranker gave no order.
-            StoreError: the corpus cannot be searched.
+        Raises JudgeError if the reranker gave no order; StoreError if the corpus cannot be searched.
         """
         if self._corpus is not None:
             found = await self._corpus.search(query, NEAREST)

@@ -166,8 +166,7 @@ class Cohort:
 def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
     """The question set of a run, from where the run found it or from another place.
 
-    Raises:
-        InputError: it cannot be read, or its content is not the run's.
+    Raises InputError if it cannot be read, or its content is not the run's.
     """
     manifest = read_dialogue_manifest(folder)
     found = read_questions(path or Path(manifest.questions))

@@ -126,8 +126,7 @@ class Decomposed:
 def read_labelled(path: Path) -> list[LabelledPair]:
     """Pairs with people's labels: a CSV with `premise` (or `answer`), `claim` and `label_…`, or a consensus of `knowmt_pairs`.
 
-    Raises:
-        InputError: the file cannot be read, or a row has no premise, claim or known label; names the row.
+    Raises InputError if the file cannot be read, or a row has no premise, claim or known label; names the row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -157,8 +156,7 @@ def _labelled(row: Mapping[str | None, str | None], where: str, name: str) -> La
 def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[LabelledPair]:
     """Pairs of `pairs.jsonl` with people's consensus: the `consensus.jsonl` of `vista-guard agree` on the form `knowmt_pairs`.
 
-    Raises:
-        InputError: a file cannot be read, or a label is none.
+    Raises InputError if a file cannot be read, or a label is none.
     """
     said = {name: marks.get("label") for name, marks in _settled(path).items()}
     found = []
@@ -217,8 +215,7 @@ def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: in
 def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]]:
     """The same answers, each with its statements, for people to count (form `knowmt_statements`).
 
-    Raises:
-        InputError: the run has no statements.
+    Raises InputError if the run has no statements.
     """
     rows = []
     for number, (answer, statements) in enumerate(_drawn(folder, answers, random.Random(seed)), 1):
@@ -286,9 +283,7 @@ def _drawn(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLin
 async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated:
     """Judges the pairs that have a majority, and compares.
 
-    Raises:
-        InputError: no pair has a majority.
-        BudgetError, JudgeError: the judge gave no verdicts.
+    Raises InputError if no pair has a majority; BudgetError, JudgeError if the judge gave no verdicts.
     """
     settled = [one for one in pairs if one.majority is not None]
     if not settled:
