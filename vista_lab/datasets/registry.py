@@ -204,15 +204,10 @@ def _rgm() -> Iterator[DataSet]:
 
 def _coconot() -> Iterator[DataSet]:
     note = "without incomplete and indeterminate requests, both answers of each request"
+    drawn, unknown = sample_balanced(coconot.read, SAMPLE, SEED), f"{_SAME_SIZE}, nor of which file they are"
     for name, file, split, read, sample in (
         ("coconot-pref", "coconot_pref.jsonl", "pref", coconot.read, note),
-        (
-            f"coconot-pref-{2 * SAMPLE}",
-            "coconot_pref.jsonl",
-            "pref",
-            sample_balanced(coconot.read, SAMPLE, SEED),
-            f"{_SAME_SIZE}, nor of which file they are",
-        ),
+        (f"coconot-pref-{2 * SAMPLE}", "coconot_pref.jsonl", "pref", drawn, unknown),
         ("coconot-contrast-train", "coconot_contrast_train.jsonl", "train", coconot.read, f"{note}; not in the paper"),
     ):
         yield DataSet(
@@ -270,10 +265,10 @@ def _summedits() -> Iterator[DataSet]:
 
 
 def _mtrag() -> Iterator[DataSet]:
-    source = "github.com/IBM/mt-rag-benchmark; {paper}"
     faithful = (
         "answers that people wrote from their passages: none is unfaithful, false alarms are counted; not in the paper"
     )
+    human = f"models' answers by the median of people's faithfulness; not in the paper; {_HOW_MADE}"
     un, tasks = "mtragun/reference.jsonl", "mtrag-human/reference.jsonl"
     people = "reference_subset_with_human_evaluations.json"
     folders = {
@@ -285,20 +280,12 @@ def _mtrag() -> Iterator[DataSet]:
         ("mtragun-dev", "MTRAG-UN", "Rosenthal et al. 2026", "dev", un, mtrag.read_development, faithful),
         ("mtragun-train", "MTRAG-UN", "Rosenthal et al. 2026", "train", un, mtrag.read_training, faithful),
         ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {_HOW_MADE}"),
-        (
-            "mtrag-human",
-            "MTRAG, human evaluation",
-            "Katsis et al. 2025",
-            "all",
-            people,
-            mtrag.read_human,
-            f"models' answers by the median of people's faithfulness; not in the paper; {_HOW_MADE}",
-        ),
+        ("mtrag-human", "MTRAG, human evaluation", "Katsis et al. 2025", "all", people, mtrag.read_human, human),
     ):
         yield DataSet(
             name=name,
             title=title,
-            source=source.format(paper=paper),
+            source=f"github.com/IBM/mt-rag-benchmark; {paper}",
             licence="Apache-2.0",
             split=split,
             files=(file,),

@@ -10,19 +10,10 @@ from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 SPEAKERS = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "assistant": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "assistant", "model", "bot", "bing", "bard"), "assistant"),
     "system": "system",
-    "tool": "tool",
-    "observation": "tool",
-    "function_response": "tool",
+    **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
     "function_call": "function_call",
 }
 """The names found in public logs, and the role of the chat message that each becomes."""

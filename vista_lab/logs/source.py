@@ -224,9 +224,8 @@ class LogValue:
 
     def first_id(self, *given: object) -> str:
         """The first id that is given, as a text; the place when none is."""
-        return next(
-            (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
-        )
+        usual = self.place.replace(",", "").replace(" ", "-")
+        return next((str(one) for one in given if one is not None and one != ""), usual)
 
 
 def broken_entry(source: str, value: LogValue, error: Exception) -> BrokenEntry:
