@@ -73,12 +73,7 @@ def _of_file(told: str, settings: Settings) -> NamedPolicy:
 
 
 def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
-    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it.
-
-    Args:
-        judge: who judged.
-        table: the risk table of the settings; the embedded judge's own when None.
-    """
+    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it. The judge's own table when None."""
     return calibrated(PRESETS["monitor"], judge, table)[1]
 
 

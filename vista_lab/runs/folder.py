@@ -16,6 +16,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -244,13 +245,14 @@ def manifest_fields(manifest: Manifest) -> dict[str, str]:
     rows = manifest.rows
     if rows is None:
         return fields
+    digest_of_names = sha256("\0".join(rows.conversations).encode()).hexdigest()[:16]
     return {
         **fields,
         "data set": f"{rows.name} {rows.split}",
         **{f"sha256 of {name}": digest for name, digest in rows.files.items()},
         "limit": str(manifest.limit),
         "seed": str(manifest.seed),
-        "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",
+        "conversations": f"{len(rows.conversations)} ({digest_of_names})",
         "turns": str(rows.turns),
     }
 
@@ -303,14 +305,9 @@ def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
 
 
 def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
-    """The gold of each turn that the run was to judge.
+    """The gold of each turn that the run was to judge; `turns`, where given, is how many the manifest speaks of.
 
-    Args:
-        folder: the run's.
-        turns: how many turns the manifest speaks of; not checked when not given.
-
-    Raises:
-        InputError: the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
+    Raises InputError if the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
     """
     path, found = folder / GOLD, dict[TurnName, GoldLine]()
     if not path.exists():
@@ -386,9 +383,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield from enumerate(file, 1)
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
-
-
-def _fingerprint(names: Iterable[str]) -> str:
-    from hashlib import sha256
-
-    return sha256("\0".join(names).encode()).hexdigest()[:16]

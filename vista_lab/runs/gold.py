@@ -8,6 +8,7 @@ from pathlib import Path
 from vista_guard.errors import InputError
 from vista_guard.policy import labels
 from vista_guard.policy.labels import Gold, GoldTurn, TurnName, Word, is_fine
+from vista_guard.types import Conversation, Role
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold, read_log
 
 
@@ -27,6 +28,17 @@ def from_log(path: Path) -> dict[TurnName, GoldTurn]:
             raise InputError(f"{entry.source}: {entry.error}")
         gold |= of_entry(entry)
     return gold
+
+
+def questions_of(conversation: Conversation) -> dict[int, str]:
+    """The user's last message before each assistant turn, by the turn's index."""
+    questions, question = {}, ""
+    for index, turn in enumerate(conversation.turns):
+        if turn.role is Role.USER:
+            question = turn.text
+        elif turn.role is Role.ASSISTANT:
+            questions[index] = question
+    return questions
 
 
 def of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:

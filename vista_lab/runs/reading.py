@@ -43,9 +43,7 @@ class Run:
 def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
     """Runs among files and in folders, at any depth; and messages about those that cannot be read.
 
-    Args:
-        places: files of reports, runs' folders, or folders with some of both. A file in a folder is one when a `FILE.run.json`
-            lies beside it.
+    A file in a folder is a run's when a `FILE.run.json` lies beside it.
     """
     files, wrong = [], []
     for place in places:

@@ -396,6 +396,14 @@ def build(
     order = Order(name, task, options, settings, *models, metric, around, evidence=evidence)
     judge = recipe.judge(order)
     judge = judge if order.has_evidence else order.sourced(judge)
+
+    def rehearse(around: Around) -> GuardSystem:
+        kept = {**given, **_UNKEPT}
+        system = build(recipe, name, task, options, metric, kept, around, evidence and evidence.rehearsal())
+        # Turns that are only tried out are no turns to a tracer or a sink.
+        system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
+        return system
+
     return GuardSystem(
         name=name,
         guard=_guard(recipe, judge, {**given, "embedder": embedder, **recipe.retrieval(order)}),
@@ -408,36 +416,13 @@ def build(
         prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
-        rehearse=(
-            (
-                lambda around: _unobserved(
-                    build(
-                        recipe,
-                        name,
-                        task,
-                        options,
-                        metric,
-                        {**given, **_UNKEPT},
-                        around,
-                        evidence and evidence.rehearsal(),
-                    )
-                )
-            )
-            if order.countable
-            else None
-        ),
+        rehearse=rehearse if order.countable else None,
         evidence=evidence,
     )
 
 
 _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
 """Made-up answers must not be kept for real ones."""
-
-
-def _unobserved(system: GuardSystem) -> GuardSystem:
-    """The system, heard by nobody: turns that are only tried out are no turns to a tracer or a sink."""
-    system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
-    return system
 
 
 _OBJECTS = (*MODELS, "judge", "policy", "persona", "documents")

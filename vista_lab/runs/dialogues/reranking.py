@@ -74,11 +74,7 @@ class EndpointReranker:
 class LocalReranker:
     """Implements `Reranker` with a cross-encoder, or a language model that says yes or no as Qwen3-Reranker does.
 
-    Args:
-        name: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder.
-
-    Raises:
-        ConfigError: it cannot be found or run; says why.
+    `name` is `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder. Raises ConfigError if it cannot be found or run; says why.
     """
 
     def __init__(self, name: str) -> None:
@@ -104,14 +100,9 @@ def _best(found: Sequence[Passage], scores: Sequence[float], limit: int) -> list
 
 
 def build_reranker(name: str, chat: Callable[[str], ChatModel]) -> Reranker:
-    """The reranker that a name stands for.
+    """The reranker that a name of `FORMS` stands for; `chat` makes a chat model of a name.
 
-    Args:
-        name: one of `FORMS`.
-        chat: makes a chat model of a name.
-
-    Raises:
-        ConfigError: there is none of that name, or it cannot be run.
+    Raises ConfigError if there is none of that name, or it cannot be run.
     """
     if name == WordReranker.name:
         return WordReranker()

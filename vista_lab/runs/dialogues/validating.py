@@ -185,19 +185,10 @@ def _settled(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: int = 0) -> list[dict[str, str]]:
-    """Pairs of a run for people to mark: all facts and statements of so many of its answers, mixed.
+    """Pairs of a judged run for people to mark: facts and statements of so many answers, drawn evenly over models and settings.
 
-    Args:
-        folder: of a judged run.
-        items: of its question set.
-        answers: how many are drawn, evenly over models and settings.
-        seed: of the draw.
-
-    Returns:
-        `id`, `premise`, `claim` and `model` of each; an id tells neither model nor direction, and people are not shown the model.
-
-    Raises:
-        InputError: the run has no statements.
+    Each has `id`, `premise`, `claim` and `model`; an id tells neither model nor direction, and people are not shown the model.
+    Raises InputError if the run has no statements.
     """
     known = {item.id: item for item in items}
     rng, found = random.Random(seed), []
@@ -226,14 +217,9 @@ def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]
 
 
 def decomposed(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
-    """The statements of `answers_of` against people's counts.
+    """The statements of `answers_of` (`rows`) against people's counts: `consensus.jsonl` of the form `knowmt_statements`.
 
-    Args:
-        path: `consensus.jsonl` of `vista-guard agree` on the form `knowmt_statements`.
-        rows: of `answers_of`.
-
-    Raises:
-        InputError: the file cannot be read, or counts none of the answers.
+    Raises InputError if the file cannot be read, or counts none of the answers.
     """
     marks = {
         name: own for name, own in _settled(path).items() if all(isinstance(own.get(k), int | float) for k in _COUNTS)
