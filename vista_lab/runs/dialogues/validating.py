@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from vista_guard.errors import InputError
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
@@ -287,13 +289,14 @@ async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated
     several = len(columns) > 1
     each = [_precision_recall(gold, found, label) for label in LABELS]
     weights = [gold.count(label) for label in LABELS]
+    precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*each, strict=True))
     return Validated(
         pairs=len(settled),
         unjudged=found.count(""),
         accuracy=fmean(one == other for one, other in zip(gold, found, strict=True)),
-        precision=_weighted([one[0] for one in each], weights),
-        recall=_weighted([one[1] for one in each], weights),
-        f1=_weighted([one[2] for one in each], weights),
+        precision=precision,
+        recall=recall,
+        f1=f1,
         fleiss=fleiss_kappa([one.labels for one in pairs]) if several else None,
         cohen=tuple(cohen_kappa(*two) for two in combinations(zip(*(one.labels for one in pairs), strict=True), 2)),
         against_majority=tuple(cohen_kappa(column, gold) for column in columns) if several else (),
@@ -313,7 +316,3 @@ def _precision_recall(gold: Sequence[str], found: Sequence[str], label: str) -> 
     precision = right / found.count(label) if label in found else 0.0
     recall = right / gold.count(label) if label in gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
-
-
-def _weighted(values: Sequence[float], weights: Sequence[int]) -> float:
-    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
