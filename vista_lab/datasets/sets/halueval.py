@@ -1,7 +1,7 @@
 """HaluEval, dialogue (Li et al. 2023): a right response of OpenDialKG and one that a model made up, to the same dialogue.
 
 JSON lines: `knowledge`, `dialogue_history` (`[Human]: … [Assistant]: …` in one text), `right_response`, `hallucinated_response`.
-Written from the publisher's description and its evaluation's code.
+Written from the publisher's description and its evaluation's code. Alone because each published set has a module of its own.
 """
 
 from __future__ import annotations
