@@ -6,20 +6,31 @@ What cannot be read is named by file and row. Penn Treebank text is turned back 
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Literal, TypeVar, cast
+from typing import TypeVar, cast
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import read_json
 from vista_guard.types import Conversation, Document, Role, Turn
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, check_texts, open_log, values
+from vista_lab.logs.source import (
+    BrokenEntry,
+    LoggedConversation,
+    Quoting,
+    TurnGold,
+    check_texts,
+    csv_lines,
+    named_cells,
+    open_log,
+    values,
+    whole_json,
+)
 from vista_lab.logs.source import parquet_rows as read_parquet
 
 Entry = LoggedConversation | BrokenEntry
@@ -53,9 +64,9 @@ class DataSet:
     """Where the publisher gives it out, and the paper to cite."""
     licence: str
     split: str
-    task: Task
     files: Sequence[str]
     read: Callable[[Sequence[Path]], Iterator[Entry]]
+    task: Task = Task.UNVERIFIABLE
     test: bool = False
     sample: str = ""
     """How its rows relate to those of the paper's tables: none is printed beside the paper's figures without it."""
@@ -66,17 +77,15 @@ class DataSet:
 
 
 BLOCK = 1 << 20
-LARGEST_CELL = 1 << 24
-"""Characters in a cell of a table: the csv module's own limit is 128 kB, and some documents are longer."""
-
 Record = TypeVar("Record")
-Quoting = Literal[0, 3]
-"""`csv.QUOTE_MINIMAL`, or `csv.QUOTE_NONE` where a quotation mark is a character like any other."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A row as found, with the place it has in its file. Its readers name what is missing or of another kind."""
+    """A row as found, with the place it has in its file.
+
+    Its readers raise `InputError` for a field that is missing or of another kind, and name both.
+    """
 
     content: Mapping[str, object]
     path: Path
@@ -96,40 +105,31 @@ class Row:
         return self.path.name.split(".")[0]
 
     def value(self, name: str) -> object:
-        """A field that has to be there.
-
-        Raises:
-            InputError: it is not.
-        """
+        """A field that has to be there."""
         if name not in self.content:
             raise InputError(f"has no {name}; its fields are {', '.join(map(str, self.content))}"[:400])
         return self.content[name]
 
-    def text(self, name: str) -> str:
-        """A field that is a text, maybe an empty one.
+    def typed(self, name: str, kind: type[Record], expected: str) -> Record:
+        """A field of this type, which the error calls `expected`."""
+        value = self.value(name)
+        if not isinstance(value, kind):
+            raise InputError(f"{name} is {str(value)[:80]!r}; expected {expected}")
+        return value
 
-        Raises:
-            InputError: it is missing or something else.
-        """
-        return cast("str", self._of(name, str, "a text"))
+    def text(self, name: str) -> str:
+        """A field that is a text, maybe an empty one."""
+        return self.typed(name, str, "a text")
 
     def nonblank(self, name: str) -> str:
-        """A field that is a text with something in it.
-
-        Raises:
-            InputError: it is missing, something else, or blank.
-        """
+        """A field that is a text with something in it."""
         text = self.text(name)
         if not text.strip():
             raise InputError(f"{name} is blank")
         return text
 
     def number_of(self, name: str) -> int:
-        """A field that is a whole number, maybe written as a text.
-
-        Raises:
-            InputError: it is missing or something else.
-        """
+        """A field that is a whole number, maybe written as a text."""
         value = self.value(name)
         try:
             if isinstance(value, bool | float):
@@ -140,63 +140,41 @@ class Row:
 
     def name(self, *fields: str) -> str:
         """The first of these fields that holds an id, as a text; the row's number when none does."""
-        found = (self.content.get(field) for field in fields)
-        return next((str(one) for one in found if one is not None and str(one).strip()), str(self.number))
+        ids = (self.content.get(field) for field in fields)
+        return next((str(one) for one in ids if one is not None and str(one).strip()), str(self.number))
 
     def texts(self, name: str) -> list[str]:
-        """A field that is a list of texts.
-
-        Raises:
-            InputError: it is missing or something else.
-        """
-        found = cast("list[object]", self._of(name, list, "a list of texts"))
-        if not all(isinstance(one, str) for one in found):
-            raise InputError(f"{name} is {str(found)[:80]!r}; expected a list of texts")
-        return cast("list[str]", found)
+        """A field that is a list of texts."""
+        texts = self.typed(name, list, "a list of texts")
+        if not all(isinstance(one, str) for one in texts):
+            raise InputError(f"{name} is {str(texts)[:80]!r}; expected a list of texts")
+        return texts
 
     def parts(self, name: str) -> list[Row]:
-        """A field that is a list of mappings, as rows of their own.
-
-        Raises:
-            InputError: it is missing or something else.
-        """
-        found = cast("list[object]", self._of(name, list, "a list of mappings"))
-        return [self._part(f"{name} {number}", number, one) for number, one in enumerate(found, 1)]
+        """A field that is a list of mappings, as rows of their own."""
+        parts = []
+        for number, content in enumerate(self.typed(name, list, "a list of mappings"), 1):
+            if not isinstance(content, Mapping):
+                raise InputError(f"{name} {number} is {str(content)[:80]!r}; expected a mapping")
+            parts.append(Row(content, self.path, f"{self.place}, {name} {number}", number))
+        return parts
 
     def label(self, name: str, known: Mapping[str, Record]) -> Record:
-        """The value of a publisher's label, from a table of all known labels.
-
-        Raises:
-            InputError: the field is missing, or its word is not known.
-        """
+        """The value of a publisher's label, from a table of all known labels."""
         word = str(self.value(name)).strip()
         if word not in known:
             raise InputError(f"{name} is {word[:80]!r}; the labels are {', '.join(known)}")
         return known[word]
 
-    def _of(self, name: str, kind: type, expected: str) -> object:
-        value = self.value(name)
-        if not isinstance(value, kind):
-            raise InputError(f"{name} is {str(value)[:80]!r}; expected {expected}")
-        return value
-
-    def _part(self, place: str, number: int, content: object) -> Row:
-        if not isinstance(content, Mapping):
-            raise InputError(f"{place} is {str(content)[:80]!r}; expected a mapping")
-        return Row(content, self.path, f"{self.place}, {place}", number)
-
 
 Rows = Iterable[Row | BrokenEntry]
 Make = Callable[[Row], Iterable[LoggedConversation]]
 """Makes the conversations of a row; raises `InputError` for one that it cannot read."""
+Read = Callable[[Sequence[Path]], Iterator[Entry]]
 
 
 def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
-    """The mappings of a JSON list, or of a JSON-lines file.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
+    """The mappings of a JSON list, or of a JSON-lines file. Raises InputError if the file as a whole cannot be read."""
     for number, value in enumerate(values(path), 1):
         if isinstance(value, BrokenEntry):
             yield value
@@ -210,29 +188,15 @@ def json_rows(path: Path) -> Iterator[Row | BrokenEntry]:
 def parquet_rows(path: Path) -> Iterator[Row]:
     """The rows of a Parquet file.
 
-    Raises:
-        ConfigError: pyarrow is missing.
-        InputError: the file as a whole cannot be read.
+    Raises ConfigError if pyarrow is missing; InputError if the file as a whole cannot be read.
     """
     for number, cells in read_parquet(path):
-        if isinstance(cells, Mapping):
-            yield Row(cells, path, f"row {number}", number)
+        yield Row(cells, path, f"row {number}", number)
 
 
 def json_object(path: Path) -> Row:
-    """A file that is one mapping.
-
-    Raises:
-        InputError: the file is something else, is not JSON or not UTF-8.
-    """
-    with open_log(path) as file:
-        raw = file.read()
-    try:
-        content = read_json(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8") from exc
-    except ValueError as exc:
-        raise InputError(f"{path} is not JSON: {exc}") from exc
+    """A file that is one mapping. Raises InputError if it is something else, not JSON or not UTF-8."""
+    content = whole_json(path, f"{path} is not JSON")
     if not isinstance(content, Mapping):
         raise InputError(f"{path} is {str(content)[:80]!r}; expected one mapping")
     return Row(content, path, "as a whole", 1)
@@ -241,10 +205,10 @@ def json_object(path: Path) -> Row:
 def table_rows(
     path: Path, columns: Sequence[str], delimiter: str = ",", quoting: Quoting = csv.QUOTE_MINIMAL
 ) -> Iterator[Row | BrokenEntry]:
-    """The rows of a table with a header. Blanks around the names of columns are dropped.
+    """The rows of a CSV or TSV file with a header. Blanks around the names of columns are dropped.
 
     Args:
-        path: a CSV or TSV file.
+        path: the table.
         columns: those that must be there.
         delimiter: what stands between cells.
         quoting: whether quotation marks hold a cell together.
@@ -252,53 +216,28 @@ def table_rows(
     Raises:
         InputError: the file cannot be read or is empty, or a column is missing.
     """
-    csv.field_size_limit(LARGEST_CELL)
-    with open_log(path) as raw:
-        # A byte that is no UTF-8 becomes half a surrogate pair here: so its row is named, and the others are read.
-        lines = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
-        header = _header(path, reader, columns)
-        number = 0
-        while True:
-            try:
-                cells = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as exc:
-                number += 1
-                yield BrokenEntry(f"{path} row {number}", f"is not a row of a table: {exc}")
-                continue
-            if cells:
-                number += 1
-                line = reader.line_num if quoting == csv.QUOTE_NONE else None
-                yield _row(
-                    Row(dict(zip(header, cells, strict=False)), path, f"row {number}", number, line),
-                    header,
-                    cells,
-                )
+    with open_log(path) as file, closing(csv_lines(file, delimiter, quoting)) as lines:
+        header = _header(path, next(lines, (0, []))[1], columns)
+        filled = ((line, cells) for line, cells in lines if cells)
+        for number, (line, cells) in enumerate(filled, 1):
+            place = f"row {number}"
+            row = cells if isinstance(cells, str) else named_cells(header, cells)
+            if isinstance(row, str):
+                yield BrokenEntry(f"{path} {place}", row)
+            else:
+                yield Row(row, path, place, number, line if quoting == csv.QUOTE_NONE else None)
 
 
-def _header(path: Path, reader: Iterator[list[str]], columns: Sequence[str]) -> list[str]:
-    try:
-        header = [name.strip() for name in next(reader, [])]
-    except csv.Error as exc:
-        raise InputError(f"{path} is not a table: {exc}") from exc
-    if not header:
+def _header(path: Path, cells: list[str] | str, columns: Sequence[str]) -> list[str]:
+    if isinstance(cells, str):
+        raise InputError(f"{path} is not a table: its first line {cells}")
+    if not cells:
         raise InputError(f"{path} is empty; expected a table with the columns {', '.join(columns)}")
+    header = [name.strip() for name in cells]
     missing = [name for name in columns if name not in header]
     if missing:
         raise InputError(f"{path} has no column {', '.join(missing)}; its columns are {', '.join(header)}"[:600])
     return header
-
-
-def _row(row: Row, header: Sequence[str], cells: Sequence[str]) -> Row | BrokenEntry:
-    if len(cells) != len(header):
-        return BrokenEntry(row.source, f"has {len(cells)} cells, the header {len(header)}")
-    for name, cell in row.content.items():
-        strange = next((char for char in str(cell) if "\udc80" <= char <= "\udcff"), None)
-        if strange is not None:
-            return BrokenEntry(row.source, f"{name} holds a byte that is not UTF-8 (0x{ord(strange) - 0xDC00:02x})")
-    return row
 
 
 def entries(rows: Rows, make: Make) -> Iterator[Entry]:
@@ -311,17 +250,20 @@ def entries(rows: Rows, make: Make) -> Iterator[Entry]:
         try:
             for entry in make(row):
                 check_texts(entry.conversation)
-                yield _once(entry, row, taken)
+                name = str(entry.conversation.id)
+                if name in taken:
+                    why = f"has the id {name!r} of {taken[name]}; an id stands for one conversation"
+                    yield BrokenEntry(row.source, why)
+                else:
+                    taken[name] = row.source
+                    yield entry
         except InputError as exc:
             yield BrokenEntry(row.source, str(exc))
 
 
-def _once(entry: LoggedConversation, row: Row, taken: dict[str, str]) -> Entry:
-    name = str(entry.conversation.id)
-    if name in taken:
-        return BrokenEntry(row.source, f"has the id {name!r} of {taken[name]}; an id stands for one conversation")
-    taken[name] = row.source
-    return entry
+def reader(rows: Callable[[Path], Rows], make: Make) -> Read:
+    """The `read` of a data set: the rows of its files, one after the other, each made into conversations."""
+    return lambda paths: entries(chain.from_iterable(map(rows, paths)), make)
 
 
 def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | BrokenEntry]:
@@ -339,8 +281,7 @@ def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | Bro
 def whole(found: Iterable[Record | BrokenEntry]) -> Iterator[Record]:
     """The same, where nothing may be missing: figures over a file that was read in part are figures of another file.
 
-    Raises:
-        InputError: something could not be read; names it.
+    Raises InputError if something could not be read; names it.
     """
     for one in found:
         if isinstance(one, BrokenEntry):
@@ -351,8 +292,7 @@ def whole(found: Iterable[Record | BrokenEntry]) -> Iterator[Record]:
 def fingerprint(path: Path) -> str:
     """The sha256 of a file's bytes, unzipped: the same for a file and for its archive.
 
-    Raises:
-        InputError: the file cannot be read.
+    Raises InputError if the file cannot be read.
     """
     digest = sha256()
     with open_log(path) as file:
@@ -361,40 +301,34 @@ def fingerprint(path: Path) -> str:
     return digest.hexdigest()
 
 
-Read = Callable[[Sequence[Path]], Iterator[Entry]]
-
-
 def sample_balanced(read: Read, each: int, seed: int) -> Read:
     """A reader of `each` conversations with a positive turn and `each` without, in the files' order, the same for a seed.
 
     Conversations whose gold is left open are not sampled; what could not be read is handed on. Numbers of the paper's own
-    samples are not known: a seed gives a sample of the same size, not the same sample.
-
-    Raises:
-        InputError: when reading, the files hold fewer; says how many.
+    samples are not known: a seed gives a sample of the same size, not the same sample. Raises InputError if, when reading, the
+    files hold fewer; says how many.
     """
 
+    def draw(read_entries: Sequence[Entry], positive: bool) -> list[int]:
+        places = [place for place, entry in enumerate(read_entries) if _is_positive(entry) is positive]
+        if len(places) < each:
+            kind = "positive" if positive else "negative"
+            raise InputError(f"cannot sample {each} {kind} conversations: the files have {len(places)}")
+        return Random(seed).sample(places, each)
+
     def read_sample(paths: Sequence[Path]) -> Iterator[Entry]:
-        found = list(read(paths))
-        chosen = {place for kind in (True, False) for place in _draw(found, kind, each, seed)}
-        yield from (one for place, one in enumerate(found) if place in chosen or isinstance(one, BrokenEntry))
+        every = list(read(paths))
+        chosen = {*draw(every, True), *draw(every, False)}
+        yield from (one for place, one in enumerate(every) if place in chosen or isinstance(one, BrokenEntry))
 
     return read_sample
 
 
-def _draw(found: Sequence[Entry], positive: bool, each: int, seed: int) -> list[int]:
-    places = [
-        place for place, one in enumerate(found) if isinstance(one, LoggedConversation) and _is_labelled(one, positive)
-    ]
-    if len(places) < each:
-        kind = "positive" if positive else "negative"
-        raise InputError(f"cannot sample {each} {kind} conversations: the files have {len(places)}")
-    return Random(seed).sample(places, each)
-
-
-def _is_labelled(entry: LoggedConversation, positive: bool) -> bool:
-    known = [gold.positive for gold in entry.gold.values() if gold.positive is not None]
-    return bool(known) and any(known) is positive
+def _is_positive(entry: Entry) -> bool | None:
+    """Whether some turn is positive; None where the gold is open or the entry is broken."""
+    gold = entry.gold.values() if isinstance(entry, LoggedConversation) else ()
+    known = [one.positive for one in gold if one.positive is not None]
+    return any(known) if known else None
 
 
 def turns_of(texts: Sequence[str]) -> tuple[Turn, ...]:

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
@@ -47,8 +47,7 @@ class OpenedDataSet:
     def entries(self) -> Iterator[Entry]:
         """The conversations, and in their places the rows that could not be read.
 
-        Raises:
-            InputError: a file as a whole cannot be read, or no row of it is a conversation.
+        Raises InputError if a file as a whole cannot be read, or no row of it is a conversation.
         """
         first, some = None, False
         for entry in self.dataset.read(tuple(self.paths.values())):
@@ -142,20 +141,19 @@ class DataFolder:
                 continue
             seen.add(real)
             for name in sorted(names):
-                found.setdefault(_plain(name), []).append(here / name)
+                found.setdefault(name.lower().removesuffix(".gz"), []).append(here / name)
         return found
 
     def find(self, name: str) -> Path | None:
         """A data set's file by the publisher's name, wherever it lies; None when it is not there.
 
-        Raises:
-            InputError: different files fit, equally deep.
+        Raises InputError if different files fit, equally deep.
         """
         exact = [path for path in (self.path / name, self.path / f"{name}.gz") if path.is_file()]
         if exact:
             return exact[0]
         wanted = PurePosixPath(name.lower())
-        near = [path for path in self.files.get(wanted.name, ()) if self._fits(wanted, path)]
+        near = [path for path in self.files.get(wanted.name, ()) if self._is_below(wanted.parts[:-1], path)]
         nearest = [path for path in near if len(path.parts) == min(len(one.parts) for one in near)]
         if len(nearest) > 1 and len({fingerprint(path) for path in nearest}) > 1:
             told = ", ".join(map(str, nearest))
@@ -166,10 +164,10 @@ class DataFolder:
         """The publisher's names of the data set's files that are not here."""
         return [name for name in dataset.files if self.find(name) is None]
 
-    def _fits(self, wanted: PurePosixPath, path: Path) -> bool:
-        """True when the folders in the name prefix some of the file's folders, in that order."""
+    def _is_below(self, wanted: Sequence[str], path: Path) -> bool:
+        """True when the wanted folders prefix some of the file's folders, in that order."""
         folders = iter((self.path.resolve().name, *path.relative_to(self.path).parts[:-1]))
-        return all(any(have.lower().startswith(part) for have in folders) for part in wanted.parts[:-1])
+        return all(any(have.lower().startswith(part) for have in folders) for part in wanted)
 
 
 def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
@@ -189,23 +187,17 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
         InputError: the folder cannot be read, a file is missing (says which, and where to get it), or found more than once.
     """
     folder = folder if isinstance(folder, DataFolder) else DataFolder(folder)
-    found = {name: folder.find(name) for name in dataset.files}
-    missing = [name for name, path in found.items() if path is None]
+    paths: dict[str, Path] = {}
+    missing = []
+    for name in dataset.files:
+        if (path := folder.find(name)) is not None:
+            paths[name] = path
+            continue
+        origin = dataset.origins.get(name, dataset.source).replace("hf:", "huggingface.co/datasets/")
+        missing.append(f"{name} is missing, to be had from {origin}")
     if missing:
-        raise InputError(
-            f"data set {dataset.name} is incomplete in {folder.path}: {'; '.join(_wanted_names(dataset, missing))}"
-        )
-    return OpenedDataSet(dataset, {name: path for name, path in found.items() if path is not None})
-
-
-def _wanted_names(dataset: DataSet, missing: Iterable[str]) -> Iterator[str]:
-    for name in missing:
-        origin = dataset.origins.get(name, dataset.source)
-        yield f"{name} is missing, to be had from {origin.replace('hf:', 'huggingface.co/datasets/')}"
-
-
-def _plain(name: str) -> str:
-    return name.lower().removesuffix(".gz")
+        raise InputError(f"data set {dataset.name} is incomplete in {folder.path}: {'; '.join(missing)}")
+    return OpenedDataSet(dataset, paths)
 
 
 HUB = "hf:"
@@ -323,20 +315,23 @@ class Survey:
 
     def as_json(self) -> dict[str, Any]:
         """All that is known, as JSON types."""
-        return {**_dataset_fields(self.dataset), **self._files(), **_count_fields(self.counts), "error": self.error}
-
-    def _files(self) -> dict[str, Any]:
-        opened, origins = self.opened, self.dataset.origins
+        dataset, opened, counts = self.dataset, self.opened, self.counts
+        fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
         files = [
             {
                 "name": name,
                 "path": str(opened.paths[name]) if opened else None,
                 "sha256": opened.fingerprints[name] if opened else None,
-                "origin": origins.get(name),
+                "origin": dataset.origins.get(name),
             }
-            for name in self.dataset.files
+            for name in dataset.files
         ]
-        return {"files": files, "missing": list(self.missing)}
+        found = {name: getattr(dataset, name) for name in fields} | {"files": files, "missing": list(self.missing)}
+        if counts is not None:
+            numbers = ("conversations", "turns", "positive", "open", "claims")
+            found |= {name: getattr(counts, name) for name in numbers}
+            found |= {"skipped": dict(counts.skipped.most_common()), "examples": [*map(asdict, counts.examples)]}
+        return {**found, "error": self.error}
 
 
 def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
@@ -350,20 +345,3 @@ def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:
         return Survey(dataset, opened, count_entries(opened.entries()))
     except InputError as exc:
         return Survey(dataset, missing=tuple(missing), error=str(exc))
-
-
-def _dataset_fields(dataset: DataSet) -> dict[str, Any]:
-    fields = ("name", "title", "source", "licence", "split", "test", "task", "sample")
-    return {name: getattr(dataset, name) for name in fields}
-
-
-def _count_fields(counts: Counts | None) -> dict[str, Any]:
-    if counts is None:
-        return {}
-    numbers = ("conversations", "turns", "positive", "open", "claims")
-    examples = [{"source": example.source, "error": example.error} for example in counts.examples]
-    return {
-        **{name: getattr(counts, name) for name in numbers},
-        "skipped": dict(counts.skipped.most_common()),
-        "examples": examples,
-    }

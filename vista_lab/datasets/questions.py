@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -101,8 +101,7 @@ def question_entries(paths: Sequence[Path]) -> Iterator[Entry]:
 def find_questions(name: str, data: Path | None = None) -> Path:
     """The file of a question set: a path as it is, or a published set by its name in a folder of publishers' files.
 
-    Raises:
-        InputError: the set has a name, and the folder is not given or lacks its file.
+    Raises InputError if the set has a name, and the folder is not given or lacks its file.
     """
     if name not in PUBLISHED or Path(name).exists():
         return Path(name)
@@ -148,7 +147,10 @@ def read_questions(path: Path) -> QuestionSet:
             continue
         items[item.id] = item
         told += [f"{item.id}: {odd}" for odd in _oddities(item)]
-    told += [f"{', '.join(ids)}: the same dialogue" for ids in _same(items.values())]
+    same: dict[str, list[str]] = defaultdict(list)
+    for item in items.values():
+        same[item.single.casefold()].append(item.id)
+    told += [f"{', '.join(ids)}: the same dialogue" for ids in same.values() if len(ids) > 1]
     if not items:
         why = f": {skipped[0]}" if skipped else ""
         raise InputError(f"{path} has no question that can be asked{why}")
@@ -199,18 +201,16 @@ def _item(given: object) -> QuestionItem:
     questions = _texts(row, "multi-turn questions" if published else "questions")
     if not questions:
         raise InputError("has no questions")
-    single = _text(row, "single-turn question" if published else "question") or questions[-1]
-    domains = tuple(one for one in _texts(row, "domain") if one != DOMAIN_TAG)
     name = _text(row, "sample_id" if published else "id")
     if not name:
         raise InputError("has no id")
     return QuestionItem(
         id=name,
         questions=questions,
-        single=single,
+        single=_text(row, "single-turn question" if published else "question") or questions[-1],
         answer=_text(row, "answer"),
         facts=_texts(row, "must_have" if published else "facts"),
-        domains=domains,
+        domains=tuple(one for one in _texts(row, "domain") if one != DOMAIN_TAG),
         source=_text(row, "source"),
         url=tuple(one for one in _texts(row, "url", blank=True) if one),
         documents=_texts(row, "documents"),
@@ -238,14 +238,7 @@ def _texts(row: Mapping[str, object], name: str, *, blank: bool = False) -> tupl
 def _oddities(item: QuestionItem) -> Iterator[str]:
     if item.questions[-1] != item.single:
         yield "the last question of the dialogue is not the single question"
-    if any(count > 1 for count in Counter(item.questions).values()):
+    if len(set(item.questions)) < len(item.questions):
         yield "a turn is repeated"
     if doubled := [fact for fact, count in Counter(item.facts).items() if count > 1]:
         yield f"a fact stands there twice: {doubled[0][:60]}"
-
-
-def _same(items: Sequence[QuestionItem] | Any) -> list[list[str]]:
-    ids: dict[str, list[str]] = {}
-    for item in items:
-        ids.setdefault(item.single.casefold(), []).append(item.id)
-    return [found for found in ids.values() if len(found) > 1]

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import cache
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import DataSet, Entry, Task, sample_balanced
+from vista_lab.datasets.files import DataSet, Entry, Task, parquet_rows, reader, sample_balanced
 from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
 from vista_lab.datasets.questions import PUBLISHED, question_entries
 from vista_lab.datasets.sets import (
@@ -22,7 +22,6 @@ from vista_lab.datasets.sets import (
     felm,
     halueval,
     mtrag,
-    mtrag_human,
     oasis,
     rgm,
     summedits,
@@ -83,7 +82,6 @@ def _begin() -> Iterator[DataSet]:
                 source="github.com/google/BEGIN-dataset; Dziri et al. 2022",
                 licence="CDLA-Sharing-1.0" if source == "tc" else "CC BY 4.0",
                 split=split,
-                task=Task.UNVERIFIABLE,
                 files=(file,),
                 read=begin.read,
                 test=split == "test",
@@ -102,7 +100,6 @@ def _faithdial() -> Iterator[DataSet]:
             source="huggingface.co/datasets/McGill-NLP/FaithDial; Dziri et al. 2022",
             licence="MIT",
             split=split,
-            task=Task.UNVERIFIABLE,
             files=(file,),
             read=faithdial.read,
             test=split == "test",
@@ -122,7 +119,6 @@ def _ais() -> Iterator[DataSet]:
         source=source,
         licence="CC BY 4.0; the dialogues: their publisher's",
         split="test",
-        task=Task.UNVERIFIABLE,
         files=("ann_wow.csv", wizard),
         read=ais.read_wow,
         test=True,
@@ -138,7 +134,6 @@ def _ais() -> Iterator[DataSet]:
         source=source,
         licence="CC BY 4.0; QReCC: its publisher's",
         split="test",
-        task=Task.UNVERIFIABLE,
         files=("ann_qrecc.csv", questions, texts),
         read=ais.read_qrecc,
         test=True,
@@ -158,7 +153,6 @@ def _talk() -> Iterator[DataSet]:
         source="Das et al. 2022",
         licence="MIT",
         split="human-verified",
-        task=Task.UNVERIFIABLE,
         files=("human_verified_500.csv",),
         read=fade.read,
         sample="500 rows, one response each, 419 of them corrupted; the paper has 639 turns of the observed subset",
@@ -169,7 +163,6 @@ def _talk() -> Iterator[DataSet]:
         source="the paper's human evaluation (VISTA §5)",
         licence="none stated: evaluation only",
         split="dev",
-        task=Task.UNVERIFIABLE,
         files=("human_eval_dev.json",),
         read=vista.read,
         sample="70 of the paper's 140 conversations (113 of 227 turns, 453 of 888 claims), chosen with more abstentions "
@@ -181,7 +174,6 @@ def _talk() -> Iterator[DataSet]:
         source="github.com/RUCAIBox/HaluEval; Li et al. 2023",
         licence="MIT",
         split="all",
-        task=Task.UNVERIFIABLE,
         files=("dialogue_data.json",),
         read=halueval.read,
         test=True,
@@ -212,15 +204,10 @@ def _rgm() -> Iterator[DataSet]:
 
 def _coconot() -> Iterator[DataSet]:
     note = "without incomplete and indeterminate requests, both answers of each request"
+    drawn, unknown = sample_balanced(coconot.read, SAMPLE, SEED), f"{_SAME_SIZE}, nor of which file they are"
     for name, file, split, read, sample in (
         ("coconot-pref", "coconot_pref.jsonl", "pref", coconot.read, note),
-        (
-            f"coconot-pref-{2 * SAMPLE}",
-            "coconot_pref.jsonl",
-            "pref",
-            sample_balanced(coconot.read, SAMPLE, SEED),
-            f"{_SAME_SIZE}, nor of which file they are",
-        ),
+        (f"coconot-pref-{2 * SAMPLE}", "coconot_pref.jsonl", "pref", drawn, unknown),
         ("coconot-contrast-train", "coconot_contrast_train.jsonl", "train", coconot.read, f"{note}; not in the paper"),
     ):
         yield DataSet(
@@ -250,7 +237,6 @@ def _dialfact() -> Iterator[DataSet]:
             source="github.com/salesforce/DialFact; Gupta et al. 2022",
             licence="BSD-3-Clause (repository)",
             split=split,
-            task=Task.UNVERIFIABLE,
             files=(file,),
             read=dialfact.read,
             test=split == "test",
@@ -269,7 +255,6 @@ def _summedits() -> Iterator[DataSet]:
             source="github.com/salesforce/factualNLG; Laban et al. 2023",
             licence="Apache-2.0 (repository)",
             split=splits.get(domain, "test"),
-            task=Task.UNVERIFIABLE,
             files=(file,),
             read=summedits.read,
             test=domain not in splits,
@@ -280,10 +265,10 @@ def _summedits() -> Iterator[DataSet]:
 
 
 def _mtrag() -> Iterator[DataSet]:
-    source = "github.com/IBM/mt-rag-benchmark; {paper}"
     faithful = (
         "answers that people wrote from their passages: none is unfaithful, false alarms are counted; not in the paper"
     )
+    human = f"models' answers by the median of people's faithfulness; not in the paper; {_HOW_MADE}"
     un, tasks = "mtragun/reference.jsonl", "mtrag-human/reference.jsonl"
     people = "reference_subset_with_human_evaluations.json"
     folders = {
@@ -295,23 +280,14 @@ def _mtrag() -> Iterator[DataSet]:
         ("mtragun-dev", "MTRAG-UN", "Rosenthal et al. 2026", "dev", un, mtrag.read_development, faithful),
         ("mtragun-train", "MTRAG-UN", "Rosenthal et al. 2026", "train", un, mtrag.read_training, faithful),
         ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {_HOW_MADE}"),
-        (
-            "mtrag-human",
-            "MTRAG, human evaluation",
-            "Katsis et al. 2025",
-            "all",
-            people,
-            mtrag_human.read,
-            f"models' answers by the median of people's faithfulness; not in the paper; {_HOW_MADE}",
-        ),
+        ("mtrag-human", "MTRAG, human evaluation", "Katsis et al. 2025", "all", people, mtrag.read_human, human),
     ):
         yield DataSet(
             name=name,
             title=title,
-            source=source.format(paper=paper),
+            source=f"github.com/IBM/mt-rag-benchmark; {paper}",
             licence="Apache-2.0",
             split=split,
-            task=Task.UNVERIFIABLE,
             files=(file,),
             read=read,
             test=split == "all",
@@ -365,9 +341,8 @@ def _oasis() -> Iterator[DataSet]:
                 source=source.format(of=of),
                 licence=licence,
                 split=split,
-                task=Task.UNVERIFIABLE,
                 files=(f"LLM-Oasis_{of}/{file}",),
-                read=oasis.reader(make),
+                read=reader(parquet_rows, make),
                 sample=f"{rows}{note}; labelled by construction, not by people; {_HOW_MADE}",
                 origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
             )
@@ -382,9 +357,8 @@ def _oasis() -> Iterator[DataSet]:
             source=source.format(of=of),
             licence=licence,
             split="gold",
-            task=Task.UNVERIFIABLE,
             files=(f"LLM-Oasis_{of}/{file}",),
-            read=oasis.reader(make),
+            read=reader(parquet_rows, make),
             test=True,
             sample=f"{note}; blind: the publishers keep the labels, see vista-guard oasis submit; {_HOW_MADE}",
             origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
@@ -402,7 +376,6 @@ def _dad() -> Iterator[DataSet]:
         source="github.com/hkust-nlp/felm; Chen et al. 2023",
         licence="CC BY-NC-SA 4.0: evaluation only",
         split="test",
-        task=Task.UNVERIFIABLE,
         files=("felm/wk.jsonl",),
         read=felm.read,
         test=True,
@@ -416,7 +389,6 @@ def _dad() -> Iterator[DataSet]:
         source="Li et al. 2024 (Self-Checker)",
         licence="none stated: evaluation only",
         split="test",
-        task=Task.UNVERIFIABLE,
         files=("bingcheck/bingcheck.jsonl",),
         read=bingcheck.read,
         test=True,
@@ -458,7 +430,6 @@ def _factscore(model: str, title: str, other_title: str) -> Iterator[DataSet]:
                 source="github.com/shmsw25/FActScore; Min et al. 2023, split as Lu et al. 2025",
                 licence="MIT",
                 split=split,
-                task=Task.UNVERIFIABLE,
                 files=files,
                 read=factscore.reader(split, atomicity),
                 test=split == "test",

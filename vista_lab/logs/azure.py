@@ -31,24 +31,22 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 def parse(value: LogValue) -> LoggedConversation:
     """One row as a conversation.
 
-    Raises:
-        InputError: neither query and response nor messages, or a message of another shape.
+    Raises InputError without query and response or messages, or a message of another shape.
     """
     content = value.content if isinstance(value.content, Mapping) else {}
     inner = decode_json(content.get("conversation"))
     chat = inner if isinstance(inner, Mapping) else content
     if isinstance(messages := decode_json(chat.get("messages")), list):
-        said = [_message(message) for message in messages]
+        chat_messages = [_message(message) for message in messages]
     elif content.get("query") and content.get("response"):
-        said = [
-            *map(_message, input_messages(_parts(content["query"]))),
-            *map(_message, output_messages(_parts(content["response"]))),
-        ]
+        asked, answered = input_messages(_parts(content["query"])), output_messages(_parts(content["response"]))
+        chat_messages = [_message(message) for message in (*asked, *answered)]
     else:
         raise InputError('is not in this format; expected {"query", "response", "context"} or {"messages": […]}')
     identity = value.first_id(content.get("conversation_id"), content.get("id"), chat.get("id"))
     documents = context_documents(content.get("context"))
-    return LoggedConversation(to_conversation(said, conversation_id=identity, documents=documents), {}, value.line)
+    conversation = to_conversation(chat_messages, conversation_id=identity, documents=documents)
+    return LoggedConversation(conversation, {}, value.line)
 
 
 def context_documents(given: object) -> list[object]:

@@ -24,14 +24,8 @@ from vista_lab.logs.threads import moment
 
 USUAL: Mapping[str, tuple[str, ...]] = {
     "conversation": (
-        "conversation",
-        "conversation_id",
-        "thread",
-        "thread_id",
-        "session",
-        "session_id",
-        "chat_id",
-        "dialog_id",
+        *("conversation", "conversation_id", "thread", "thread_id"),
+        *("session", "session_id", "chat_id", "dialog_id"),
     ),
     "role": ("role", "speaker", "sender", "author", "from"),
     "content": ("content", "text", "message", "utterance", "body"),
@@ -47,14 +41,11 @@ USUAL: Mapping[str, tuple[str, ...]] = {
 PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
 """Names of speakers, beside those of ShareGPT logs."""
 
+_GOOD = ("true", "yes", "1", "fine", "good", "faithful", "supported", "grounded", "verifiable", "correct")
+_BAD = ("false", "no", "0", "bad", "not fine", "hallucinated", "unfaithful", "unsupported", "ungrounded")
 FINE: Mapping[str, bool] = {
-    **dict.fromkeys(
-        ("true", "yes", "1", "fine", "good", "faithful", "supported", "grounded", "verifiable", "correct"), True
-    ),
-    **dict.fromkeys(
-        ("false", "no", "0", "bad", "not fine", "hallucinated", "unfaithful", "unsupported", "ungrounded"), False
-    ),
-    **dict.fromkeys(("unverifiable", "incorrect", "hallucination"), False),
+    **dict.fromkeys(_GOOD, True),
+    **dict.fromkeys((*_BAD, "unverifiable", "incorrect", "hallucination"), False),
 }
 """People's words on an answer, and whether it may be delivered."""
 
@@ -69,8 +60,7 @@ class Columns:
     def parse(cls, told: str) -> Self:
         """The map that `--columns conversation=thread,role=speaker` names.
 
-        Raises:
-            ConfigError: a part without `=`, an unknown key, or a key that is named twice.
+        Raises ConfigError for a part without `=`, an unknown key, or a key that is named twice.
         """
         names: dict[str, str] = {}
         for part in told.split(","):
@@ -86,8 +76,7 @@ class Columns:
     def among(self, there: Iterable[str]) -> Self:
         """The map, with the usual names for what it leaves out.
 
-        Raises:
-            InputError: a column that the table does not have, or none for what is needed.
+        Raises InputError for a column that the table does not have, or none for what is needed.
         """
         known = {name.strip().lower(): name for name in there}
         missing = [column for column in self.names.values() if column not in known.values()]
@@ -97,9 +86,8 @@ class Columns:
         found = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
         if not ({"conversation", "role", "content"} <= found.keys() or "answer" in found):
             raise InputError(
-                f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the "
-                "conversation. Name them: "
-                "--columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
+                f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
+                "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
         return type(self)(found)
 
@@ -142,12 +130,20 @@ def read(
         if isinstance(value, BrokenEntry):
             yield value
             continue
+        content = value.content
+        if not isinstance(content, Mapping):
+            wrong = InputError(f"is {str(content)[:80]!r}; expected a row with named columns")
+            yield broken_entry(source, value, wrong)
+            continue
         try:
-            content = _mapping(value)
-            names = names or _column_names(columns or Columns(), content, source)
-            _once(content.get(names.get("id", "")), value, seen)
+            names = names or (columns or Columns()).among(map(str, content)).names
         except InputError as exc:
-            yield broken_entry(source, value, exc)
+            raise ConfigError(f"log {source} {exc}") from exc  # Every row would say the same.
+        identity = content.get(names.get("id", ""))
+        first = seen.setdefault(str(identity), value.place) if identity not in (None, "") else value.place
+        if first != value.place:
+            again = InputError(f"has the id {identity} of {first} again; the first one is used")
+            yield broken_entry(source, value, again)
             continue
         name = value.first_id(content.get(names.get("conversation", "")))
         try:
@@ -166,44 +162,17 @@ def read(
             )
 
 
-def _column_names(columns: Columns, content: Mapping[str, Any], source: str) -> Mapping[str, str]:
-    try:
-        return columns.among(map(str, content)).names
-    except InputError as exc:  # Every row would say the same.
-        raise _Table(f"log {source} {exc}") from exc
-
-
-class _Table(ConfigError):
-    """The table as a whole cannot be read."""
-
-
-def _mapping(value: LogValue) -> Mapping[str, Any]:
-    if not isinstance(value.content, Mapping):
-        raise InputError(f"is {str(value.content)[:80]!r}; expected a row with named columns")
-    return value.content
-
-
-def _once(identity: object, value: LogValue, seen: dict[str, str]) -> None:
-    if identity in (None, ""):
-        return
-    first = seen.setdefault(str(identity), value.place)
-    if first != value.place:
-        raise InputError(f"has the id {identity} of {first} again; the first one is used")
-
-
 def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) -> _Row:
-    told = {key: content.get(column) for key, column in names.items()}
-    documents = context_documents(told.get("documents"))
+    cells = {key: content.get(column) for key, column in names.items()}
     if "role" in names and "content" in names:
-        role = _role(told["role"])
-        messages: list[Message] = [{"role": role, "content": _text(told["content"])}]
+        messages: list[Message] = [{"role": _role(cells["role"]), "content": _text(cells["content"])}]
     else:
-        messages = [{"role": "user", "content": _text(told["question"])}] if told.get("question") else []
-        messages.append({"role": "assistant", "content": _text(told.get("answer"))})
-    if documents:
+        messages = [{"role": "user", "content": _text(cells["question"])}] if cells.get("question") else []
+        messages.append({"role": "assistant", "content": _text(cells.get("answer"))})
+    if documents := context_documents(cells.get("documents")):
         messages[-1]["documents"] = documents
-    said_by_assistant = messages[-1]["role"] == "assistant"
-    return _Row(messages, moment(told.get("time")), _gold(told.get("label")) if said_by_assistant else None, value)
+    gold = _gold(cells.get("label")) if messages[-1]["role"] == "assistant" else None
+    return _Row(messages, moment(cells.get("time")), gold, value)
 
 
 def _role(given: object) -> str:
@@ -235,9 +204,8 @@ def _gold(given: object) -> TurnGold | None:
 def _conversation(name: str, rows: list[_Row], source: str) -> LoggedConversation | BrokenEntry:
     timeless = [row for row in rows if row.time is None]
     if timeless and len(timeless) < len(rows):
-        return BrokenEntry(
-            f"{source} {timeless[0].value.place}", f"has no time, and other rows of conversation {name} do"
-        )
+        place = f"{source} {timeless[0].value.place}"
+        return BrokenEntry(place, f"has no time, and other rows of conversation {name} do")
     ordered = rows if timeless else sorted(rows, key=lambda row: row.time or datetime.min)
     first = rows[0].value
     try:

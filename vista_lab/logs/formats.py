@@ -66,11 +66,7 @@ LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
 
 
 def detect(path: Path) -> LogFormat:
-    """The format of the log.
-
-    Raises:
-        InputError: unreadable, or no format; lists the formats and how to name one.
-    """
+    """The format of the log. Raises InputError if it is none; lists the formats and how to name one."""
     return recognise(path, values(path))
 
 
@@ -160,7 +156,9 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         InputError: the file as a whole cannot be read, or its format is not known.
         ConfigError: `columns` and another format than csv, or a library that is missing for Parquet.
     """
-    yield from _unique(_entries(path, log_format, columns))
+    taken: set[str] = set()
+    for entry in _entries(path, log_format, columns):
+        yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
 
 
 def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
@@ -174,27 +172,24 @@ FIRST = 1000
 """How many conversations `evidence_seen` looks at."""
 LONG_PROMPT = 200
 """Characters of a system message that may well hold evidence."""
-_EVIDENCE = re.compile(
-    r"context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet", re.IGNORECASE
-)
+_EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
 
 
 def evidence_seen(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> list[str]:
     """Lines for the user on turns that bring no evidence, and on fields that may hold it and are not read; often none."""
-    read = [
-        e.conversation for e in islice(read_log(path, log_format, columns), FIRST) if isinstance(e, LoggedConversation)
-    ]
-    turns = [turn for talk in read for turn in talk.turns if turn.role is Role.ASSISTANT]
+    entries = islice(read_log(path, log_format, columns), FIRST)
+    talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
+    turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
     bare = sum(not turn.documents for turn in turns)
     if not bare:
         return []
     known = "\n".join({document.text for turn in turns for document in turn.documents})
     raw = (value.content for value in islice(values(path), FIRST) if isinstance(value, LogValue))
     fields = {name for content in raw for name, text in _texts(content) if text[:LONG_PROMPT] not in known}
-    prompts = any(len(turn.text) > LONG_PROMPT for talk in read for turn in talk.turns if turn.role is Role.SYSTEM)
+    prompts = any(len(turn.text) > LONG_PROMPT for talk in talks for turn in talk.turns if turn.role is Role.SYSTEM)
     seen = [*sorted(fields)[:5], *(["system messages without a <context> block"] if prompts else [])]
     return [
-        f"{bare} of {'the first ' if len(read) == FIRST else ''}{len(turns)} assistant turns bring no documents: they are held "
+        f"{bare} of {'the first ' if len(talks) == FIRST else ''}{len(turns)} assistant turns bring no documents: they are held "
         "against earlier turns and what vista-guard documents add has stored",
         f"seen and not read as documents: {', '.join(seen) or 'no field that looks like evidence'}; docs/replay.md says what is",
     ]
@@ -266,12 +261,6 @@ def _storable(entries: Entries, path: Path) -> Entries:
             yield entry
 
 
-def _unique(entries: Entries) -> Entries:
-    taken: set[str] = set()
-    for entry in entries:
-        yield entry if isinstance(entry, BrokenEntry) else _rename_repeated(entry, taken)
-
-
 def _head(found: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
     """Up to and with the first value."""
     for entry in islice(found, PATIENCE):
@@ -287,9 +276,8 @@ def _rename_repeated(entry: LoggedConversation, taken: set[str]) -> LoggedConver
         number += 1
         name = f"{base}#{number}"
     taken.add(name)
-    if name == base:
-        return replace(entry, every_turn=True)
-    return replace(entry, every_turn=True, conversation=entry.conversation.model_copy(update={"id": name}))
+    conversation = entry.conversation if name == base else entry.conversation.model_copy(update={"id": name})
+    return replace(entry, every_turn=True, conversation=conversation)
 
 
 __all__ = [

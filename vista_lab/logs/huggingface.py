@@ -28,11 +28,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One row as a conversation.
-
-    Raises:
-        InputError: no messages, or one of another shape.
-    """
+    """One row as a conversation. Raises InputError for no messages, or one of another shape."""
     content = value.content if isinstance(value.content, Mapping) else {}
     identity = value.first_id(*(content.get(key) for key in IDENTITIES))
     documents = [one for key in ("documents", "context", "contexts") for one in context_documents(content.get(key))]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import decode_json, documents_in, input_messages, message_text, output_messages
+from vista_lab.logs.payloads import decode_json, documents_in, input_messages, output_messages, tool_documents
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, broken_span, conversations, moment
 
@@ -36,12 +36,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Sessions as conversations; a trace without one is a conversation of its own.
-
-    Args:
-        found: rows of the log, in any order.
-        source: the file's name, for errors.
-    """
+    """Sessions as conversations; a trace without one is a conversation of its own. Rows come in any order."""
     return conversations(_spans(found, source))
 
 
@@ -115,22 +110,18 @@ def _documents(kind: Kind, output: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(output)
     if kind is Kind.TOOL:
-        return [text for message in output_messages(output) if (text := message_text(message))]
+        return tool_documents(output)
     # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
 
 
 def _unquote(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """A row of the CSV that Langfuse's pages export: each cell is JSON there, an id as `"t1"` with its quotes."""
-    return {key: _text_of_json(cell) for key, cell in row.items()} if _is_quoted(row.get("id")) else row
+    return {key: _unquoted(cell) for key, cell in row.items()} if _unquoted(row.get("id")) != row.get("id") else row
 
 
-def _is_quoted(cell: object) -> bool:
-    return isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'
-
-
-def _text_of_json(cell: Any) -> Any:
-    if not _is_quoted(cell):
+def _unquoted(cell: Any) -> Any:
+    if not (isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'):
         return cell
     try:
         return json.loads(cell)

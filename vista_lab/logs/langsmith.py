@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import decode_json, documents_in, input_messages, message_text, output_messages
+from vista_lab.logs.payloads import decode_json, documents_in, input_messages, output_messages, tool_documents
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
@@ -27,12 +27,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Threads of the runs, as conversations.
-
-    Args:
-        found: rows of the log, in any order.
-        source: the file's name, for errors.
-    """
+    """Threads of the runs, which come in any order, as conversations; `source` names the file in errors."""
     return conversations(spans_of(found, source, _runs, _span))
 
 
@@ -91,4 +86,4 @@ def _thread(run: Mapping[str, Any]) -> str | None:
 def _documents(kind: Kind, outputs: object) -> list[object]:
     if kind is Kind.RETRIEVER:
         return documents_in(outputs)
-    return [text for one in output_messages(outputs) if (text := message_text(one))] if kind is Kind.TOOL else []
+    return tool_documents(outputs) if kind is Kind.TOOL else []

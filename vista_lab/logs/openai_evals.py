@@ -22,11 +22,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One row as a conversation.
-
-    Raises:
-        InputError: no item, or nothing that was answered.
-    """
+    """One row as a conversation. Raises InputError for no item, or nothing that was answered."""
     content = value.content if isinstance(value.content, Mapping) else {}
     item = decode_json(content.get("item", content.get("datasource_item")))
     if not isinstance(item, Mapping):

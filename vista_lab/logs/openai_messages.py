@@ -26,8 +26,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 def parse(value: LogValue) -> LoggedConversation:
     """One logged chat as a conversation; see `vista_guard.reading.chat_json` for what each message becomes.
 
-    Raises:
-        InputError: no messages, or one of another shape.
+    Raises InputError for no messages, or one of another shape.
     """
     content = value.content
     if not isinstance(content, Mapping) or not looks_like_it(content):

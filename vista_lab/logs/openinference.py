@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_lab.logs.payloads import Message, decode_json, input_messages, message_text, output_messages
+from vista_lab.logs.payloads import Message, decode_json, input_messages, output_messages, tool_documents
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue
 from vista_lab.logs.threads import Kind, Span, conversations, moment, spans_of
 
@@ -30,20 +30,14 @@ def _is_span(content: Mapping[str, Any]) -> bool:
         return True
     attributes = decode_json(content.get("attributes"))
     if isinstance(attributes, list):
-        keys = [str(attribute.get("key", "")) for attribute in attributes if isinstance(attribute, Mapping)]
-        return any(key.startswith("openinference") for key in keys)
-    return isinstance(attributes, Mapping) and any(
-        str(key).startswith(("openinference", "llm", "input")) for key in attributes
-    )
+        keys = (attribute.get("key", "") for attribute in attributes if isinstance(attribute, Mapping))
+        return any(str(key).startswith("openinference") for key in keys)
+    starts = ("openinference", "llm", "input")
+    return isinstance(attributes, Mapping) and any(str(key).startswith(starts) for key in attributes)
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Sessions as conversations; a trace without one is a conversation of its own.
-
-    Args:
-        found: rows of the log, in any order.
-        source: the file's name, for errors.
-    """
+    """Sessions as conversations; a trace without one is a conversation of its own. Spans come in any order."""
     return conversations(spans_of(found, source, _rows, _span))
 
 
@@ -153,12 +147,9 @@ def _tree(value: object) -> Mapping[str, Any]:
 
 def _message(given: Mapping[str, Any]) -> Message:
     parts = given.get("contents")
-    texts = (
-        [str(_first(part, "message_content.text") or "") for part in map(_tree, parts)]
-        if isinstance(parts, list)
-        else []
-    )
-    content = given.get("content") or "\n".join(text for text in texts if text)
+    trees = map(_tree, parts) if isinstance(parts, list) else ()
+    texts = (str(_first(part, "message_content.text") or "") for part in trees)
+    content = given.get("content") or "\n".join(filter(None, texts))
     message = input_messages({"role": str(given.get("role") or "user"), "content": content})[0]
     calls = given.get("tool_calls")
     if isinstance(calls, list) and calls:
@@ -168,7 +159,7 @@ def _message(given: Mapping[str, Any]) -> Message:
 
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
-        return [text for one in output_messages(_first(tree, "attributes.output.value")) if (text := message_text(one))]
+        return tool_documents(_first(tree, "attributes.output.value"))
     found = _decode("documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
     items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
     return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
@@ -176,9 +167,8 @@ def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
 
 def _document(given: Mapping[str, Any]) -> object:
     metadata = decode_json(given.get("metadata"))
-    title = given.get("name") or (
-        metadata.get("title") or metadata.get("source") if isinstance(metadata, Mapping) else None
-    )
+    known = metadata if isinstance(metadata, Mapping) else {}
+    title = given.get("name") or known.get("title") or known.get("source")
     return {
         "text": str(given["content"]),
         "id": given.get("id"),

@@ -15,33 +15,18 @@ Message = dict[str, Any]
 """A chat message: role, content, and what else a chat API's message has."""
 
 ROLES = {
-    "human": "user",
-    "user": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "agent": "assistant",
-    "system": "system",
-    "developer": "system",
-    "tool": "tool",
-    "function": "tool",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("ai", "assistant", "model", "bot", "agent"), "assistant"),
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("tool", "function"), "tool"),
 }
 """The names that libraries give roles, and the role of a chat API that each is."""
 
 HISTORIES = ("chat_history", "history", "conversation_history")
 QUESTIONS = ("input", "question", "query", "user_input", "human_input", "prompt", "user", "request", "text", "content")
 ANSWERS = (
-    "output",
-    "answer",
-    "response",
-    "result",
-    "output_text",
-    "completion",
-    "generation",
-    "reply",
-    "text",
-    "content",
+    *("output", "answer", "response", "result", "output_text"),
+    *("completion", "generation", "reply", "text", "content"),
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
 LISTS = ("documents", "output", "results", "docs", "nodes", "matches")
@@ -82,12 +67,14 @@ def documents_in(given: object) -> list[object]:
         inner = next((content[key] for key in (*LISTS, *WRAPPERS) if content.get(key)), None)
         return documents_in(inner) if inner is not None else []
     if isinstance(content, list):
-        return [
-            one
-            for item in content
-            for one in ([item] if isinstance(item, str) and item.strip() else documents_in(item))
-        ]
+        parts = ([item] if isinstance(item, str) and item.strip() else documents_in(item) for item in content)
+        return [document for part in parts for document in part]
     return []
+
+
+def tool_documents(output: object) -> list[object]:
+    """What a tool answered, as documents."""
+    return [text for message in output_messages(output) if (text := message_text(message))]
 
 
 def message_text(message: Message) -> str:
@@ -131,20 +118,17 @@ def _first(items: object) -> object:
 
 def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> list[Message]:
     for whole in ("messages", "message", "generations", "choices", "outputs", "prompts"):
-        inner = (
-            _first(decode_json(content.get(whole)))
-            if whole in ("generations", "choices", "prompts")
-            else content.get(whole)
-        )
-        if inner and (found := _messages(_first(inner) if whole == "generations" else inner, role, keys)):
-            return found
+        inner = content.get(whole)
+        if whole in ("generations", "choices", "prompts"):
+            inner = _first(decode_json(inner))
+        if inner and (messages := _messages(_first(inner) if whole == "generations" else inner, role, keys)):
+            return messages
     if "args" in content and "kwargs" in content:  # a decorated function's call, as Langfuse writes it down
         return _messages(content["kwargs"], role, keys) or _messages(_first(content["args"]), role, keys)
     past = next((_messages(content[key], "user", QUESTIONS) for key in HISTORIES if content.get(key)), [])
     for key in keys:
-        found = _messages(content.get(key), role, keys)
-        if found:
-            return [*past, *found]
+        if messages := _messages(content.get(key), role, keys):
+            return [*past, *messages]
     values = [value for value in content.values() if isinstance(value, str) and value.strip()]
     return [*past, {"role": role, "content": values[0]}] if len(content) == 1 and values else []
 
@@ -158,7 +142,8 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
     if isinstance(content.get("data"), Mapping) and isinstance(content.get("type"), str):
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
-        return _plain(content, _role(content["role"]))
+        # An unknown role stays, to be named by whoever reads the messages.
+        return _plain(content, ROLES.get(content["role"].lower(), content["role"]))
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
         return {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -170,11 +155,6 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
     if isinstance(content.get("message"), Mapping):  # a generation of LangChain, a choice of OpenAI
         return _message(content["message"], role)
     return None
-
-
-def _role(name: str) -> str:
-    """As a chat API names it; an unknown one stays, to be named by whoever reads the messages."""
-    return ROLES.get(name.lower(), name)
 
 
 def _plain(content: Mapping[str, Any], role: str) -> Message:
@@ -197,13 +177,13 @@ def _plain(content: Mapping[str, Any], role: str) -> Message:
 
 def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
     """All answers of tools, as one tool message."""
-    given = [part.get("content", part.get("output", part.get("tool_result"))) for part in results]
-    texts = [
-        message_text({"content": one}) if isinstance(one, str | list) else json.dumps(one, ensure_ascii=False)
-        for one in given
-    ]
-    names = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
-    call = next((name for name in names if name), None)
+    texts = []
+    for part in results:
+        answer = part.get("content", part.get("output", part.get("tool_result")))
+        is_text = isinstance(answer, str | list)
+        texts.append(message_text({"content": answer}) if is_text else json.dumps(answer, ensure_ascii=False))
+    ids = (results[0].get(key) for key in ("tool_use_id", "call_id", "tool_call_id"))
+    call = next(filter(None, ids), None)
     message: Message = {"role": "tool", "content": "\n".join(texts)}
     return {**message, "tool_call_id": call} if call else message
 
@@ -219,8 +199,6 @@ def _document(content: Mapping[str, Any], text: str) -> object:
     metadata = decode_json(inner.get("metadata"))
     known = dict(metadata) if isinstance(metadata, Mapping) else {}
     identity = inner.get("id") or known.get("id") or known.get("document_id")
-    title = next(
-        (one for one in (inner.get("title"), inner.get("name"), known.get("title"), known.get("source")) if one), None
-    )
+    title = inner.get("title") or inner.get("name") or known.get("title") or known.get("source") or None
     url = next((one for one in (inner.get("url"), known.get("url")) if isinstance(one, str)), None)
     return {"text": text, "id": identity, "title": None if title is None else str(title), "url": url}

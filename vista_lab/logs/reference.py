@@ -9,7 +9,7 @@ is such a file. Its `turn_index` counts within another file: it is not used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from vista_guard.errors import InputError
@@ -34,8 +34,7 @@ JUDGEMENTS = {
 def parse(value: LogValue) -> LoggedConversation:
     """A list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
 
-    Raises:
-        InputError: a turn or claim of another shape; names its index and the value.
+    Raises InputError for a turn or claim of another shape; names its index and the value.
     """
     if not isinstance(value.content, list):
         raise InputError(f"is {type(value.content).__name__}; a conversation of this format is a list of turns")
@@ -47,12 +46,11 @@ def parse(value: LogValue) -> LoggedConversation:
 
 def _gold(turns: list[Any]) -> dict[int, TurnGold]:
     """The original data set's labels of turns. A label other than its two leaves the turn open."""
-    told = ((place, turn, turn.get("original_dataset_label")) for place, turn in enumerate(turns))
-    return {
-        place: TurnGold(str(word), ORIGINAL.get(str(word)), str(turn.get("group") or ""))
-        for place, turn, word in told
-        if word is not None
-    }
+    gold = {}
+    for place, turn in enumerate(turns):
+        if (word := turn.get("original_dataset_label")) is not None:
+            gold[place] = TurnGold(str(word), ORIGINAL.get(str(word)), str(turn.get("group") or ""))
+    return gold
 
 
 def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
@@ -107,9 +105,9 @@ def _label(claim_id: str, judgement: Any) -> Label:
 
 def _identity(value: LogValue, turns: list[Any]) -> str:
     """The id is on the annotated turns only."""
-    dataset, number = (_first(turns, key) for key in ("dataset", "conversation_id"))
+
+    def first(key: str) -> Any:
+        return next((turn[key] for turn in turns if turn.get(key) is not None), None)
+
+    dataset, number = first("dataset"), first("conversation_id")
     return value.first_id(number if dataset is None or number is None else f"{dataset}-{number}")
-
-
-def _first(turns: Iterable[Mapping[str, Any]], key: str) -> Any:
-    return next((turn[key] for turn in turns if turn.get(key) is not None), None)

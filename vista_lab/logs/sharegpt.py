@@ -10,19 +10,10 @@ from vista_guard.reading.chat_json import to_conversation
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 SPEAKERS = {
-    "human": "user",
-    "user": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "assistant": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "assistant", "model", "bot", "bing", "bard"), "assistant"),
     "system": "system",
-    "tool": "tool",
-    "observation": "tool",
-    "function_response": "tool",
+    **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
     "function_call": "function_call",
 }
 """The names found in public logs, and the role of the chat message that each becomes."""
@@ -31,8 +22,7 @@ SPEAKERS = {
 def parse(value: LogValue) -> LoggedConversation:
     """One logged chat as a conversation. What a tool answered grounds the assistant turn after it.
 
-    Raises:
-        InputError: no conversations, or a message of another shape.
+    Raises InputError for no conversations, or a message of another shape.
     """
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):

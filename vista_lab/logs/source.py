@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -29,6 +29,9 @@ DELIMITERS = ",;\t|"
 PARQUET_MAGIC = b"PAR1"
 LONGEST_FIELD = 2**31 - 1
 """Characters of one cell; the csv module's own limit is below what a document has."""
+
+Quoting = Literal[0, 3]
+"""`csv.QUOTE_MINIMAL`, or `csv.QUOTE_NONE` where a quotation mark is a character like any other."""
 
 Row = tuple[int, dict[str, Any] | str]
 """A row's number, as its file counts, and its cells by column, or what is wrong with it."""
@@ -47,36 +50,42 @@ def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: 
     """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
 
     With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
-    nothing in the last columns.
-
-    Raises:
-        InputError: two columns have one name; `name` is the file's.
+    nothing in the last columns. Raises InputError if two columns have one name; `name` is the file's.
     """
+    header: list[str] | None = None
+    with closing(csv_lines(file, delimiter)) as lines:
+        for line, cells in lines:
+            if isinstance(cells, str):
+                yield line, cells
+            elif header is None:
+                header = _header(cells, name)
+            elif cells:
+                yield line, named_cells(header, cells + [""] * (len(header) - len(cells) if short else 0))
+
+
+def csv_lines(
+    file: BinaryIO, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL
+) -> Generator[tuple[int, list[str] | str], None, None]:
+    """The line that each row begins on, counted from 1, and its cells, or what is wrong with it."""
     csv.field_size_limit(LONGEST_FIELD)
+    # A byte that is no UTF-8 becomes half a surrogate pair: so its row is named, and the others are read.
     text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
+    reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)
     try:
-        yield from _read(csv.reader(text, delimiter=delimiter, strict=True), name, short)
+        while True:
+            line = reader.line_num + 1
+            try:
+                yield line, next(reader)
+            except StopIteration:
+                return
+            except csv.Error as exc:
+                open_ended = "unexpected end" in str(exc)
+                why = (
+                    "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
+                )
+                yield line, f"is not a row of a table: {why}"
     finally:
         text.detach()  # The file is its opener's to close.
-
-
-def _read(reader: Any, name: str, short: bool) -> Iterator[Row]:
-    header: list[str] | None = None
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as exc:
-            open_ended = "unexpected end" in str(exc)
-            why = "a quote is opened here or below and never closed, nothing behind it is read" if open_ended else exc
-            yield line, f"is not a row of a table: {why}"
-            continue
-        if header is None:
-            header = _header(cells, name)
-        elif cells:
-            yield line, _row(header, cells + [""] * (len(header) - len(cells) if short else 0))
 
 
 def _header(cells: list[str], name: str) -> list[str] | None:
@@ -89,7 +98,8 @@ def _header(cells: list[str], name: str) -> list[str] | None:
     return cells
 
 
-def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
+def named_cells(header: list[str], cells: list[str]) -> dict[str, Any] | str:
+    """The cells by column, or what is wrong with the row."""
     if len(cells) != len(header):
         return f"has {len(cells)} cells, and the header has {len(header)}"
     for name, cell in zip(header, cells, strict=True):
@@ -99,39 +109,27 @@ def _row(header: list[str], cells: list[str]) -> dict[str, Any] | str:
     return dict(zip(header, cells, strict=True))
 
 
-def parquet_rows(path: Path) -> Iterator[Row]:
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
+    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as table:
+            yield table
+    except (ArrowException, OSError) as exc:
+        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
+
+
+def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Rows of a Parquet file, counted from 1, a batch at a time.
 
-    Raises:
-        ConfigError: pyarrow is missing.
-        InputError: the file is damaged or cut off.
+    Raises ConfigError if pyarrow is missing; InputError if the file is damaged or cut off.
     """
-    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    number = 0
-    try:
-        with ParquetFile(path) as table:
-            for batch in table.iter_batches(batch_size=1000):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield number, row
-    except (ArrowException, OSError) as exc:
-        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
-
-
-def parquet_count(path: Path) -> int:
-    """How many rows the file has, by its own word."""
-    require(f"reading the Parquet log {path}", "pyarrow", extra="parquet")
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        with ParquetFile(path) as table:
-            return int(table.metadata.num_rows)
-    except (ArrowException, OSError) as exc:
-        raise InputError(f"log {path} is a damaged or cut-off Parquet file: {str(exc).splitlines()[0]}") from exc
+    with _parquet_file(path) as table:
+        batches = table.iter_batches(batch_size=1000)
+        yield from enumerate((row for batch in batches for row in batch.to_pylist()), 1)
 
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -226,9 +224,8 @@ class LogValue:
 
     def first_id(self, *given: object) -> str:
         """The first id that is given, as a text; the place when none is."""
-        return next(
-            (str(one) for one in given if one is not None and one != ""), self.place.replace(",", "").replace(" ", "-")
-        )
+        usual = self.place.replace(",", "").replace(" ", "-")
+        return next((str(one) for one in given if one is not None and one != ""), usual)
 
 
 def broken_entry(source: str, value: LogValue, error: Exception) -> BrokenEntry:
@@ -253,11 +250,9 @@ def values(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
 
-    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file
-    by file, by name; one of its files that cannot be read is a `BrokenEntry`, too.
-
-    Raises:
-        InputError: the file is missing, empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
+    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file by
+    file, by name; one of its files that cannot be read is a `BrokenEntry`, too. Raises InputError if the file is missing,
+    empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
     """
     if path.is_dir():
         for file in _files(path):
@@ -284,7 +279,8 @@ def _values(path: Path) -> Iterator[LogValue | BrokenEntry]:
             for number, content in enumerate(_json_list(path), 1):
                 yield LogValue(content, place=f"conversation {number}")
         case Shape.DOCUMENT:
-            yield from _json_document(path)
+            content = whole_json(path, f"log {path} starts like one JSON object over several lines but is not JSON")
+            yield LogValue(content, place="conversation 1")
         case Shape.TABLE:
             yield from _table(path)
         case Shape.PARQUET:
@@ -301,7 +297,8 @@ def count(path: Path) -> int:
         case Shape.LIST:
             return len(_json_list(path))
         case Shape.PARQUET:
-            return parquet_count(path)
+            with _parquet_file(path) as table:
+                return int(table.metadata.num_rows)
         case Shape.TABLE | Shape.DOCUMENT:
             return sum(1 for _ in values(path))
         case Shape.LINES:
@@ -325,11 +322,7 @@ def _count_file(path: Path) -> int:
 
 
 def shape(path: Path) -> Shape:
-    """The shape of a file, from its first line.
-
-    Raises:
-        InputError: there is no first line, or the file is UTF-16.
-    """
+    """The shape of a file, from its first line. Raises InputError if there is no first line, or the file is UTF-16."""
     with open_log(path) as file:
         head = file.read(4096)
         if head.startswith(UTF16_BOMS):
@@ -393,20 +386,6 @@ def _table(path: Path) -> Iterator[LogValue | BrokenEntry]:
             yield BrokenEntry(f"{path} {place}", row) if isinstance(row, str) else LogValue(row, place=place, line=line)
 
 
-def _json_document(path: Path) -> Iterator[LogValue | BrokenEntry]:
-    """One value over several lines."""
-    with open_log(path) as file:
-        raw = file.read()
-    try:
-        yield LogValue(read_json(raw.decode("utf-8-sig")), place="conversation 1")
-    except UnicodeDecodeError as exc:
-        raise InputError(
-            f"log {path}: byte {exc.start} (0x{raw[exc.start]:02x}) is not UTF-8; save the file as UTF-8"
-        ) from exc
-    except ValueError as exc:
-        raise InputError(f"log {path} starts like one JSON object over several lines but is not JSON: {exc}") from exc
-
-
 def _json_lines(path: Path) -> Iterator[LogValue | BrokenEntry]:
     offset = 0
     with open_log(path) as file:
@@ -430,16 +409,20 @@ def _json_line(path: Path, number: int, line: bytes, start: int) -> LogValue | B
 
 
 def _json_list(path: Path) -> list[object]:
+    return cast("list[object]", whole_json(path, f"log {path} starts like a JSON list but is not JSON"))
+
+
+def whole_json(path: Path, not_json: str) -> object:
+    """A file that is one JSON value. Raises InputError if it is not: `not_json` begins what the error says."""
     with open_log(path) as file:
         raw = file.read()
     try:
-        content = read_json(raw.decode("utf-8-sig"))
+        return read_json(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as exc:
-        found = f"byte {exc.start} (0x{raw[exc.start]:02x})"
-        raise InputError(f"log {path}: {found} is not UTF-8; save the file as UTF-8") from exc
+        place = f"byte {exc.start} (0x{raw[exc.start]:02x})"
+        raise InputError(f"log {path}: {place} is not UTF-8; save the file as UTF-8") from exc
     except ValueError as exc:
-        raise InputError(f"log {path} starts like a JSON list but is not JSON: {exc}") from exc
-    return cast("list[object]", content)
+        raise InputError(f"{not_json}: {exc}") from exc
 
 
 @contextmanager
@@ -463,8 +446,7 @@ def open_log(path: Path) -> Iterator[BinaryIO]:
 def check_texts(conversation: Conversation) -> None:
     """Refuses NUL characters and halves of surrogate pairs.
 
-    Raises:
-        InputError: names the turn, the document or the claim, and the position.
+    Raises InputError naming the turn, the document or the claim, and the position.
     """
     _check_text("the conversation's id", str(conversation.id))
     for index, turn in enumerate(conversation.turns):

@@ -76,14 +76,7 @@ def spans_of(
     rows: Callable[[object], Iterable[object]],
     make: Callable[[object, LogValue, str], Span],
 ) -> Iterator[Span | BrokenEntry]:
-    """Spans of a log's values, and what of them is none.
-
-    Args:
-        found: lines or rows.
-        source: the file's name.
-        rows: what of a value is to be a span each.
-        make: makes one; raises InputError for what is none.
-    """
+    """Spans of a log's values, and what of them is none: `rows` gives the parts of a value that `make` makes a span each of."""
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -93,31 +86,22 @@ def spans_of(
         except RecursionError as exc:
             yield broken_entry(source, value, exc)
             continue
-        yield from _make_span(parts, value, source, make)
-
-
-def _make_span(
-    parts: Iterable[object], value: LogValue, source: str, make: Callable[[object, LogValue, str], Span]
-) -> Iterator[Span | BrokenEntry]:
-    for part in parts:
-        try:
-            yield make(part, value, source)
-        except (InputError, RecursionError) as exc:
-            yield broken_span(part, source, value, exc)
+        for part in parts:
+            try:
+                yield make(part, value, source)
+            except (InputError, RecursionError) as exc:
+                yield broken_span(part, source, value, exc)
 
 
 def broken_span(part: object, source: str, value: LogValue, error: Exception) -> BrokenEntry:
     """The entry for an unreadable span, with its trace where that is known."""
-    told, trace = broken_entry(source, value, error), _trace_of(part)
-    return told if trace is None else BrokenSpan(told.source, told.error, trace)
-
-
-def _trace_of(part: object) -> str | None:
+    entry = broken_entry(source, value, error)
     content = part if isinstance(part, Mapping) else {}
     context = content.get("context")
     places = (content, context if isinstance(context, Mapping) else {})
     keys = ("trace_id", "traceId", "context.trace_id")
-    return next((str(place[key]) for place in places for key in keys if place.get(key)), None)
+    trace = next((str(place[key]) for place in places for key in keys if place.get(key)), None)
+    return entry if trace is None else BrokenSpan(entry.source, entry.error, trace)
 
 
 def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConversation | BrokenEntry]:
@@ -163,8 +147,7 @@ def join_exchanges(name: str, exchanges: Sequence[Exchange]) -> LoggedConversati
         return BrokenEntry(timeless[0].source, f"has no time, so the turns of thread {name} cannot be put in order")
     messages: list[Message] = []
     for one in sorted(exchanges, key=lambda it: it.start or _FIRST):
-        messages = _continue_thread(messages, one.asked)
-        messages = _continue_thread(messages, one.answered)
+        messages = _continue_thread(_continue_thread(messages, one.asked), one.answered)
     first = min(exchanges, key=lambda it: it.line or 0)
     try:
         return LoggedConversation(to_conversation(messages, conversation_id=name), labels={}, line=first.line)
@@ -219,11 +202,8 @@ def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages
                 brought.append(document)
     if not brought:
         return list(answered)
-    last = max(
-        index
-        for index, message in enumerate(answered)
-        if message["role"] == "assistant" and message_text(message).strip()
-    )
+    answers = (index for index, one in enumerate(answered) if one["role"] == "assistant" and _is_spoken(one))
+    last = max(answers)
     return [{**one, "documents": brought} if index == last else one for index, one in enumerate(answered)]
 
 
@@ -282,11 +262,8 @@ def moment(value: object) -> datetime | None:
             return _since_1970(float(value))
         if isinstance(value, str):
             text = value.strip().removesuffix(" UTC")
-            return (
-                _since_1970(float(text))
-                if text.replace(".", "", 1).isdecimal()
-                else moment(datetime.fromisoformat(text))
-            )
+            is_number = text.replace(".", "", 1).isdecimal()
+            return _since_1970(float(text)) if is_number else moment(datetime.fromisoformat(text))
     except (ValueError, OverflowError, OSError):
         pass
     raise InputError(f"has the time {str(value)[:40]!r}; expected ISO 8601 or a number of seconds since 1970")

@@ -55,11 +55,9 @@ class PolicyCase:
 
 
 def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
-    """The report as a case, with all of its texts.
+    """The report as a case, with all of its texts and the risk that the fit of its judge gives.
 
-    Args:
-        report: as it is stored.
-        risk: the fit of the report's judge. Without it the report's own risk is taken, where it is calibrated and the draft's.
+    Without a fit the report's own risk is taken, where it is calibrated and the draft's.
     """
     outcomes = report.attempts[0].outcomes if report.attempts else report.outcomes
     done = report.attempts[0].decision.action if report.attempts else report.decision.action
@@ -131,19 +129,14 @@ def recorded_action(case: PolicyCase) -> Action:
 
 
 def by_policy(policies: PolicyFor) -> Decide:
-    """A policy's decisions.
-
-    Args:
-        policies: as it stands for each judge of the cases; see `decision`.
-    """
+    """A policy's decisions, by the policy as it stands for each judge of the cases."""
     return lambda case: decision(case, policies).action
 
 
 def decision(case: PolicyCase, policies: PolicyFor) -> Decision:
     """The policy's decision on the case, with the reason; the reason quotes claims where the case has their texts.
 
-    Raises:
-        ConfigError: the policy asks for a rate, and its thresholds were not chosen.
+    Raises ConfigError if the policy asks for a rate, and its thresholds were not chosen.
     """
     return policies[case.judge].weigh(case.outcomes, evidence_missing=case.evidence_missing, risk=case.risk)
 
@@ -236,25 +229,17 @@ class Comparison:
         return sum(case.rewritten for case in self.cases)
 
     def agreement(self, fine: Mapping[str, bool]) -> tuple[PolicyAgreement, PolicyAgreement]:
-        """Both policies beside people's word.
-
-        Args:
-            fine: by report id, whether the turn should have been delivered as it was. Turns without a word count for nothing.
-        """
+        """Both policies beside people's word, by report id: whether the turn should have been delivered. Others don't count."""
         return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
 
 
 def reproduction_share(
     cases: Sequence[PolicyCase], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]
 ) -> Share | None:
-    """Of the turns that were decided under these very rules, on how many the policy decides now as it did then.
+    """Of the turns that were decided under these very rules, on how many the policy decides now (`actions`) as it did then.
 
-    A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same.
-
-    Args:
-        cases: the turns.
-        actions: what the policy decides now, in the same order.
-        rules: fingerprint of the policy as it stands for each judge (`policy.rules.rules_key`).
+    A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same. `rules` are
+    fingerprints of the policy as it stands for each judge (`policy.rules.rules_key`).
     """
     same = [
         action is case.done or (action, case.done) == (Action.REPAIR, Action.BLOCK)

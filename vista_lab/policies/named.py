@@ -73,12 +73,7 @@ def _of_file(told: str, settings: Settings) -> NamedPolicy:
 
 
 def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
-    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it.
-
-    Args:
-        judge: who judged.
-        table: the risk table of the settings; the embedded judge's own when None.
-    """
+    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it. The judge's own table when None."""
     return calibrated(PRESETS["monitor"], judge, table)[1]
 
 
@@ -87,8 +82,7 @@ def policies_by_judge(
 ) -> dict[JudgeInfo, LabelPolicy]:
     """The policy as it stands for each judge.
 
-    Raises:
-        ConfigError: it promises a rate, and there is no table for a judge, or none that holds the rate.
+    Raises ConfigError if it promises a rate, and there is no table for a judge, or none that holds the rate.
     """
     found = {}
     for judge in judges:
@@ -110,8 +104,7 @@ class Decider:
     def __call__(self, report: TurnReport) -> tuple[PolicyCase, Decision]:
         """The report as a case, with its risk as this policy's table has it, and what the policy decides.
 
-        Raises:
-            ConfigError: the policy promises a rate that no table of this judge holds.
+        Raises ConfigError if the policy promises a rate that no table of this judge holds.
         """
         judge = report.judge
         if judge not in self.fits:

@@ -12,13 +12,13 @@ from typing import Final
 
 from vista_guard.policy.labels import Gold, GoldTurn
 from vista_guard.policy.turn_risk import TurnRisk
-from vista_guard.types import Action, Decision, JudgeInfo, Role, TurnReport
+from vista_guard.types import Action, Decision, JudgeInfo, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.intervals import Share
 from vista_lab.policies.comparison import Comparison, PolicyCase, compare, without_texts
 from vista_lab.policies.named import Decider, NamedPolicy
 from vista_lab.runs.folder import TurnName, read_reports
-from vista_lab.runs.gold import of_entry
+from vista_lab.runs.gold import of_entry, questions_of
 
 AGREEMENTS: Final = {
     "alarms": ("alarms that are right", "of the turns that are flagged, repaired or blocked"),
@@ -62,13 +62,8 @@ ONWARDS: Final = (
 def limits(found: Comparison, names: Sequence[str]) -> list[str]:
     """The limits of what these turns show, each with its number of turns."""
     cuts = [count_text(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
-    told = [
-        *cuts,
-        count_text(found.gate_unknown, UNKNOWN_GATE),
-        count_text(found.leaning, MEMORY),
-        count_text(found.rewritten, REWRITTEN),
-    ]
-    return [one for one in told if one]
+    counts = ((found.gate_unknown, UNKNOWN_GATE), (found.leaning, MEMORY), (found.rewritten, REWRITTEN))
+    return join_parts([*cuts, *(count_text(*pair) for pair in counts)])
 
 
 def count_text(count: int, text: str) -> str | None:
@@ -88,9 +83,8 @@ def share(found: Share | None) -> str:
     """A share with its interval and its counts."""
     if found is None:
         return "–"
-    return (
-        f"{100 * found.value:.0f} %  ({100 * found.low:.0f} to {100 * found.high:.0f} %; {found.hits:,} of {found.n:,})"
-    )
+    interval = f"{100 * found.low:.0f} to {100 * found.high:.0f} %"
+    return f"{100 * found.value:.0f} %  ({interval}; {found.hits:,} of {found.n:,})"
 
 
 def join_parts(told: Iterable[str | None]) -> list[str]:
@@ -111,17 +105,10 @@ class Heard:
         """The entries as they are."""
         for entry in entries:
             if isinstance(entry, LoggedConversation):
-                self._hear(entry)
+                name, questions = str(entry.conversation.id), questions_of(entry.conversation)
+                self.questions |= {(name, index): question for index, question in questions.items()}
+                self.gold |= of_entry(entry)
             yield entry
-
-    def _hear(self, entry: LoggedConversation) -> None:
-        question, name = "", str(entry.conversation.id)
-        for index, turn in enumerate(entry.conversation.turns):
-            if turn.role is Role.USER:
-                question = turn.text
-            elif turn.role is Role.ASSISTANT:
-                self.questions[name, index] = question
-        self.gold |= of_entry(entry)
 
 
 @dataclass(frozen=True)
@@ -150,20 +137,13 @@ class Replayed:
         return len({case.conversation_id for case in self.found.cases})
 
     def limits(self) -> list[str]:
-        return join_parts(
-            [
-                STREAMED,
-                ONWARDS,
-                REPAIRS,
-                *limits(self.found, self.names),
-                count_text(
-                    self.unjudged, "turns have claims that were not judged; each policy says what becomes of them."
-                ),
-                count_text(self.unreported, "turns of the log have no report, and are not counted."),
-                count_text(self.unmatched, "labels are of turns that were not reported, and are not counted."),
-                unfitted_judges(self.fits),
-            ]
+        counts = (
+            (self.unjudged, "turns have claims that were not judged; each policy says what becomes of them."),
+            (self.unreported, "turns of the log have no report, and are not counted."),
+            (self.unmatched, "labels are of turns that were not reported, and are not counted."),
         )
+        told = [*limits(self.found, self.names), *(count_text(*pair) for pair in counts), unfitted_judges(self.fits)]
+        return join_parts([STREAMED, ONWARDS, REPAIRS, *told])
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,7 @@ def ray_library() -> Any:
 def connect(address: str | None, workers: int | None) -> bool:
     """Joins a cluster, or starts one here; does nothing in a process that has joined one. Whether one was started or joined.
 
-    Raises:
-        ConfigError: see `RaySystem.start`.
+    Raises ConfigError: see `RaySystem.start`.
     """
     require("--engine ray", "ray", extra="ray")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Nothing is told to anybody.
@@ -255,8 +254,7 @@ class Worker:
     async def start(self) -> Ready:
         """Builds the system. Not done when the worker is made, so that what is wrong comes back as the error that it is.
 
-        Raises:
-            ConfigError: it cannot be built; says on which node.
+        Raises ConfigError if it cannot be built; says on which node.
         """
         from vista_guard.telemetry.sdk import configured
 
@@ -397,8 +395,7 @@ class RaySystem:
     ) -> AsyncIterator[TurnReport]:
         """Judges on some worker. Reports of a lost worker are kept; another worker continues behind them.
 
-        Raises:
-            JudgeError: the conversation lost `LOSSES` workers, or none is left.
+        Raises JudgeError if the conversation lost `LOSSES` workers, or none is left.
         """
         known, losses = list(done), 0
         while (slot := await self._places.take()) is not None:
@@ -519,11 +516,7 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
 
 
 def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
-    """Passes when a worker judges as expected.
-
-    Raises:
-        ConfigError: it does not; says on which node, and in what.
-    """
+    """Passes when a worker judges as expected. Raises ConfigError if it does not; says on which node, and in what."""
     # What a worker of an older version says has neither of both.
     version, node = getattr(ready, "version", "of another version"), getattr(ready, "node", "of no name")
     if version != __version__:
@@ -557,12 +550,7 @@ async def _stream(
 
 
 async def _answer(reference: Any) -> Any:
-    """The answer of a worker.
-
-    Raises:
-        VistaGuardError: as the worker raised it.
-        _Lost: it did not answer.
-    """
+    """The answer of a worker. Raises VistaGuardError as the worker raised it; _Lost if it did not answer."""
     from ray.exceptions import RayError, RayTaskError
 
     try:

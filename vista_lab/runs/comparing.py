@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,7 +93,10 @@ def _partners(
     """Each outcome of the left with its partner, then what the right has alone."""
     free = list(right)
     chosen: dict[int, Outcome] = {}
-    for same in ([_same_id] if by_id else []) + [_same_text, _same_place]:
+    ways: list[Callable[[Claim, Claim], float]] = [lambda one, other: float(one.text == other.text), _same_place]
+    if by_id:
+        ways.insert(0, lambda one, other: float(one.id == other.id))
+    for same in ways:
         for place, outcome in enumerate(left):
             if place in chosen:
                 continue
@@ -104,14 +107,6 @@ def _partners(
         yield outcome, chosen.get(place)
     for other in free:
         yield None, other
-
-
-def _same_id(one: Claim, other: Claim) -> float:
-    return float(one.id == other.id)
-
-
-def _same_text(one: Claim, other: Claim) -> float:
-    return float(one.text == other.text)
 
 
 def _same_place(one: Claim, other: Claim) -> float:
@@ -140,10 +135,8 @@ class Paired:
 def paired_accuracy(pairs: Sequence[ClaimPair]) -> Paired | None:
     """How often each run agrees with people, on the same claims. None where no claim of both runs is labelled."""
     known = [(left, right) for pair in pairs for left, right in [pair.right] if left is not None and right is not None]
-    first, second = (
-        wilson(sum(left for left, _ in known), len(known)),
-        wilson(sum(right for _, right in known), len(known)),
-    )
+    first = wilson(sum(left for left, _ in known), len(known))
+    second = wilson(sum(right for _, right in known), len(known))
     if first is None or second is None:
         return None
     better, worse = known.count((False, True)), known.count((True, False))

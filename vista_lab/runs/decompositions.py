@@ -22,6 +22,7 @@ from vista_guard.types import Claim, Role, Turn, TurnReport
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.metrics.decomposition import Decomposition, covered, repeats, supports
 from vista_lab.runs.folder import REPORTS, TurnName, read_manifest, read_reports
+from vista_lab.runs.gold import questions_of
 
 BEFORE = AFTER = 2
 """Sentences of context on either side (§3.1)."""
@@ -71,15 +72,9 @@ class DecomposedRun:
 
 
 def read_decompositions(folder: Path, name: str, log: Mapping[TurnName, KnownTurn]) -> DecomposedRun:
-    """The sentences of a run that `vista-guard eval` wrote.
+    """The sentences of a run that `vista-guard eval` wrote; `name` is what tables call it, `log` what is known of its turns.
 
-    Args:
-        folder: the run's.
-        name: what tables call it.
-        log: what is known of its turns; may be empty.
-
-    Raises:
-        ConfigError, InputError: the run cannot be read, or has no sentence.
+    Raises ConfigError or InputError if the run cannot be read, or has no sentence.
     """
     judge = read_manifest(folder).system.judge
     sentences: list[PlacedSentence] = []
@@ -102,24 +97,15 @@ def told_by_log(entries: Iterator[object]) -> dict[TurnName, KnownTurn]:
     """Questions and people's claims, by turn. What cannot be read is left out: the run has no report of it either."""
     found: dict[TurnName, KnownTurn] = {}
     for entry in entries:
-        if not isinstance(entry, LoggedConversation):
-            continue
-        question = ""
-        for index, turn in enumerate(entry.conversation.turns):
-            if turn.role is Role.USER:
-                question = turn.text
-            elif turn.role is Role.ASSISTANT:
-                claims = tuple(claim.text for claim in turn.claims or ())
+        if isinstance(entry, LoggedConversation):
+            for index, question in questions_of(entry.conversation).items():
+                claims = tuple(claim.text for claim in entry.conversation.turns[index].claims or ())
                 found[entry.conversation.id or "", index] = KnownTurn(question, claims)
     return found
 
 
 def shared_sentences(runs: Sequence[DecomposedRun]) -> list[DecomposedRun]:
-    """The runs with the sentences that all of them have.
-
-    Raises:
-        InputError: there is none; names two runs.
-    """
+    """The runs with the sentences that all of them have. Raises InputError if there is none; names two runs."""
     keys = set.intersection(*({one.key for one in run.sentences} for run in runs))
     if not keys:
         raise InputError(f"{runs[0].name} and {runs[-1].name} have no sentence in common: they are of different data")
@@ -190,8 +176,7 @@ class MeasuredRun:
 def measure_run(run: DecomposedRun, verifier: Verifier, embedder: Embedder) -> MeasuredRun:
     """Measures a run's claims without a model (see `metrics.decomposition`).
 
-    Raises:
-        InputError, JudgeError: the verifier failed, or gave what is no probability.
+    Raises InputError, JudgeError if the verifier failed, or gave what is no probability.
     """
     turns: dict[TurnName, list[Sequence[str]]] = {}
     for one in run.sentences:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -66,51 +66,26 @@ def _parquet(turns: Iterable[KeptTurn], path: Path, texts: bool) -> int:
 
     schema, count = _schema(arrow, texts), 0
     with ParquetWriter(path, schema, compression="zstd") as writer:
-        for rows in _batches(_row(turn, texts) for turn in turns):
+        turn_rows = (_row(turn, texts) for turn in turns)
+        while rows := list(islice(turn_rows, _BATCH)):
             writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
             count += len(rows)
     return count
 
 
-def _batches(rows: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    while batch := list(islice(rows, _BATCH)):
-        yield batch
-
-
 def _schema(arrow: Any, texts: bool) -> Any:
     text, number, count = arrow.string(), arrow.float64(), arrow.int64()
-    claim = {
-        "id": text,
-        "text": text,
-        "label": text,
-        "confidence": number,
-        "start": count,
-        "end": count,
-        "reason": text,
-    }
-    quoted = {"source": text, "source_id": text, "quote": text}
-    columns: Mapping[str, Any] = {
-        "id": text,
-        "conversation_id": text,
-        "turn_index": count,
-        "created_at": arrow.timestamp("us", tz="UTC"),
-        "tenant": text,
-        "judge": text,
-        "judge_version": text,
-        "policy": text,
-        "rules": text,
-        "gate": text,
-        "action": text,
-        "first_action": text,
-        "reason": text,
-        "score": number,
-        "risk": number,
-        "evidence_missing": arrow.bool_(),
-        "duration_ms": number,
-        "response": text,
-        "claims": arrow.list_(arrow.struct(list({**claim, **quoted}.items()))),
+    claim: dict[str, Any] = dict.fromkeys(("id", "text", "label"), text)
+    claim |= {"confidence": number, "start": count, "end": count}
+    claim |= dict.fromkeys(("reason", "source", "source_id", "quote"), text)
+    columns: dict[str, Any] = {
+        **{"id": text, "conversation_id": text, "turn_index": count, "created_at": arrow.timestamp("us", tz="UTC")},
+        **dict.fromkeys(("tenant", "judge", "judge_version", "policy", "rules", "gate"), text),
+        **dict.fromkeys(("action", "first_action", "reason"), text),
+        **{"score": number, "risk": number, "evidence_missing": arrow.bool_(), "duration_ms": number, "response": text},
+        "claims": arrow.list_(arrow.struct(list(claim.items()))),
         "trace_id": text,
-        **({"user_text": text, "draft": text, "documents": text} if texts else {}),
+        **dict.fromkeys(("user_text", "draft", "documents") if texts else (), text),
     }
     return arrow.schema(list(columns.items()))
 

@@ -16,6 +16,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,8 +110,7 @@ class Manifest(_Line):
     def check_same(self, place: Path, made: Manifest) -> None:
         """Passes when the reports at `place` were made as this run would make them.
 
-        Raises:
-            ConfigError: they were not; names each field with both values.
+        Raises ConfigError if they were not; names each field with both values.
         """
         now = manifest_fields(self)
         if made.version == REPLAY_OF_0_2:  # it recorded neither limits nor documents
@@ -180,8 +180,7 @@ GOLD_ANEW = f"Delete {GOLD} and rerun the command: it rewrites the file and judg
 def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
     """Makes a folder for what `noun` names, which has one of the files, or finds it there.
 
-    Raises:
-        ConfigError: it is a file, holds something else, or cannot be written.
+    Raises ConfigError if it is a file, holds something else, or cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -197,9 +196,8 @@ def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
     """Opens the reports of a new run, or of one made in the same way, which is resumed.
 
-    Raises:
-        ConfigError: the run was made in another way, which names the fields, or by another version of the manifest; the folder
-            holds something else, is in use, or cannot be written.
+    Raises ConfigError if the run was made in another way, which names the fields, or by another version of the manifest; the
+    folder holds something else, is in use, or cannot be written.
     """
     claim_folder(folder, "run", {MANIFEST, REPORTS})
     return ReportFile.open(folder / REPORTS, REPORT_LINES, _Made(folder, manifest, gold))
@@ -247,13 +245,14 @@ def manifest_fields(manifest: Manifest) -> dict[str, str]:
     rows = manifest.rows
     if rows is None:
         return fields
+    digest_of_names = sha256("\0".join(rows.conversations).encode()).hexdigest()[:16]
     return {
         **fields,
         "data set": f"{rows.name} {rows.split}",
         **{f"sha256 of {name}": digest for name, digest in rows.files.items()},
         "limit": str(manifest.limit),
         "seed": str(manifest.seed),
-        "conversations": f"{len(rows.conversations)} ({_fingerprint(rows.conversations)})",
+        "conversations": f"{len(rows.conversations)} ({digest_of_names})",
         "turns": str(rows.turns),
     }
 
@@ -270,8 +269,7 @@ def manifest_path(place: Path) -> Path:
 def read_manifest(place: Path) -> Manifest:
     """The manifest of a run's folder, or of a file of reports.
 
-    Raises:
-        ConfigError: there is none, it is malformed, or its version is one that this one would misread.
+    Raises ConfigError if there is none, it is malformed, or its version is one that this one would misread.
     """
     path = manifest_path(place)
     try:
@@ -298,8 +296,7 @@ def read_manifest(place: Path) -> Manifest:
 def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
     """The manifest of an evaluation, and the rows it was over.
 
-    Raises:
-        ConfigError: see `read_manifest`; or the run is a replay of a log.
+    Raises ConfigError: see `read_manifest`; or the run is a replay of a log.
     """
     manifest = read_manifest(folder)
     if manifest.rows is None:
@@ -308,14 +305,9 @@ def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
 
 
 def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
-    """The gold of each turn that the run was to judge.
+    """The gold of each turn that the run was to judge; `turns`, where given, is how many the manifest speaks of.
 
-    Args:
-        folder: the run's.
-        turns: how many turns the manifest speaks of; not checked when not given.
-
-    Raises:
-        InputError: the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
+    Raises InputError if the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
     """
     path, found = folder / GOLD, dict[TurnName, GoldLine]()
     if not path.exists():
@@ -337,8 +329,7 @@ def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine
 def read_reports(path: Path) -> Iterator[TurnReport]:
     """Reports in the order in which they were made. A last line that is still being written is left out.
 
-    Raises:
-        InputError: the file cannot be read, a line of it is no report, or reports on a turn again; names the line.
+    Raises InputError if the file cannot be read, a line of it is no report, or reports on a turn again; names the line.
     """
     seen: set[TurnName] = set()
     for number, line in _lines(path):
@@ -361,8 +352,7 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
 def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnReport]:
     """Reports of a run's folder, each on a turn that the run was to judge.
 
-    Raises:
-        InputError: one is not; or as `read_reports`.
+    Raises InputError if one is not; or as `read_reports`.
     """
     for report in read_reports(folder / REPORTS):
         if (report.conversation_id or "", report.turn_index) not in gold:
@@ -383,11 +373,7 @@ def count_reports(folder: Path) -> int:
 
 
 def write_summary(folder: Path, summary: str) -> None:
-    """Replaces the run's figures.
-
-    Raises:
-        ConfigError: the disk refuses.
-    """
+    """Replaces the run's figures. Raises ConfigError if the disk refuses."""
     write_whole(folder / SUMMARY, summary + "\n", "All reports are safe: make room and run the same command again")
 
 
@@ -397,9 +383,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield from enumerate(file, 1)
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}") from exc
-
-
-def _fingerprint(names: Iterable[str]) -> str:
-    from hashlib import sha256
-
-    return sha256("\0".join(names).encode()).hexdigest()[:16]

@@ -8,30 +8,37 @@ from pathlib import Path
 from vista_guard.errors import InputError
 from vista_guard.policy import labels
 from vista_guard.policy.labels import Gold, GoldTurn, TurnName, Word, is_fine
+from vista_guard.types import Conversation, Role
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation, TurnGold, read_log
 
 
 def read_gold(path: Path) -> Gold:
     """Reads labels as for `vista-guard calibrate`, else a log whose claims are labelled.
 
-    Raises:
-        InputError: a line is malformed, or nothing in the file is labelled.
+    Raises InputError if a line is malformed, or nothing in the file is labelled.
     """
     return labels.read_gold(path, from_log)
 
 
 def from_log(path: Path) -> dict[TurnName, GoldTurn]:
-    """Reads a log whose turns or claims are labelled.
-
-    Raises:
-        InputError: the log cannot be read.
-    """
+    """Reads a log whose turns or claims are labelled. Raises InputError if the log cannot be read."""
     gold: dict[TurnName, GoldTurn] = {}
     for entry in read_log(path, None):
         if isinstance(entry, BrokenEntry):
             raise InputError(f"{entry.source}: {entry.error}")
         gold |= of_entry(entry)
     return gold
+
+
+def questions_of(conversation: Conversation) -> dict[int, str]:
+    """The user's last message before each assistant turn, by the turn's index."""
+    questions, question = {}, ""
+    for index, turn in enumerate(conversation.turns):
+        if turn.role is Role.USER:
+            question = turn.text
+        elif turn.role is Role.ASSISTANT:
+            questions[index] = question
+    return questions
 
 
 def of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:

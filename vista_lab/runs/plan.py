@@ -73,16 +73,10 @@ class Plan:
 
 
 def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
-    """Reads all rows once, keeps the ids of conversations with turns to judge, and samples them.
+    """Reads all rows once, keeps the ids of conversations with turns to judge, and samples `limit` of them (all when None).
 
-    Args:
-        source: read from its beginning.
-        claims: whose claims are judged; with GIVEN, conversations without any are left out, as nothing in them is reported.
-        limit: how many conversations are judged; all when None.
-        seed: of the sample. A larger limit holds the sample of a smaller one with the same seed.
-
-    Raises:
-        InputError: two conversations have one id, or nothing is left to judge.
+    With GIVEN claims, conversations without any are left out, as nothing in them is reported. A larger limit holds the sample
+    of a smaller one with the same seed. Raises InputError if two conversations have one id, or nothing is left to judge.
     """
     skipped: Counter[str] = Counter()
     broken: list[BrokenEntry] = []
@@ -162,15 +156,10 @@ def _nothing(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
 
 
 def of_dataset(name: str, folder: Path | None) -> Source:
-    """A data set by its name.
+    """A data set by its name as `vista-guard datasets` lists it, with its files in the folder or below.
 
-    Args:
-        name: as `vista-guard datasets` lists it.
-        folder: where its files are, or below.
-
-    Raises:
-        ConfigError: no folder is given.
-        InputError: there is no such data set, or a file of it is missing: says which, and where to get it.
+    Raises ConfigError if no folder is given; InputError if there is no such data set, or a file of it is missing: says which, and
+    where to get it.
     """
     opened = _open(name, folder)
     dataset = opened.dataset
@@ -189,34 +178,19 @@ def of_dataset(name: str, folder: Path | None) -> Source:
 def fit_options(
     name: str, folder: Path | None, *, system: str, measured: Source, claims: ClaimsMode
 ) -> Mapping[str, str]:
-    """Options of a system, fitted on a data set that is not measured.
+    """Options of a system (`majority` or `overlap`), fitted on a data set by its name, which is not the measured one.
 
-    Args:
-        name: of the set that is fitted on.
-        folder: where its files are, or below.
-        system: `majority` or `overlap`.
-        measured: what is going to be evaluated.
-        claims: whether labels of claims count, or of turns.
-
-    Raises:
-        ConfigError: no folder is given, or this must not be fitted on that: see `systems.fitting.fit`.
-        InputError: there is no such data set, or a file of it is missing.
+    Raises ConfigError if no folder is given, or this must not be fitted on that: see `systems.baselines.fit`; InputError if
+    there is no such data set, or a file of it is missing.
     """
     opened = _open(name, folder)
     return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
 
 
 def of_log(path: Path, log_format: str | None = None, columns: str | None = None) -> Source:
-    """A log.
+    """A log: its file, or a folder of files, in the named format (found out when None), a table as `Columns.parse` reads it.
 
-    Args:
-        path: its file, or a folder of files.
-        log_format: the format's name; found out when None.
-        columns: which column of a table holds what, as `Columns.parse` reads it.
-
-    Raises:
-        ConfigError: there is no such format, or no such map.
-        InputError: the file cannot be read.
+    Raises ConfigError if there is no such format, or no such map; InputError if the file cannot be read.
     """
     known = [one.value for one in LogFormat]
     if log_format is not None and log_format not in known:

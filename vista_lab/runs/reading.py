@@ -43,9 +43,7 @@ class Run:
 def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
     """Runs among files and in folders, at any depth; and messages about those that cannot be read.
 
-    Args:
-        places: files of reports, runs' folders, or folders with some of both. A file in a folder is one when a `FILE.run.json`
-            lies beside it.
+    A file in a folder is a run's when a `FILE.run.json` lies beside it.
     """
     files, wrong = [], []
     for place in places:
@@ -60,8 +58,7 @@ def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
 def read_run(file: RunFile) -> Run:
     """All reports of a run. A last line that is still being written is left out.
 
-    Raises:
-        InputError: the file cannot be read, or a line of it is no report; names the line.
+    Raises InputError if the file cannot be read, or a line of it is no report; names the line.
     """
     reports = {(report.conversation_id or "", report.turn_index): report for report in read_reports(file.path)}
     return Run(file.name, file.manifest, reports)

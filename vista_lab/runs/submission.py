@@ -33,10 +33,8 @@ class Submission:
 def read_submission(folder: Path) -> Submission:
     """The verdicts of a run.
 
-    Raises:
-        ConfigError: the folder is no run.
-        InputError: a file of it cannot be read, a conversation has several turns, or turns have no verdict: says how many and
-            names the first.
+    Raises ConfigError if the folder is no run; InputError if a file of it cannot be read, a conversation has several turns, or
+    turns have no verdict: says how many and names the first.
     """
     _, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)

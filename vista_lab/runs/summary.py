@@ -11,7 +11,7 @@ from vista_guard.types import Action, Label, TurnReport, Usage
 from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Detection, Reading, balanced_interval, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Share, share_interval
-from vista_lab.metrics.labels import LabelAgreement, ReplaySummary, Tally
+from vista_lab.metrics.labels import LabelAgreement, Tally
 from vista_lab.runs.folder import GoldLine, TurnName, read_evaluation, read_gold, read_run_reports
 
 
@@ -74,9 +74,7 @@ class RunSummary(_Figures):
 def summarise(folder: Path) -> RunSummary:
     """The figures of a run, complete or not.
 
-    Raises:
-        ConfigError: the folder is no run.
-        InputError: a file of it cannot be read.
+    Raises ConfigError if the folder is no run; InputError if a file of it cannot be read.
     """
     manifest, rows = read_evaluation(folder)
     # A judge's own claims may have the ids of the log's, and people spoke of those.
@@ -84,6 +82,7 @@ def summarise(folder: Path) -> RunSummary:
     for report in read_run_reports(folder, counting.gold):
         counting.add(report)
     told = counting.tally.summary(seconds=counting.seconds)
+    shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
     return RunSummary(
         complete=told.turns == rows.turns,
         conversations=len(rows.conversations),
@@ -92,14 +91,10 @@ def summarise(folder: Path) -> RunSummary:
         judged=counting.whole,
         coverage=counting.whole / rows.turns if rows.turns else None,
         skipped=sum(rows.skipped.values()),
-        **_of_tally(told),
+        **{name: getattr(told, name) for name in shared},
+        judging_seconds=round(told.seconds, 3),
         readings=counting.readings(),
     )
-
-
-def _of_tally(told: ReplaySummary) -> dict[str, object]:
-    shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
-    return {**{name: getattr(told, name) for name in shared}, "judging_seconds": round(told.seconds, 3)}
 
 
 class _Counting:
@@ -127,10 +122,9 @@ class _Counting:
         """Those that the gold allows."""
         found = {}
         for reading, wanted in self.wanted.items():
-            known = {name: gold_of(line, reading, wanted) for name, line in self.gold.items()}
-            pairs = {
-                name: (is_it, self.predicted[reading].get(name)) for name, is_it in known.items() if is_it is not None
-            }
+            known = ((name, gold_of(line, reading, wanted)) for name, line in self.gold.items())
+            predicted = self.predicted[reading]
+            pairs = {name: (is_it, predicted.get(name)) for name, is_it in known if is_it is not None}
             if pairs:
                 found[reading] = _figures(pairs, self.gold)
         return found

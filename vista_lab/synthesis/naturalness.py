@@ -17,8 +17,7 @@ from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.judges.model.answers.tolerant import read, unreadable
 from vista_lab.metrics.intervals import Share
-from vista_lab.runs.dialogues.asking import latest
-from vista_lab.runs.dialogues.records import AnswerLine, read_answers
+from vista_lab.runs.dialogues.records import last_answer, read_dialogues
 from vista_lab.synthesis.chat import Asked, ask_until_read
 
 RUBRICS: Mapping[str, str] = {
@@ -58,17 +57,11 @@ def drawn_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
     Raises:
         InputError: the run has none.
     """
-    groups: dict[tuple[str, str], list[AnswerLine]] = {}
-    for line in read_answers(folder):
-        if line.setting == "multi":
-            groups.setdefault((line.model, line.sample), []).append(line)
     whole = []
-    for lines in groups.values():
-        turns = latest(lines)
-        if any(line.is_last and line.answer is not None for line in turns.values()):
-            whole.append(
-                "\n\n".join(f"User: {turns[at].question}\n\nAssistant: {turns[at].answer}" for at in sorted(turns))
-            )
+    for (_, setting, _), turns in read_dialogues(folder).items():
+        if setting == "multi" and last_answer(turns) is not None:
+            said = (f"User: {turns[at].question}\n\nAssistant: {turns[at].answer}" for at in sorted(turns))
+            whole.append("\n\n".join(said))
     if not whole:
         raise InputError(f"{folder} has no whole dialogue in the setting multi")
     return random.Random(seed).sample(whole, min(count, len(whole)))

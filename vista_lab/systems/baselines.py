@@ -11,13 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.composed import ensemble
 from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS
 from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Turn, Unchecked
+from vista_guard.types import Check, Claim, Document, EvidenceSet, JudgeInfo, Label, Passage
 from vista_lab.datasets.files import DataSet, Entry, Task
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 THRESHOLD = 0.5
 """Half of the words: chosen before anything was measured, and fitted on nothing."""
@@ -26,24 +25,18 @@ _WORD = re.compile(r"\w+(?:[.,]\d+|'\w+)*")
 _NO_CONTENT = AUXILIARIES | DETERMINERS | FUNCTION_WORDS | PREPOSITIONS | PRONOUNS
 
 
-class Majority:
+class Majority(LabellingJudge):
     """Implements `Judge`: gives every claim the same label. A turn that brings no claims is one claim."""
 
     def __init__(self, label: Label) -> None:
         self._label = label
         self.info = JudgeInfo(name="majority", version=str(label))
 
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return whole_turn(turn, history)
-
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
         return [labelled_check(claim, self._label, f"{self._label} is the most frequent label") for claim in claims]
 
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
 
-
-class Overlap:
+class Overlap(LabellingJudge):
     """Implements `Judge`: a claim is VERIFIED when at least `threshold` of its content words stand in the documents.
 
     A turn that brings no claims is one claim. Function words of English count for nothing; words are compared as they are
@@ -54,16 +47,10 @@ class Overlap:
         self._threshold = threshold
         self.info = JudgeInfo(name="overlap", version=f"threshold {threshold:g}")
 
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return whole_turn(turn, history)
-
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
         """By the words of the turn's documents, and no others."""
-        known = {word for passage in evidence.documents for word in words(f"{passage.title or ''} {passage.text}")}
+        known = _known_words(evidence.documents)
         return [self._check(claim, share(claim.text, known)) for claim in claims]
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
 
     def _check(self, claim: Claim, found: float) -> Check:
         label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
@@ -75,6 +62,10 @@ def words(text: str) -> set[str]:
     """The content words of a text, in lower case."""
     found = _WORD.findall(text.casefold().replace("’", "'"))
     return {word.removesuffix("'s") for word in found} - _NO_CONTENT
+
+
+def _known_words(texts: Iterable[Document | Passage]) -> set[str]:
+    return {word for text in texts for word in words(f"{text.title or ''} {text.text}")}
 
 
 def share(claim: str, known: set[str]) -> float:
@@ -91,16 +82,13 @@ class MeasuredRows(Protocol):
     """The rows to be measured: a `DataSet`, or a log that is ready to be read."""
 
     @property
-    def name(self) -> str:
-        """The set's or the log's."""
+    def name(self) -> str: ...
 
     @property
-    def split(self) -> str:
-        """Of the set; a log is none."""
+    def split(self) -> str: ...
 
     @property
-    def task(self) -> Task:
-        """Which turns are looked for."""
+    def task(self) -> Task: ...
 
 
 def fit(
@@ -111,20 +99,12 @@ def fit(
     measured: MeasuredRows,
     claims: Literal["given", "judge"] = "judge",
 ) -> Mapping[str, str]:
-    """Options of a system, as labelled data has them; `make_system` takes them.
+    """Options of system `majority` or `overlap`, as the entries of another set than the measured one have them.
 
-    Args:
-        name: `majority` or `overlap`.
-        on: the set that is fitted on.
-        entries: its rows.
-        measured: the set or log that is going to be measured.
-        claims: whether the labels of given claims count, or those of whole turns.
-
-    Raises:
-        ConfigError: the system has nothing to fit; the set is a test set, is the measured one, or looks for something else;
-            it has no labels.
+    `claims` says whether the labels of given claims count, or those of whole turns. Raises ConfigError if the system has
+    nothing to fit; the set is a test set, is the measured one, or looks for something else; it has no labels.
     """
-    _check(name, on, measured)
+    _check_fits(name, on, measured)
     rows = [entry for entry in entries if isinstance(entry, LoggedConversation)]
     fitted = {"fitted on": f"{on.name} {on.split}"}
     if name == "majority":
@@ -132,7 +112,7 @@ def fit(
     return {**fitted, "threshold": f"{_best_threshold(list(_shares(rows)), on)}"}
 
 
-def _check(name: str, on: DataSet, measured: MeasuredRows) -> None:
+def _check_fits(name: str, on: DataSet, measured: MeasuredRows) -> None:
     if name not in FITTED:
         raise ConfigError(f"system {name!r} cannot be fitted; {' and '.join(FITTED)} can")
     if on.test:
@@ -170,9 +150,8 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]
-            known = {word for document in turn.documents for word in words(f"{document.title or ''} {document.text}")}
             if gold.positive is not None:
-                yield share(turn.text, known), gold.positive
+                yield share(turn.text, _known_words(turn.documents)), gold.positive
 
 
 def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:

@@ -12,7 +12,6 @@ from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.protocols import Judge
 from vista_guard.types import Label
 from vista_lab.datasets.files import Task
-from vista_lab.systems import pipeline
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
 from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder
 from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
@@ -22,6 +21,8 @@ from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
 from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
 from vista_lab.systems.turn_judges import FActScore, LLMJudge
 
+PASSAGES = 30
+"""Passages for a claim of system `oasis`. K = 30 in the paper (§7.1)."""
 _UNVERIFIABLE = frozenset({Task.UNVERIFIABLE})
 
 
@@ -105,6 +106,27 @@ def _overlap(order: Order) -> Judge:
     return Overlap(threshold)
 
 
+def _oasis(order: Order) -> Judge:
+    """LLM-OASIS's own system (§5): claims by a decomposer, k passages a claim by a retriever, and Algorithm 1 over a verifier.
+
+    Its parts are the guard's settings `decomposer`, `embedder` and `verifier`: with none of them it runs on the shipped models,
+    with the folders of `vista-guard oasis train` on trained ones. It passes a claim that no passage speaks of, as the paper does,
+    so it is a system to compare with and no way to guard.
+    """
+    given = order.options.get("passages", str(PASSAGES))
+    if not given.isdecimal() or int(given) < 1:
+        raise ConfigError(f"option passages of system {order.name} is {given!r}; it must be a whole number from 1 on")
+    order.given = None  # Algorithm 1, whatever judge is named.
+    limits = order.settings.limits.model_copy(update={"retrieved": int(given)})
+    order.settings = order.settings.model_copy(update={"judge": "embedded", "weighing": "first", "limits": limits})
+    return order.judge()
+
+
+def _each_claim(order: Order) -> Mapping[str, Any]:
+    """Settings of the guard: each claim by itself, `passages` at a time, of all passages of a turn's own documents."""
+    return {"retrieve_by": "claim", "limits": order.settings.limits.model_copy(update={"passages": 1_000_000})}
+
+
 def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
     order.countable = False  # Nobody knows how often a metric asks its model.
     load_library(library)
@@ -114,11 +136,8 @@ def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
 
 def _fact_check(order: Order, *, evidence: bool) -> Judge:
     temperature, system_role = read_options(order.name, order.options)
-    own = (
-        order.given.model.parameters.get("temperature", temperature)
-        if isinstance(order.given, ModelJudge)
-        else temperature
-    )
+    parameters = order.given.model.parameters if isinstance(order.given, ModelJudge) else {}
+    own = parameters.get("temperature", temperature)
     if own != temperature:
         raise ConfigError(
             f"system {order.name} asks at temperature {temperature:g}, and the model of the judge that was given has {own}. "
@@ -128,6 +147,16 @@ def _fact_check(order: Order, *, evidence: bool) -> Judge:
     warm = replace(order, settings=order.settings.model_copy(update={"model": asking}))
     return warm.model(partial(FactCheck, evidence=evidence, system_role=system_role))
 
+
+_FACT_CHECK = SystemRecipe(
+    partial(_fact_check, evidence=False),
+    knowledge=False,
+    whole_turns=True,
+    tasks=_UNVERIFIABLE,
+    options=tuple(FACT_CHECK),
+    defaults=FACT_CHECK,
+)
+_WHOLE_TURNS = partial(SystemRecipe, context="full", knowledge=False, whole_turns=True, asks_task=True)
 
 SYSTEMS: Mapping[str, SystemRecipe] = {
     "vista": SystemRecipe(lambda order: order.judge()),
@@ -140,36 +169,15 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
     "factscore+split": SystemRecipe(
         lambda order: order.model(partial(FActScore, by_sentence=True)), knowledge=False, tasks=_UNVERIFIABLE
     ),
-    "llm-judge": SystemRecipe(
-        lambda order: order.model(partial(LLMJudge, task=order.task)),
-        context="full",
-        knowledge=False,
-        whole_turns=True,
-        asks_task=True,
-    ),
-    "fact-check": SystemRecipe(
-        partial(_fact_check, evidence=False),
-        knowledge=False,
-        whole_turns=True,
-        tasks=_UNVERIFIABLE,
-        options=tuple(FACT_CHECK),
-        defaults=FACT_CHECK,
-    ),
-    "fact-check+evidence": SystemRecipe(
-        partial(_fact_check, evidence=True),
-        knowledge=False,
-        whole_turns=True,
-        tasks=_UNVERIFIABLE,
-        options=tuple(FACT_CHECK),
-        defaults=FACT_CHECK,
-        retrieval=fact_check_limits,
-    ),
+    "llm-judge": _WHOLE_TURNS(lambda order: order.model(partial(LLMJudge, task=order.task))),
+    "fact-check": _FACT_CHECK,
+    "fact-check+evidence": replace(_FACT_CHECK, judge=partial(_fact_check, evidence=True), retrieval=fact_check_limits),
     "oasis": SystemRecipe(
-        pipeline.oasis,
+        _oasis,
         knowledge=False,
-        retrieval=pipeline.retrieval,
+        retrieval=_each_claim,
         options=("passages",),
-        defaults={"passages": str(pipeline.PASSAGES)},
+        defaults={"passages": str(PASSAGES)},
     ),
     "majority": SystemRecipe(_majority, knowledge=False, options=("label", "fitted on")),
     "overlap": SystemRecipe(
@@ -183,20 +191,9 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
 """The systems of this package."""
 
 METRICS: Mapping[str, SystemRecipe] = {
-    "deepeval": SystemRecipe(
-        lambda order: _metric(order, "deepeval", DeepEvalScorer),
-        context="full",
-        knowledge=False,
-        whole_turns=True,
-        asks_task=True,
-    ),
-    "ragas": SystemRecipe(
-        lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)),
-        context="full",
-        knowledge=False,
-        whole_turns=True,
-        asks_task=True,
-        options=RAGAS_OPTIONS,
+    "deepeval": _WHOLE_TURNS(lambda order: _metric(order, "deepeval", DeepEvalScorer)),
+    "ragas": _WHOLE_TURNS(
+        lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)), options=RAGAS_OPTIONS
     ),
 }
 """Libraries whose metrics are systems."""

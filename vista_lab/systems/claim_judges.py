@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +27,7 @@ from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.stores.line_file import LineFile, LineKind
 from vista_lab.metrics.decomposition import OF_CLAIMS, OF_SENTENCES, Decomposition, Marks, read_desiderata
 from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE, MAY_BE_NA, CheckAnswer, Checks, read_checklist
+from vista_lab.systems.protocol import AnyMaker
 
 PROMPTS = Path(__file__).parent / "texts" / "decomposition"
 SLOTS = ("question", "context", "sentence", "claims")
@@ -56,35 +56,18 @@ _KEPT = LineKind(
 )
 
 
-class _Anyhow:
-    """Answers of several judges may share a file: each names its own in its key."""
-
-    def claim(self, path: Path, *, empty: bool) -> None:
-        """Takes any file of answers."""
-
-
 @contextmanager
 def kept_answers(path: Path) -> Iterator[LineFile[KeptAnswer]]:
     """The file of answers at `path`, which is made where there is none.
 
-    Raises:
-        ConfigError: it holds something else, is in use, or cannot be opened.
+    Raises ConfigError if it holds something else, is in use, or cannot be opened.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = LineFile.open(path, _KEPT, _Anyhow())
+    file = LineFile.open(path, _KEPT, AnyMaker())
     try:
         yield file
     finally:
         file.close()
-
-
-@dataclass(frozen=True)
-class _Form(Generic[T]):
-    """A prompt by its name, how its answer is read, and the JSON schema of it."""
-
-    prompt: str
-    read: Callable[[str, Sequence[str]], T]
-    schema: Mapping[str, Any]
 
 
 class ClaimJudge(Generic[T]):
@@ -92,48 +75,52 @@ class ClaimJudge(Generic[T]):
 
     Args:
         model: behind its endpoint.
-        form: what is asked.
+        prompt: its name.
+        read: the verdicts of an answer on claims.
+        schema: the answer's JSON schema.
         kept: answers of earlier calls, and where new ones go.
 
     Raises:
         ConfigError: the extra `model` is missing.
     """
 
-    def __init__(self, model: ChatModel, form: _Form[T], kept: LineFile[KeptAnswer] | None = None) -> None:
+    def __init__(
+        self,
+        model: ChatModel,
+        prompt: str,
+        read: Callable[[str, Sequence[str]], T],
+        schema: Mapping[str, Any],
+        kept: LineFile[KeptAnswer] | None = None,
+    ) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
         self.model = model
-        self._form, self._kept = form, kept
-        self._file = read_prompt(PROMPTS / f"{form.prompt}.txt", "judge", examples=True, slots=SLOTS)
+        self._prompt, self._read, self._schema, self._kept = prompt, read, schema, kept
+        self._file = read_prompt(PROMPTS / f"{prompt}.txt", "judge", examples=True, slots=SLOTS)
         self._known: dict[str, str] = {}
 
     @property
     def name(self) -> str:
         """The model, with a fingerprint of the prompt and of the request's parameters."""
-        return f"{self.model.name} {self._form.prompt}-{self._fingerprint[:12]}"
-
-    @property
-    def _fingerprint(self) -> str:
         shaping = repr((self._file.system, self._file.input)) + json.dumps(dict(self.model.parameters), sort_keys=True)
-        return hashlib.sha256(shaping.encode()).hexdigest()
+        return f"{self.model.name} {self._prompt}-{hashlib.sha256(shaping.encode()).hexdigest()[:12]}"
 
     async def ask(self, about: Decomposition) -> T:
         """The verdicts on these claims.
 
-        Raises:
-            UnreadableError: neither answer could be read.
-            JudgeError: there was no answer.
+        Raises UnreadableError if neither answer could be read; JudgeError if there was no answer.
         """
         key = hashlib.sha256(
             json.dumps([self.name, about.question, about.context, about.sentence, *about.claims]).encode()
         ).hexdigest()[:32]
-        known = self._before(key)
-        if known is not None:
-            return self._form.read(known, about.claims)
+        if key not in self._known and self._kept is not None:
+            self._known.update((one.key, one.text) for one in self._kept.of_group(key))
+        if key in self._known:
+            return self._read(self._known[key], about.claims)
         said: list[str] = []
 
         def read(text: str) -> T:
             said.append(_json_of(text))
-            return self._form.read(said[-1], about.claims)
+            return self._read(said[-1], about.claims)
 
         found = await ask_model(self.model, self._request(about), read)
         if key not in self._known:  # the same claims may have been asked about meanwhile
@@ -142,17 +129,12 @@ class ClaimJudge(Generic[T]):
                 self._kept.append(KeptAnswer(key=key, text=said[-1]))
         return found
 
-    def _before(self, key: str) -> str | None:
-        if key not in self._known and self._kept is not None:
-            self._known.update((one.key, one.text) for one in self._kept.of_group(key))
-        return self._known.get(key)
-
     def _request(self, about: Decomposition) -> ChatRequest:
         listed = "\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(about.claims, 1))
         texts = {"question": about.question, "context": about.context or about.sentence, "sentence": about.sentence}
         shown = {name: _STYLE.part(name, text) for name, text in {**texts, "claims": listed or NOTHING}.items()}
         messages = (Message("system", fill(self._file.system, {})), Message("user", fill(self._file.input, shown)))
-        return ChatRequest(messages, "judge", self._form.schema)
+        return ChatRequest(messages, "judge", self._schema)
 
     async def aclose(self) -> None:
         """Closes the model's connections."""
@@ -195,12 +177,12 @@ def _marks_schema() -> dict[str, Any]:
 
 def checklist_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None) -> ClaimJudge[tuple[Checks, ...]]:
     """Five answers about each claim (K.2), for `checklist_reward`."""
-    return ClaimJudge(model, _Form("checklist", read_checklist, _checks_schema()), kept)
+    return ClaimJudge(model, "checklist", read_checklist, _checks_schema(), kept)
 
 
 def desiderata_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None) -> ClaimJudge[Marks]:
     """Three marks of each claim and two of all together (App. A)."""
-    return ClaimJudge(model, _Form("desiderata", read_desiderata, _marks_schema()), kept)
+    return ClaimJudge(model, "desiderata", read_desiderata, _marks_schema(), kept)
 
 
 async def ask_all(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -34,7 +34,7 @@ from vista_guard.types import Document, EvidenceSet, Passage, Role, SourceKind
 from vista_lab.datasets.files import fingerprint
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.systems.metrics import import_named
-from vista_lab.systems.protocol import EvidenceInfo
+from vista_lab.systems.protocol import AnyMaker, EvidenceInfo
 
 Kind = OneOf["given", "corpus", "wiki", "search", "recorded"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -76,8 +76,7 @@ class EvidenceSource(Protocol):
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         """At most `info.k` passages, best first; none where it looked and found nothing.
 
-        Raises:
-            JudgeError, StoreError: it could not look.
+        Raises JudgeError, StoreError if it could not look.
         """
         ...
 
@@ -124,12 +123,7 @@ class EvidenceOrder:
 
 
 def open_evidence(order: EvidenceOrder, embedder: Embedder, documents: DocumentStore | None) -> ClaimEvidence:
-    """The evidence that was ordered.
-
-    Args:
-        order: from `EvidenceOrder.parse`.
-        embedder: ranks the passages of `given` and `wiki`.
-        documents: the store of `corpus`.
+    """The evidence that was ordered; `embedder` ranks the passages of `given` and `wiki`, `documents` is the store of `corpus`.
 
     Raises:
         ConfigError: the dump, the function or the recording cannot be used, or there is no document store.
@@ -217,7 +211,7 @@ class ClaimEvidence:
         """The conversation with turns that name their places, and what a recording has of it in memory."""
         name = str(entry.conversation.id)
         if self.path is not None:
-            self._file = self._file or LineFile.open(self.path, EVIDENCE_LINES, _OfRun())
+            self._file = self._file or LineFile.open(self.path, EVIDENCE_LINES, AnyMaker())
             self._found |= {line.key: line.passages for line in self._file.of_group(name)}
         turns = list(entry.conversation.turns)
         for index, turn in enumerate(turns):
@@ -240,16 +234,13 @@ class ClaimEvidence:
             passages = tuple(await self.source.find(claim, place))
             # Asked again meanwhile, by another stage: the first answer is the one that was written.
             if key not in self._found:
-                self._record(FoundEvidence(conversation_id=key[0], turn_index=key[1], claim=claim, passages=passages))
-        found = self._found[key]
-        if not found:
+                if self._file is not None:
+                    line = FoundEvidence(conversation_id=key[0], turn_index=key[1], claim=claim, passages=passages)
+                    self._file.append(line)
+                self._found[key] = passages
+        if not self._found[key]:
             meter().warn(f"{self.info.kind} evidence: nothing was found for the claim {claim!r}")
-        return found
-
-    def _record(self, line: FoundEvidence) -> None:
-        if self._file is not None:
-            self._file.append(line)
-        self._found[line.key] = line.passages
+        return self._found[key]
 
     def forget(self, conversation: str) -> None:
         """Lets go of a conversation that is done."""
@@ -263,13 +254,6 @@ class ClaimEvidence:
         close = getattr(self.source, "aclose", None)
         if close is not None and self.owner:
             await close()
-
-
-class _OfRun:
-    """A recording is claimed by its run's manifest, which is held against this one before anything is found."""
-
-    def claim(self, path: Path, *, empty: bool) -> None:
-        """Implements `HowMade`."""
 
 
 class _Sourced(RetrievingJudge):
@@ -291,7 +275,6 @@ class OwnDocuments:
         self.info = EvidenceInfo(kind="given", source="the rows' own documents", k=k, fingerprint="that of the rows")
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         pool = tuple(passage for document in place.documents for passage in passages(document))
         return await asyncio.to_thread(nearest, self._embedder, claim, pool, self.info.k)
 
@@ -310,7 +293,6 @@ class StoredDocuments:
         self.info = EvidenceInfo(kind="corpus", source=f"{len(listed)} documents", k=k, fingerprint=digest)
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         return await self._documents.search(claim, self.info.k)
 
     async def aclose(self) -> None:
@@ -361,7 +343,6 @@ class Wikipedia:
         )
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         if not place.topic:
             raise JudgeError(
                 f"conversation {place.conversation} names no topic, so it has no page in {self._file.name}"
@@ -426,7 +407,6 @@ class SearchFunction:
         self.info = EvidenceInfo(kind="search", source=name, k=k, fingerprint=_source_of(found))
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         try:
             results = _RESULTS.validate_python(await self._ask(claim))
         except ValidationError as exc:
@@ -441,10 +421,10 @@ class SearchFunction:
         return [_passage(one, number) for number, one in enumerate(found, 1) if one.text.strip()][: self.info.k]
 
     async def _ask(self, claim: str) -> object:
-        found = (
-            self._search(claim) if inspect.iscoroutinefunction(self._search) else asyncio.to_thread(self._search, claim)
-        )
-        answer: object = await cast("Awaitable[object]", found)
+        if inspect.iscoroutinefunction(self._search):
+            answer: object = await self._search(claim)
+        else:
+            answer = await asyncio.to_thread(self._search, claim)
         return list(answer) if isinstance(answer, tuple) else answer
 
 
@@ -464,11 +444,9 @@ def _source_of(function: object) -> str:
 
 
 class RecordedEvidence:
-    """Implements `EvidenceSource` with what another run found. A claim that it has no evidence of is an error.
+    """Implements `EvidenceSource` with what another run found, from its `evidence.jsonl`; `recorded` is of that run's manifest.
 
-    Args:
-        file: the run's `evidence.jsonl`.
-        recorded: the evidence of that run, from its manifest.
+    A claim that it has no evidence of is an error.
     """
 
     def __init__(self, file: Path, recorded: EvidenceInfo | None) -> None:
@@ -484,7 +462,6 @@ class RecordedEvidence:
         self._found = {line.key: line.passages for line in found}
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         try:
             return self._found[place.conversation, place.turn, claim]
         except KeyError:
@@ -501,7 +478,6 @@ class RehearsedSearch:
         self.info = info
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
-        """Implements `EvidenceSource.find`."""
         text = "These words stand for those of a result. " * 10
         return [_passage(WebPassage(text=text), number) for number in range(1, self.info.k + 1)]
 
@@ -511,11 +487,9 @@ def nearest(embedder: Embedder, query: str, pool: Sequence[Passage], k: int) -> 
 
     A passage that is longer than the embedder reads counts by its nearest part.
     """
-    parts = [
-        (number, part.text)
-        for number, passage in enumerate(pool)
-        for part in cut(Document(id="-", text=passage.text), embedder)
-    ]
+    parts: list[tuple[int, str]] = []
+    for number, passage in enumerate(pool):
+        parts += [(number, part.text) for part in cut(Document(id="-", text=passage.text), embedder)]
     if not parts:
         return []
     vectors = embedder.embed([text for _, text in parts])

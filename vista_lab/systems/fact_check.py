@@ -66,11 +66,7 @@ def read_verdict(text: str) -> bool | None:
 class FactCheck(WholeTurnJudge):
     """Asks a model whether the whole turn is factual.
 
-    Args:
-        model: the model behind its endpoint.
-        options: what the speakers are called.
-        evidence: whether it is shown documents.
-        system_role: whether instructions are a system message.
+    `evidence` says whether it is shown documents, `system_role` whether instructions are a system message.
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, *, evidence: bool, system_role: bool) -> None:
@@ -113,11 +109,7 @@ def fact_check_limits(order: Order) -> Mapping[str, Any]:
 
 
 def read_options(name: str, options: Mapping[str, str]) -> tuple[float, bool]:
-    """Temperature, and whether there is a system message.
-
-    Raises:
-        ConfigError: an option's value is none.
-    """
+    """Temperature, and whether there is a system message. Raises ConfigError if an option's value is none."""
     given = {**DEFAULTS, **options}
     try:
         temperature = float(given["temperature"])

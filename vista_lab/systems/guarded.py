@@ -310,8 +310,7 @@ class Order:
     def model(self, asking: Callable[[ChatModel, ModelOptions], AskingJudge]) -> Judge:
         """A judge of another kind around the model of the judge that was configured.
 
-        Raises:
-            ConfigError: that judge is not simply a model.
+        Raises ConfigError if that judge is not simply a model.
         """
         if isinstance(self.given, ModelJudge):
             return self.sourced(self._asking(asking)(self.given.model, self.given.options))
@@ -373,8 +372,7 @@ def build(
 ) -> GuardSystem:
     """The system that `make_system` describes; `given` are the guard's settings, and `around` stands before its models.
 
-    Raises:
-        ConfigError: see `make_system`.
+    Raises ConfigError: see `make_system`.
     """
     _check(recipe, name, task, options, given)
     if evidence is not None and (recipe.whole_turns or name == "majority"):
@@ -398,6 +396,14 @@ def build(
     order = Order(name, task, options, settings, *models, metric, around, evidence=evidence)
     judge = recipe.judge(order)
     judge = judge if order.has_evidence else order.sourced(judge)
+
+    def rehearse(around: Around) -> GuardSystem:
+        kept = {**given, **_UNKEPT}
+        system = build(recipe, name, task, options, metric, kept, around, evidence and evidence.rehearsal())
+        # Turns that are only tried out are no turns to a tracer or a sink.
+        system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
+        return system
+
     return GuardSystem(
         name=name,
         guard=_guard(recipe, judge, {**given, "embedder": embedder, **recipe.retrieval(order)}),
@@ -410,36 +416,13 @@ def build(
         prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
-        rehearse=(
-            (
-                lambda around: _unobserved(
-                    build(
-                        recipe,
-                        name,
-                        task,
-                        options,
-                        metric,
-                        {**given, **_UNKEPT},
-                        around,
-                        evidence and evidence.rehearsal(),
-                    )
-                )
-            )
-            if order.countable
-            else None
-        ),
+        rehearse=rehearse if order.countable else None,
         evidence=evidence,
     )
 
 
 _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}
 """Made-up answers must not be kept for real ones."""
-
-
-def _unobserved(system: GuardSystem) -> GuardSystem:
-    """The system, heard by nobody: turns that are only tried out are no turns to a tracer or a sink."""
-    system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
-    return system
 
 
 _OBJECTS = (*MODELS, "judge", "policy", "persona", "documents")

@@ -19,11 +19,10 @@ from typing import Any, Protocol
 
 from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Turn, Unchecked, Usage
+from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Label, Role, Turn, Unchecked, Usage
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,6 @@ class MetricCase:
         return [*said, (Role.ASSISTANT, self.answer)]
 
 
-@dataclass(frozen=True)
-class MetricScore:
-    """The result of a metric: pass or fail, and the reason with its score."""
-
-    passed: bool
-    why: str
-
-
 class Scorer(Protocol):
     """A metric behind its library's API."""
 
@@ -65,12 +56,12 @@ class Scorer(Protocol):
         """The library's version, and what of the metric decides: its threshold and its model."""
         ...
 
-    async def score(self, case: MetricCase) -> MetricScore:
-        """Scores one answer. Whatever it raises makes the turn unchecked."""
+    async def score(self, case: MetricCase) -> tuple[bool, str]:
+        """Whether an answer passes, and the reason with its score. Whatever it raises makes the turn unchecked."""
         ...
 
 
-class MetricJudge:
+class MetricJudge(LabellingJudge):
     """Implements `Judge`: the one claim is the turn, and a turn that fails is what the task looks for.
 
     A guard shows it the conversation with `context="full"`.
@@ -81,26 +72,20 @@ class MetricJudge:
         self._label = POSITIVE[task]
         self.info = JudgeInfo(name=scorer.name, version=scorer.version)
 
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return whole_turn(turn, history)
-
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """Scores the turn, its only claim."""
         return [await self._judged(claim, evidence) for claim in claims]
 
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
-
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         case = MetricCase(claim.text, tuple(passage.text for passage in evidence.documents), evidence.history)
         try:
-            said = await self._scorer.score(case)
+            passed, why = await self._scorer.score(case)
         except JudgeError as exc:
             return Unchecked(claim=claim, error=str(exc))
         except Exception as exc:
             # A metric is somebody else's code. Whatever it raises, the turn was not scored.
             return Unchecked(claim=claim, error=f"{self.info.name} failed: {type(exc).__name__}: {exc}")
-        return labelled_check(claim, Label.VERIFIED if said.passed else self._label, said.why)
+        return labelled_check(claim, Label.VERIFIED if passed else self._label, why)
 
 
 _UNTRACKED: Mapping[str, tuple[str, str]] = {
@@ -113,8 +98,7 @@ _UNTRACKED: Mapping[str, tuple[str, str]] = {
 def load_library(library: str) -> str:
     """Imports the library, which tells nobody of it, and returns its version.
 
-    Raises:
-        ConfigError: it is not installed, or cannot be imported; says what installs it.
+    Raises ConfigError if it is not installed, or cannot be imported; says what installs it.
     """
     require(f"a {library} metric", library, extra=library)
     os.environ.setdefault(*_UNTRACKED[library])
@@ -126,14 +110,10 @@ def load_library(library: str) -> str:
 
 
 def load_metric(library: str, name: str) -> object:
-    """The metric that is meant.
+    """The metric of `deepeval` or `ragas`, imported before, that is meant.
 
-    Args:
-        library: `deepeval` or `ragas`, imported before.
-        name: a class of `LIBRARY.metrics`, or `MODULE:NAME` for a metric, its class, or a function that makes one.
-
-    Raises:
-        ConfigError: there is none, or it cannot be made without arguments.
+    `name` is a class of `LIBRARY.metrics`, or `MODULE:NAME` for a metric, its class, or a function that makes one. Raises
+    ConfigError if there is none, or it cannot be made without arguments.
     """
     module, _, attribute = name.rpartition(":")
     try:
@@ -158,8 +138,7 @@ def load_metric(library: str, name: str) -> object:
 def import_named(module: str, attribute: str) -> object:
     """An object of a library, or of a user's module in the folder where the command is run.
 
-    Raises:
-        ImportError, AttributeError, ValueError: there is none.
+    Raises ImportError, AttributeError, ValueError if there is none.
     """
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
@@ -178,13 +157,9 @@ _QUIET = {"_show_indicator": False, "_log_metric_to_confident": False}
 
 
 class DeepEvalScorer:
-    """Implements `Scorer` around a metric object of DeepEval.
+    """Implements `Scorer` around a metric object of DeepEval, with a threshold and a model of its own.
 
-    Args:
-        metric: with a threshold; its model is the metric's own.
-
-    Raises:
-        ConfigError: DeepEval is not installed, or this is no metric of it, or one without a threshold.
+    Raises ConfigError if DeepEval is not installed, or this is no metric of it, or one without a threshold.
     """
 
     def __init__(self, metric: Any) -> None:
@@ -208,7 +183,7 @@ class DeepEvalScorer:
         model = self._metric.evaluation_model
         return f"{self._library}; threshold {self._metric.threshold:g}" + (f"; {model}" if model else "")
 
-    async def score(self, case: MetricCase) -> MetricScore:
+    async def score(self, case: MetricCase) -> tuple[bool, str]:
         metric = copy.copy(self._metric)  # it keeps its score in itself, and several turns are scored at once
         await metric.a_measure(self._test_case(case), **self._quiet)
         _book(metric)
@@ -216,7 +191,7 @@ class DeepEvalScorer:
         if passed is None:
             raise JudgeError(f"{self.name} gave no score{f': {metric.error}' if metric.error else ''}")
         why = f": {metric.reason}" if metric.reason else ""
-        return MetricScore(bool(passed), f"scored {metric.score:.2f} against the threshold {metric.threshold:g}{why}")
+        return bool(passed), f"scored {metric.score:.2f} against the threshold {metric.threshold:g}{why}"
 
     def _test_case(self, case: MetricCase) -> object:
         types = import_module("deepeval.test_case")
@@ -240,23 +215,18 @@ OPTIONS = ("at_least", "at_most", "passes")
 
 
 class RagasScorer:
-    """Implements `Scorer` around a metric object of Ragas.
+    """Implements `Scorer` around a metric object of Ragas, which brings its model where it asks one.
 
-    Args:
-        metric: with its model, where it asks one.
-        options: one of `at_least`, `at_most` (numbers) and `passes` (a word); none for a binary metric.
-
-    Raises:
-        ConfigError: Ragas is not installed, this is no metric of it, or when it passes is not said.
+    `options` has one of `at_least`, `at_most` (numbers) and `passes` (a word); none for a binary metric. Raises ConfigError if
+    Ragas is not installed, this is no metric of it, or when it passes is not said.
     """
 
     def __init__(self, metric: Any, options: Mapping[str, str]) -> None:
         self._library = load_library("ragas")
         self._metric = metric
         self._bases = import_module("ragas.metrics.base")
-        if not hasattr(metric, "ascore") and not isinstance(
-            metric, self._bases.SingleTurnMetric | self._bases.MultiTurnMetric
-        ):
+        kinds = (self._bases.SingleTurnMetric, self._bases.MultiTurnMetric)
+        if not hasattr(metric, "ascore") and not isinstance(metric, kinds):
             raise ConfigError(f"{metric!r} is not a Ragas metric; give one that scores single or multiple turns")
         self._bound = self._read(options)
 
@@ -269,12 +239,12 @@ class RagasScorer:
         option, value = self._bound
         return f"{self._library}; {option} {value}"
 
-    async def score(self, case: MetricCase) -> MetricScore:
+    async def score(self, case: MetricCase) -> tuple[bool, str]:
         value, why = await self._scored(case)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise JudgeError(f"{self.name} gave no score")
         option, bound = self._bound
-        return MetricScore(self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}")
+        return self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}"
 
     def _passed(self, value: Any) -> bool:
         option, bound = self._bound
@@ -303,7 +273,10 @@ class RagasScorer:
         if given == ["passes"]:
             return "passes", options["passes"]
         if given:
-            return given[0], _number(given[0], options[given[0]])
+            try:
+                return given[0], float(options[given[0]])
+            except ValueError:
+                raise ConfigError(f"the option {given[0]} is {options[given[0]]!r}; it must be a number") from None
         binary = getattr(self._bases.MetricOutputType, "BINARY", None)
         if getattr(self._metric, "output_type", None) is not binary or binary is None:
             raise ConfigError(
@@ -322,10 +295,3 @@ def _messages(case: MetricCase) -> list[object]:
         return [*before, answer]
     call = types.AIMessage(content="", tool_calls=[types.ToolCall(name="documents", args={})])
     return [*before, call, types.ToolMessage(content="\n\n".join(case.passages)), answer]
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ConfigError(f"the option {name} is {text!r}; it must be a number") from None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+from vista_guard.judges.composed import ensemble
 from vista_guard.turn.work import writable
-from vista_guard.types import Check, Claim, Finding, JudgeInfo, Label, Span, Turn, TurnReport
+from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Span, Turn, TurnReport, Unchecked
 from vista_lab.datasets.files import Task
 from vista_lab.logs.source import LoggedConversation
 
@@ -119,3 +121,20 @@ def labelled_check(claim: Claim, label: Label, reason: str) -> Check:
     """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
     finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
     return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)
+
+
+class LabellingJudge:
+    """The stages that judges share whose one claim is the turn, and whose verdict is its label."""
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        return whole_turn(turn, history)
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        return [ensemble.finding(check) for check in checks]
+
+
+class AnyMaker:
+    """Implements `HowMade` for a file of lines that is told apart elsewhere, or may have several makers."""
+
+    def claim(self, path: Path, *, empty: bool) -> None:
+        """Takes any file."""

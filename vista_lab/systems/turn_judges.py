@@ -31,21 +31,18 @@ from vista_guard.judges.model.prompt_files import PromptFile, Stage, Style, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.reading.passages import sentence_spans
-from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Role, Span, Turn, Unchecked
+from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Label, Role, Span, Turn, Unchecked
 from vista_lab.datasets.files import Task
-from vista_lab.systems.protocol import POSITIVE, labelled_check, whole_turn
+from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 FACTSCORE_PROMPTS = Path(__file__).parent / "texts" / "factscore"
 REASON = "the documents do not support it"
 
 
-class FActScore:
+class FActScore(LabellingJudge):
     """Implements `Judge`: FActScore's two questions to a model, each claim in a call of its own, with examples.
 
-    Args:
-        model: the model behind its endpoint.
-        options: what the speakers are called; its strategy and shots mean nothing here.
-        by_sentence: whether each sentence is taken apart by itself.
+    Of `options` it takes what the speakers are called. `by_sentence` takes each sentence apart by itself.
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, *, by_sentence: bool = False) -> None:
@@ -88,9 +85,6 @@ class FActScore:
         """Supported by the documents, or not, which is all that is said."""
         answers = await self._judge.verify(claims, EvidenceSet(documents=evidence.documents))
         return [_two_labels(answer) for answer in answers]
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
 
 
 def _two_labels(answer: Check | Unchecked) -> Check | Unchecked:
@@ -137,15 +131,11 @@ QUESTIONS: Mapping[Task, Question] = {
 """The paper prints the first one's prompt; that of its Table 5 is not published."""
 
 
-class WholeTurnJudge(ABC):
+class WholeTurnJudge(LabellingJudge, ABC):
     """Implements `Judge` by one call a turn. It takes no turn apart: the one claim is the turn.
 
-    Args:
-        model: the model behind its endpoint.
-        options: what the speakers are called; its strategy and shots mean nothing here.
-        file: the prompt.
-        kind: names the judge in its version.
-        shaping: whatever else shapes an answer, as JSON; part of the prompt's fingerprint.
+    Of `options` it takes what the speakers are called. `kind` names the judge in its version; `shaping` is whatever else shapes
+    an answer, as JSON, and part of the prompt's fingerprint.
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, file: PromptFile, kind: str, shaping: object) -> None:
@@ -183,23 +173,13 @@ class WholeTurnJudge(ABC):
         """Closes the connections that were opened for this judge."""
         await self._model.aclose()
 
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return whole_turn(turn, history)
-
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
         return await ensemble.together([self._checked(claim, evidence) for claim in claims])
 
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return [ensemble.finding(check) for check in checks]
-
     @abstractmethod
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
-        """Asks about one turn.
-
-        Raises:
-            JudgeError: there is no answer that can be read.
-        """
+        """Asks about one turn. Raises JudgeError if there is no answer that can be read."""
 
     async def _checked(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         try:
@@ -216,13 +196,7 @@ class WholeTurnJudge(ABC):
 
 
 class LLMJudge(WholeTurnJudge):
-    """Says of a turn whether it is what the task looks for. A guard shows it the conversation with `context="full"`.
-
-    Args:
-        model: the model behind its endpoint.
-        options: what the speakers are called.
-        task: what is looked for.
-    """
+    """Says of a turn whether it is what the task looks for. A guard shows it the conversation with `context="full"`."""
 
     def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
         require("a judge that asks a model", "json_repair", extra="model")

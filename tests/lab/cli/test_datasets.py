@@ -126,5 +126,5 @@ def test_the_examples_of_the_page_run(
     for example in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
         exec(compile(example, "datasets.md", "exec"), {})
     told = capsys.readouterr().out
-    assert "data/begin_dev_wow.tsv row 4 has 2 cells, the header 6" in told
+    assert "data/begin_dev_wow.tsv row 4 has 2 cells, and the header has 6" in told
     assert told.endswith("[{1: TurnGold(label='no', positive=True, places=())}]\n")

@@ -26,11 +26,14 @@ def test_rows_of_a_table_that_are_none_are_named_and_the_others_read(tmp_path: P
     file = rows.write(tmp_path / "t.csv", b'\xef\xbb\xbf a ,b\n1,x\n\n2\n"3\n3",caf\xe9\n"4",y\n"5"5,z\n6,"open')
     assert found(file) == [
         "1",
-        BrokenEntry(f"{file} row 2", "has 1 cells, the header 2"),
-        BrokenEntry(f"{file} row 3", "b holds a byte that is not UTF-8 (0xe9)"),
+        BrokenEntry(f"{file} row 2", "has 1 cells, and the header has 2"),
+        BrokenEntry(f"{file} row 3", "column 'b': byte 0xe9 at position 3 is not UTF-8"),
         "4",
         BrokenEntry(f"{file} row 5", "is not a row of a table: ',' expected after '\"'"),
-        BrokenEntry(f"{file} row 6", "is not a row of a table: unexpected end of data"),
+        BrokenEntry(
+            f"{file} row 6",
+            "is not a row of a table: a quote is opened here or below and never closed, nothing behind it is read",
+        ),
     ]
 
 

@@ -131,7 +131,7 @@ def test_what_is_skipped_is_counted_by_reason(tmp_path: Path) -> None:
     assert (counts.conversations, counts.turns, counts.positive, counts.open, counts.claims) == (4, 4, 1, 2, 0)
     assert dict(counts.skipped) == {
         "begin_label is …; the labels are Fully attributable, Not fully attributable, Generic": 2,
-        "has … cells, the header …": 1,
+        "has … cells, and the header has …": 1,
     }
     assert [one.source.rpartition("/")[2] for one in counts.examples] == [
         f"begin_dev_wow.tsv row {number}" for number in (4, 5, 7)

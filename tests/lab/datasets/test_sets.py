@@ -22,7 +22,6 @@ from vista_lab.datasets.sets import (
     faithdial,
     halueval,
     mtrag,
-    mtrag_human,
     rgm,
     summedits,
     vista,
@@ -298,14 +297,14 @@ def test_mtrag_gives_answers_that_their_passages_carry(tmp_path: Path) -> None:
 
 def test_mtrags_human_evaluation_goes_by_the_median(tmp_path: Path) -> None:
     file = rows.write(tmp_path / "human.json", json.dumps(rows.HUMAN))
-    good, bad, unjudged = mtrag_human.read([file])
+    good, bad, unjudged = mtrag.read_human([file])
     asked, pool = user("When does the pool open?"), Document(id="p", text="Pool: 7 a.m.", title="Pool")
     assert good == logged("t1-m", asked, told("At seven.", pool), gold=TurnGold("yes", False))
     assert bad == logged("t1-n", asked, told("At nine.", pool), gold=TurnGold("1.5", True))
     assert errors([unjudged]) == [("human.json as a whole, evaluations 3", "has no human judgement of faith")]
     other = rows.write(tmp_path / "RAG.json", json.dumps({**rows.HUMAN, "metrics": rows.HUMAN["metrics"][:1]}))
     with pytest.raises(InputError, match="faithfulness"):
-        list(mtrag_human.read([other]))
+        list(mtrag.read_human([other]))
 
 
 def test_halueval_gives_both_responses(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def dataset(name: str, split: str = "dev", task: Task = Task.UNVERIFIABLE, *, te
     def read(files: Sequence[Path]) -> object:
         raise AssertionError("the rows are given")
 
-    return DataSet(name, name, "here", "CC0", split, task, (), read, test=test)  # type: ignore[arg-type]
+    return DataSet(name, name, "here", "CC0", split, (), read, task, test=test)  # type: ignore[arg-type]
 
 
 MEASURED = dataset("museum", "test", test=True)

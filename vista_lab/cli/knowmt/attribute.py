@@ -89,13 +89,12 @@ def _weighed(
     folder: Path, cohort: Cohort, name: str, local: tuple[object, object], max_gib: float, *, whole: bool
 ) -> tuple[Importance, str]:
     from vista_guard.judges.model import Message
-    from vista_lab.runs.dialogues.asking import latest
     from vista_lab.runs.dialogues.attribution import attribute as weigh
     from vista_lab.runs.dialogues.attribution import dialogue_tokens, heat_map, useful_spans
-    from vista_lab.runs.dialogues.records import read_answers
+    from vista_lab.runs.dialogues.records import read_dialogues
 
     place = (cohort.model, cohort.setting, name)
-    turns = latest([one for one in read_answers(folder) if (one.model, one.setting, one.sample) == place])
+    turns = read_dialogues(folder)[place]
     last = cohort.lines[name]
     messages = [
         message

@@ -7,16 +7,18 @@ publisher leaves open: it says nothing that could be attributed.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from vista_lab.datasets.files import Entry, Row, answer, documents, entries, labelled, records, table_rows, turns_of
+from vista_lab.datasets.files import Row, answer, documents, labelled, reader, records, table_rows, turns_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 COLUMNS = ("knowledge", "message", "response", "begin_label")
 FULLY, NOT_FULLY, GENERIC = "Fully attributable", "Not fully attributable", "Generic"
 LABELS = {FULLY: TurnGold(FULLY, False), NOT_FULLY: TurnGold(NOT_FULLY, True), GENERIC: TurnGold(GENERIC, None)}
+_rows = partial(table_rows, columns=COLUMNS, delimiter="\t", quoting=csv.QUOTE_NONE)
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,9 @@ class Response:
     label: str
 
 
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The rows of one file. The last turn of each is the response, and has gold.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(table_rows(path, COLUMNS, "\t", csv.QUOTE_NONE), _conversation)
-
-
 def responses(path: Path) -> Iterator[Response | BrokenEntry]:
     """The responses of one file as they stand."""
-    yield from records(table_rows(path, COLUMNS, "\t", csv.QUOTE_NONE), _response)
+    return records(_rows(path), _response)
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
@@ -53,3 +45,7 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
 def _response(row: Row) -> Response:
     label = row.label("begin_label", LABELS).label
     return Response(row.text("knowledge"), row.text("message"), row.nonblank("response"), label)
+
+
+read = reader(_rows, _conversation)
+"""The last turn of each row is the response, and has gold."""

@@ -6,13 +6,13 @@ and `subconclusions` (supported, partially supported, not supported or refuted, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Label, Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled, records
+from vista_lab.datasets.files import Row, answer, documents, json_rows, labelled, reader, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 SUPPORTED, PARTLY, NOT_SUPPORTED, REFUTED = "supported", "partially supported", "not supported", "refuted"
@@ -45,18 +45,6 @@ class BingAnswer:
         return all(claim.conclusion in (SUPPORTED, PARTLY) for claim in self.claims)
 
 
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The responses with the evidence of all of their claims, and these claims as the turn's own.
-
-    That evidence was searched for the publisher's own claims: other claims find less in it.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversation)
-
-
 def responses(path: Path) -> Iterator[BingAnswer | BrokenEntry]:
     """The responses of one file as they stand."""
     yield from records(json_rows(path), _response)
@@ -69,16 +57,14 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     said = answer(found.text, documents(pooled)).model_copy(update={"claims": claims})
     gold = TurnGold("supported" if found.supported else "not supported", not found.supported)
     entry = labelled(row, found.identity, (Turn(role=Role.USER, text=found.query), said), gold)
-    labels = {
-        claim.id: LABELS[of.conclusion]
-        for claim, of in zip(claims, found.claims, strict=True)
-        if of.conclusion in LABELS
-    }
-    yield LoggedConversation(entry.conversation, labels, entry.line, entry.gold)
+    judged = zip(claims, found.claims, strict=True)
+    labels = {claim.id: LABELS[of.conclusion] for claim, of in judged if of.conclusion in LABELS}
+    yield replace(entry, labels=labels)
 
 
 def _response(row: Row) -> BingAnswer:
-    evidence, conclusions = _mapping(row, "evidence"), _mapping(row, "subconclusions")
+    evidence = row.typed("evidence", dict, "a mapping by sub-claim")
+    conclusions = row.typed("subconclusions", dict, "a mapping by sub-claim")
     part = Row(conclusions, row.path, row.place, row.number)
     claims = tuple(
         SubClaim(str(text), part.label(str(text), CONCLUSIONS), _texts(evidence.get(text) or (), str(text)))
@@ -89,14 +75,14 @@ def _response(row: Row) -> BingAnswer:
     return BingAnswer(row.name("id"), row.nonblank("query"), row.nonblank("response"), claims)
 
 
-def _mapping(row: Row, name: str) -> Mapping[str, object]:
-    value = row.value(name)
-    if not isinstance(value, Mapping):
-        raise InputError(f"{name} is {str(value)[:80]!r}; expected a mapping by sub-claim")
-    return value
-
-
 def _texts(value: object, claim: str) -> tuple[str, ...]:
-    if not isinstance(value, Sequence) or isinstance(value, str) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         raise InputError(f"evidence of {claim[:60]!r} is {str(value)[:80]!r}; expected a list of texts")
-    return tuple(map(str, value))
+    return tuple(value)
+
+
+read = reader(json_rows, _conversation)
+"""The responses with the evidence of all of their claims, and these claims as the turn's own.
+
+That evidence was searched for the publisher's own claims: other claims find less in it.
+"""

@@ -7,12 +7,12 @@ told by `prompt_id`. VISTA (§7.1) leaves out incomplete and indeterminate reque
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records, turns_of
+from vista_lab.datasets.files import Row, answer, json_rows, labelled, reader, records, turns_of
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 INCOMPLETE = frozenset(("Incomplete requests", "Indeterminate requests"))
@@ -29,16 +29,6 @@ class Reply:
     answer: str
     refuses: bool
     category: str
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """A conversation for each answer, without documents, and without incomplete and indeterminate requests.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversations)
 
 
 def replies(path: Path) -> Iterator[Reply | BrokenEntry]:
@@ -77,3 +67,7 @@ def _content(row: Row, side: str) -> str:
     if not messages:
         raise InputError(f"{side} is an empty chat")
     return messages[-1].nonblank("content")
+
+
+read = reader(json_rows, _conversations)
+"""A conversation for each answer, without documents, and without incomplete and indeterminate requests."""

@@ -6,27 +6,16 @@ JSON lines: `context` (what was said before), `response`, `evidence_list` of [pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import cast
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, clean, entries, json_rows, labelled, turns_of
+from vista_lab.datasets.files import Row, answer, clean, json_rows, labelled, reader, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 SUPPORTS, REFUTES, NOT_ENOUGH_INFO = "SUPPORTS", "REFUTES", "NOT ENOUGH INFO"
 LABELS = {label: TurnGold(label, label != SUPPORTS) for label in (SUPPORTS, REFUTES, NOT_ENOUGH_INFO)}
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The responses of one file. The last turn of each has gold.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversation)
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
@@ -37,10 +26,8 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
 
 
 def _evidence(row: Row) -> tuple[Document, ...]:
-    found = row.value("evidence_list")
-    if not isinstance(found, list):
-        raise InputError(f"evidence_list is {str(found)[:80]!r}; expected a list of lists")
-    return tuple(_snippet(number, piece) for number, piece in enumerate(found, 1))
+    pieces = row.typed("evidence_list", list, "a list of lists")
+    return tuple(_snippet(number, piece) for number, piece in enumerate(pieces, 1))
 
 
 def _snippet(number: int, piece: object) -> Document:
@@ -48,3 +35,6 @@ def _snippet(number: int, piece: object) -> Document:
     if len(cells) < 3 or not isinstance(cells[0], str) or not isinstance(cells[2], str):
         raise InputError(f"piece {number} of evidence_list is {str(piece)[:80]!r}; expected [title, link, snippet, …]")
     return Document(id=f"e{number}", title=clean(cells[0].replace("_", " ")), text=clean(cells[2]))
+
+
+read = reader(json_rows, _conversation)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -83,19 +82,14 @@ def splits() -> Mapping[int, str]:
 def _all_rows(path: Path) -> list[Row | BrokenEntry]:
     rows = list(json_rows(path))
     if len(rows) != BIOGRAPHIES:
-        raise InputError(
-            f"{path} has {len(rows)} biographies; Lu et al.'s split is of {BIOGRAPHIES}, by their places in the file"
-        )
+        split = f"Lu et al.'s split is of {BIOGRAPHIES}, by their places in the file"
+        raise InputError(f"{path} has {len(rows)} biographies; {split}")
     return rows
 
 
 def _training_topics(path: Path) -> set[str]:
-    rows = (row for row in _all_rows(path) if isinstance(row, Row))
-    return {
-        row.nonblank("topic")
-        for row in rows
-        if splits()[row.number - 1] == "train" and row.content.get("annotations") is not None
-    }
+    rows = (row for row in _all_rows(path) if isinstance(row, Row) and splits()[row.number - 1] == "train")
+    return {row.nonblank("topic") for row in rows if row.content.get("annotations") is not None}
 
 
 def _biography(row: Row, atomicity: int) -> Iterator[LoggedConversation]:
@@ -132,16 +126,9 @@ def _gold(unit: Sequence[Sentence]) -> PlaceGold:
 
 def _claims(sentences: Iterable[Sentence]) -> tuple[Claim, ...] | None:
     """People's own facts as the turn's claims, without irrelevant ones."""
-    number = count(1)
-    return (
-        tuple(
-            Claim(id=f"t1.c{next(number)}", text=fact, span=one.span)
-            for one in sentences
-            for fact in one.relevant
-            if fact.strip()
-        )
-        or None
-    )
+    facts = [(fact, one.span) for one in sentences for fact in one.relevant if fact.strip()]
+    claims = (Claim(id=f"t1.c{number}", text=fact, span=span) for number, (fact, span) in enumerate(facts, 1))
+    return tuple(claims) or None
 
 
 def _sentences(annotations: Iterable[Row], text: str) -> list[Sentence]:

@@ -8,11 +8,11 @@ are tokenised, which is undone as far as it can be; corrupted responses are in l
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, answer, clean, documents, entries, labelled, table_rows, turns_of
+from vista_lab.datasets.files import Row, answer, clean, documents, labelled, reader, table_rows, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 COLUMNS = ("history", "corrupted_response", "hallucination_tags", "knowledge_base")
@@ -21,34 +21,21 @@ TAGS = frozenset((OUTSIDE, *(f"{place}-HALLUC" for place in "BILU")))
 FAITHFUL, HALLUCINATED = TurnGold("faithful", False), TurnGold("hallucinated", True)
 
 
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """Each response, whoever gave it, as the assistant's turn at the end of its history.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(table_rows(path, COLUMNS), _conversation)
-
-
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
     knowledge = _literal(row, "knowledge_base")
     if not isinstance(knowledge, Mapping) or not isinstance(knowledge.get("render"), str):
         raise InputError(f"knowledge_base is {str(knowledge)[:80]!r}; expected a mapping with render")
     response = answer(clean(row.nonblank("corrupted_response")), documents([clean(knowledge["render"])]))
     history = turns_of([clean(text) for text in _texts(row, "history")])
-    identity = (
-        f"{row.stem}-{row.name('', 'index')}"  # The first column, the row's number in the whole of FADE, has no name.
-    )
-    yield labelled(row, identity, (*history, response), _gold(row))
+    # The first column, the row's number in the whole of FADE, has no name.
+    yield labelled(row, f"{row.stem}-{row.name('', 'index')}", (*history, response), _gold(row))
 
 
 def _gold(row: Row) -> TurnGold:
     tags = set(_texts(row, "hallucination_tags"))
     if not tags or tags - TAGS:
-        raise InputError(
-            f"hallucination_tags is {', '.join(sorted(tags - TAGS)) or 'empty'}; the tags are {_known_tags()}"
-        )
+        strange = ", ".join(sorted(tags - TAGS)) or "empty"
+        raise InputError(f"hallucination_tags is {strange}; the tags are {', '.join(sorted(TAGS))}")
     return FAITHFUL if tags == {OUTSIDE} else HALLUCINATED
 
 
@@ -68,5 +55,5 @@ def _literal(row: Row, name: str) -> object:
         ) from exc
 
 
-def _known_tags() -> str:
-    return ", ".join(sorted(TAGS))
+read = reader(partial(table_rows, columns=COLUMNS), _conversation)
+"""Each response, whoever gave it, as the assistant's turn at the end of its history."""

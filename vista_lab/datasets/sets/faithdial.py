@@ -8,25 +8,14 @@ is told, the response was not edited. Written from the publisher's description.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Conversation, Turn
-from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, turns_of
+from vista_lab.datasets.files import Row, answer, documents, json_rows, reader, turns_of
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 HALLUCINATION = "Hallucination"
 WORDS = frozenset((HALLUCINATION, "Entailment", "Generic", "Uncooperative"))
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The dialogues of one file; every wizard's turn with BEGIN labels has gold.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversation)
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
@@ -65,3 +54,7 @@ def _gold(utterance: Row) -> TurnGold | None:
     if strange:
         raise InputError(f"{utterance.place}: BEGIN is {strange[0][:80]!r}; the labels are {', '.join(sorted(WORDS))}")
     return TurnGold(", ".join(words), HALLUCINATION in words)
+
+
+read = reader(json_rows, _conversation)
+"""Every wizard's turn with BEGIN labels has gold."""

@@ -7,25 +7,14 @@ stand for it. Alone because each published set has a module of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled
+from vista_lab.datasets.files import Row, answer, json_rows, labelled, reader
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 TRUE, FALSE = TurnGold("true", False), TurnGold("false", True)
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The responses, each with the prompt before it. They bring no documents.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversation)
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
@@ -37,3 +26,6 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     said = row.nonblank("response") if isinstance(row.value("response"), str) else " ".join(segments)
     turns = (Turn(role=Role.USER, text=row.nonblank("prompt")), answer(said))
     yield labelled(row, f"{row.stem}-{row.name('index')}", turns, TRUE if all(labels) else FALSE)
+
+
+read = reader(json_rows, _conversation)

@@ -1,33 +1,22 @@
 """HaluEval, dialogue (Li et al. 2023): a right response of OpenDialKG and one that a model made up, to the same dialogue.
 
 JSON lines: `knowledge`, `dialogue_history` (`[Human]: … [Assistant]: …` in one text), `right_response`, `hallucinated_response`.
-Written from the publisher's description and its evaluation's code.
+Written from the publisher's description and its evaluation's code. Alone because each published set has a module of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, documents, entries, json_rows, labelled
+from vista_lab.datasets.files import Row, answer, documents, json_rows, labelled, reader
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 SPEAKERS = {"Human": Role.USER, "Assistant": Role.ASSISTANT}
 SIDES = {"right_response": TurnGold("right", False), "hallucinated_response": TurnGold("hallucinated", True)}
 _MARK = re.compile(r"\[(Human|Assistant)\]:")
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """A conversation for each response, the right and the hallucinated one, beside its knowledge.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversations)
 
 
 def _conversations(row: Row) -> Iterator[LoggedConversation]:
@@ -43,3 +32,6 @@ def _history(text: str) -> tuple[Turn, ...]:
         raise InputError(f"dialogue_history begins with {before.strip()[:80]!r}; expected [Human]: or [Assistant]:")
     spoken = zip(found[::2], found[1::2], strict=True)
     return tuple(Turn(role=SPEAKERS[who], text=said.strip()) for who, said in spoken if said.strip())
+
+
+read = reader(json_rows, _conversations)

@@ -4,17 +4,34 @@ JSON lines, a generation task each: `input` (the conversation up to the question
 (the passages that the answer was written from), `targets` (the answer), `Answerability` (MTRAG-UN: `answerability`). What the
 readers give are the answers to answerable questions: faithful by how they were made, so false alarms are counted on them. Which
 passages earlier answers were written from, a task does not say.
+
+MTRAG's human evaluation has models' answers, judged by people on four points, one of them faithfulness: one JSON mapping, as of
+InspectorRAGet: `tasks` (`task_id`, `input`, `contexts` by document id), `documents`, `metrics`, and `evaluations` of `task_id`,
+`model_id`, `model_response` and `annotations`: by metric and annotator a `value`, from No (1) over Mostly No and Mostly Yes to
+Yes (4). Written from the publisher's description of the file and of the format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from vista_guard.errors import InputError
 from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records
+from vista_lab.datasets.files import (
+    Entry,
+    Read,
+    Row,
+    answer,
+    entries,
+    json_object,
+    json_rows,
+    labelled,
+    reader,
+    records,
+)
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANSWERABLE = "ANSWERABLE"
@@ -55,36 +72,13 @@ class GenerationTask:
         return tuple({passage.id: passage for passage in self.passages}.values())
 
 
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The answers that their passages carry, each at the end of its conversation.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    yield from _read(paths, lambda task: True)
-
-
-def read_development(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The same, of conversations to look at."""
-    yield from _read(paths, lambda task: task.development)
-
-
-def read_training(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The same, of conversations to learn from."""
-    yield from _read(paths, lambda task: not task.development)
-
-
 def tasks(path: Path) -> Iterator[GenerationTask | BrokenEntry]:
     """All tasks of one file, those without an answer in their passages among them."""
     yield from records(json_rows(path), task_of)
 
 
 def task_of(row: Row) -> GenerationTask:
-    """A row of the file.
-
-    Raises:
-        InputError: something is missing or of another kind.
-    """
+    """A row of the file."""
     targets = row.parts("targets")
     if not targets:
         raise InputError("has no answer: targets is empty")
@@ -94,31 +88,21 @@ def task_of(row: Row) -> GenerationTask:
         number=row.name("turn"),
         collection=row.name("Collection"),
         answerability=_answerability(row),
-        said=tuple(message_turn(message) for message in row.parts("input")),
-        passages=tuple(passage(part) for part in row.parts("contexts")),
+        said=tuple(map(_message_turn, row.parts("input"))),
+        passages=tuple(map(_passage, row.parts("contexts"))),
         answer=targets[0].nonblank("text"),
     )
 
 
-def message_turn(message: Row) -> Turn:
+def _message_turn(message: Row) -> Turn:
     return Turn(role=message.label("speaker", SPEAKERS), text=message.text("text"))
 
 
-def passage(part: Row) -> Document:
+def _passage(part: Row) -> Document:
     """A passage of `contexts`; its title may be missing."""
     title = part.content.get("title")
     text = str(title) if isinstance(title, str) and title else None
     return Document(id=part.name("document_id"), text=part.text("text"), title=text)
-
-
-def _read(paths: Sequence[Path], wanted: Callable[[GenerationTask], bool]) -> Iterator[Entry]:
-    def conversation(row: Row) -> Iterator[LoggedConversation]:
-        task = task_of(row)
-        if task.is_supported and wanted(task):
-            yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
-
-    (path,) = paths
-    yield from entries(json_rows(path), conversation)
 
 
 def _answerability(row: Row) -> tuple[str, ...]:
@@ -127,3 +111,83 @@ def _answerability(row: Row) -> tuple[str, ...]:
     if strange or not found:
         raise InputError(f"answerability is {list(found)}; the kinds are {', '.join(sorted(KINDS))}"[:300])
     return found
+
+
+def _faithful(wanted: Callable[[GenerationTask], bool]) -> Read:
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
+        task = task_of(row)
+        if task.is_supported and wanted(task):
+            yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
+
+    return reader(json_rows, conversation)
+
+
+read = _faithful(lambda task: True)
+"""The answers that their passages carry, each at the end of its conversation."""
+read_development = _faithful(lambda task: task.development)
+read_training = _faithful(lambda task: not task.development)
+
+
+METRIC = "faithfulness"
+SCALE = {"no": 1.0, "mostly no": 2.0, "mostly yes": 3.0, "yes": 4.0}
+MIDDLE = 2.5
+"""Between Mostly No and Mostly Yes: a median there leaves open what the annotators hold of the answer."""
+
+
+def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
+    """A conversation for each answer of a model that people judged, with the annotators' median as its gold.
+
+    Below the middle of the scale the answer is not faithful, above it is, at the middle it is open.
+    """
+    (path,) = paths
+    file = json_object(path)
+    documents = {one.name("document_id"): one for one in file.parts("documents")}
+    tasks = {one.name("task_id"): one for one in file.parts("tasks")}
+    metric = _metric(file)
+
+    def conversation(row: Row) -> Iterator[LoggedConversation]:
+        name, annotations = row.name("task_id"), row.value("annotations")
+        if not isinstance(annotations, Mapping) or metric not in annotations:
+            raise InputError(f"has no human judgement of {metric}")
+        if name not in tasks:
+            raise InputError(f"names the task {name!r}, which the file lacks")
+        task = tasks[name]
+        grounds = tuple(_document(part, documents) for part in task.parts("contexts"))
+        turns = [*map(_message_turn, task.parts("input")), answer(row.nonblank("model_response"), grounds)]
+        yield labelled(row, f"{name}-{row.name('model_id')}", turns, _gold(annotations[metric], metric))
+
+    yield from entries(file.parts("evaluations"), conversation)
+
+
+def _metric(file: Row) -> str:
+    """The metric's name in the annotations, which files write differently."""
+    for part in file.parts("metrics"):
+        shown = str(part.content.get("display_name", part.content.get("displayName", "")))
+        if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), shown.lower()):
+            return part.nonblank("name")
+    raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
+
+
+def _document(part: Row, documents: Mapping[str, Row]) -> Document:
+    name = part.name("document_id")
+    if name not in documents:
+        raise InputError(f"cites the document {name!r}, which the file lacks")
+    title = documents[name].content.get("title")
+    return Document(id=name, text=documents[name].text("text"), title=str(title) if title else None)
+
+
+def _gold(votes: object, metric: str) -> TurnGold:
+    if not isinstance(votes, Mapping) or not votes:
+        raise InputError(f"{metric} is {str(votes)[:80]!r}; expected one value per annotator")
+    found = median(_points(one, metric) for one in votes.values())
+    label = next((word for word, points in SCALE.items() if points == found), f"{found:g}")
+    return TurnGold(label, None if found == MIDDLE else found < MIDDLE)
+
+
+def _points(vote: object, metric: str) -> float:
+    value = vote.get("value") if isinstance(vote, Mapping) else vote
+    word = str(value).strip().lower().replace("_", " ")
+    for name, points in SCALE.items():
+        if word in (name, f"{points:g}", f"{points}"):
+            return points
+    raise InputError(f"{metric} is {str(value)[:80]!r}; expected 1 to 4, or {', '.join(SCALE)}")

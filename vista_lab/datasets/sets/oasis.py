@@ -7,27 +7,15 @@ Labels of the steps are by construction, a model's and not people's; those of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from dataclasses import replace
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Document, Label
-from vista_lab.datasets.files import Entry, Row, answer, entries, labelled, parquet_rows
+from vista_lab.datasets.files import Row, answer, labelled
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 FACTUAL, UNFACTUAL, BLIND = "factual", "unfactual", "blind"
-
-Make = Callable[[Row], Iterator[LoggedConversation]]
-
-
-def reader(make: Make) -> Callable[[Sequence[Path]], Iterator[Entry]]:
-    """A reader of one file, by what it makes of a row."""
-
-    def read(paths: Sequence[Path]) -> Iterator[Entry]:
-        (path,) = paths
-        yield from entries(parquet_rows(path), make)
-
-    return read
 
 
 def extracted(row: Row) -> Iterator[LoggedConversation]:
@@ -38,19 +26,15 @@ def extracted(row: Row) -> Iterator[LoggedConversation]:
     claims = tuple(Claim(id=f"t0.c{number}", text=text) for number, text in enumerate(texts, 1))
     turn = answer(" ".join(texts), (_passage(row),)).model_copy(update={"claims": claims})
     entry = labelled(row, _name(row), (turn,), _gold(row, FACTUAL))
-    yield LoggedConversation(
-        entry.conversation, dict.fromkeys((claim.id for claim in claims), Label.VERIFIED), entry.line, entry.gold
-    )
+    yield replace(entry, labels={claim.id: Label.VERIFIED for claim in claims})
 
 
 def falsified(row: Row) -> Iterator[LoggedConversation]:
     """Each claim of a passage and its falsified version."""
-    pairs = [_texts(row, name) for name in ("factual_claim", "unfactual_claim")]
-    if len(pairs[0]) != len(pairs[1]) or not pairs[0]:
-        raise InputError(
-            f"factual_claim has {len(pairs[0])} claims and unfactual_claim {len(pairs[1])}; expected as many"
-        )
-    for number, (true, false) in enumerate(zip(*pairs, strict=True), 1):
+    right, wrong = _texts(row, "factual_claim"), _texts(row, "unfactual_claim")
+    if len(right) != len(wrong) or not right:
+        raise InputError(f"factual_claim has {len(right)} claims and unfactual_claim {len(wrong)}; expected as many")
+    for number, (true, false) in enumerate(zip(right, wrong, strict=True), 1):
         for label, text in ((FACTUAL, true), (UNFACTUAL, false)):
             name = f"{_name(row)}/{label}-{number}"
             yield labelled(row, name, (answer(text, (_passage(row),)),), _gold(row, label))
@@ -103,7 +87,6 @@ def _column(row: Row, *words: str) -> str:
     """The column that is called by these words: the publisher's page does not print its name in full."""
     found = [name for name in row.content if all(word in str(name).lower() for word in words)]
     if len(found) != 1:
-        raise InputError(
-            f"has {len(found)} columns with {' and '.join(words)} in the name; its fields are {', '.join(map(str, row.content))}"
-        )
+        fields = ", ".join(map(str, row.content))
+        raise InputError(f"has {len(found)} columns with {' and '.join(words)} in the name; its fields are {fields}")
     return str(found[0])

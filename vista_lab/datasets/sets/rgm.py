@@ -6,14 +6,13 @@ judged), `contradictory_label_count` (of three annotators). Responses that are n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from vista_guard.errors import InputError
 from vista_guard.types import Role, Turn
-from vista_lab.datasets.files import Entry, Row, entries, json_rows, labelled, records
+from vista_lab.datasets.files import Row, json_rows, labelled, reader, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 ANNOTATORS, MAJORITY = 3, 2
@@ -35,15 +34,6 @@ class SpeakerPair:
     @property
     def later(self) -> Turn:
         return self.turns[-1]
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The dialogues of all files, each up to the later turn of its pair, which has gold.
-
-    Raises:
-        InputError: a file as a whole cannot be read.
-    """
-    yield from entries(chain.from_iterable(map(json_rows, paths)), _conversation)
 
 
 def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
@@ -84,3 +74,7 @@ def _votes(row: Row) -> int:
     if not 0 <= votes <= ANNOTATORS:
         raise InputError(f"contradictory_label_count is {votes}; it must lie in 0 to {ANNOTATORS}")
     return votes
+
+
+read = reader(json_rows, _conversation)
+"""The dialogues of all files, each up to the later turn of its pair, which has gold."""

@@ -6,27 +6,19 @@ edited from and `edit_types`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.types import Document
-from vista_lab.datasets.files import Entry, Row, answer, entries, json_rows, labelled, records
+from vista_lab.datasets.files import Row, answer, json_rows, labelled, reader, records
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
 
 CONSISTENT, INCONSISTENT = "consistent", "inconsistent"
 LABELS = {"1": TurnGold(CONSISTENT, False), "0": TurnGold(INCONSISTENT, True)}
 DOMAINS = (
-    "billsum",
-    "ectsum",
-    "news",
-    "podcast",
-    "qmsumm",
-    "sales_call",
-    "sales_email",
-    "samsum",
-    "scitldr",
-    "shakespeare",
+    *("billsum", "ectsum", "news", "podcast", "qmsumm"),
+    *("sales_call", "sales_email", "samsum", "scitldr", "shakespeare"),
 )
 
 
@@ -48,26 +40,14 @@ def file_name(domain: str) -> str:
     return f"summedits_{domain}.json"
 
 
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """Each summary as the one turn of a conversation, grounded in its document.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(json_rows(path), _conversation)
-
-
 def summaries(path: Path) -> Iterator[EditedSummary | BrokenEntry]:
     """The summaries with what they were edited from."""
     yield from records(json_rows(path), _summary)
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    told = Document(id="document", text=row.nonblank("doc"))
-    yield labelled(
-        row, f"{row.stem}-{row.name('id')}", (answer(row.nonblank("summary"), (told,)),), row.label("label", LABELS)
-    )
+    turn = answer(row.nonblank("summary"), [Document(id="document", text=row.nonblank("doc"))])
+    yield labelled(row, f"{row.stem}-{row.name('id')}", [turn], row.label("label", LABELS))
 
 
 def _summary(row: Row) -> EditedSummary:
@@ -80,3 +60,6 @@ def _summary(row: Row) -> EditedSummary:
         original=row.text("original_summary") if "original_summary" in row.content else text,
         edits=tuple(row.texts("edit_types")) if "edit_types" in row.content else (),
     )
+
+
+read = reader(json_rows, _conversation)

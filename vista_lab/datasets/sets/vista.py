@@ -6,27 +6,17 @@ which the readings `strict` and `safe` follow, and as the turn's gold what the o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Entry, Row, entries
+from vista_lab.datasets.files import Row, reader
 from vista_lab.logs.formats import PARSERS, LogFormat, LogValue
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold, values
 
 LABELS = {word: TurnGold(word, word == "hallucinated") for word in ("faithful", "hallucinated")}
 TURNS = "turns"
-
-
-def read(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The conversations of one file. Turns with claims are those that people annotated.
-
-    Raises:
-        InputError: the file as a whole cannot be read.
-    """
-    (path,) = paths
-    yield from entries(_rows(path), _conversation)
 
 
 def _rows(path: Path) -> Iterator[Row | BrokenEntry]:
@@ -54,3 +44,7 @@ def _gold(turn: Row) -> TurnGold:
         return turn.label("original_dataset_label", LABELS)
     except InputError as exc:
         raise InputError(f"turn {turn.number - 1}: {exc}") from exc
+
+
+read = reader(_rows, _conversation)
+"""Turns with claims are those that people annotated."""

@@ -44,7 +44,9 @@ from vista_lab.runs.dialogues.records import (
     NOISE,
     STATEMENTS,
     AnswerLine,
-    read_answers,
+    last_answer,
+    latest,
+    read_dialogues,
 )
 from vista_lab.runs.dialogues.retrieving import ORACLE, PassageFinder, documents_of
 from vista_lab.runs.dialogues.settings import DialogueSetting
@@ -104,18 +106,12 @@ class DialogueManifest(BaseModel):
 
 
 def _fields(made: DialogueManifest) -> dict[str, str]:
-    given = made.model_dump(exclude={"made_by", "created", "questions"}, mode="json")
-    return {
-        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in given.items()
-    }
+    given = made.model_dump(exclude={"made_by", "created", "questions"}, mode="json").items()
+    return {name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in given}
 
 
 def read_dialogue_manifest(folder: Path) -> DialogueManifest:
-    """How a run was made.
-
-    Raises:
-        InputError: the folder holds no run of dialogues.
-    """
+    """How a run was made. Raises InputError if the folder holds no run of dialogues."""
     path = folder / MANIFEST
     try:
         return DialogueManifest.model_validate_json(path.read_bytes())
@@ -371,6 +367,11 @@ class DialogueJob:
         return self.assistant.name, self.setting.name, self.item.id
 
     @property
+    def dialogue(self) -> str:
+        """Names the dialogue to the guard."""
+        return " ".join(self.key)
+
+    @property
     def calls(self) -> int:
         """Answers that it asks for; `summarize` and `select` ask once more, `self-refine` twice."""
         alone = self.setting.history == "single" or self.setting.others
@@ -430,9 +431,8 @@ async def ask(
 def check(dialogues: Dialogues) -> None:
     """Refuses settings whose figures would mean nothing.
 
-    Raises:
-        ConfigError: a guard other than `monitor` stands where there is nothing to hold answers against, or no item has documents
-            to retrieve.
+    Raises ConfigError if a guard other than `monitor` stands where there is nothing to hold answers against, or no item has
+    documents to retrieve.
     """
     items = dialogues.questions.items
     bare = [item.id for item in items if not documents_of(item)]
@@ -466,29 +466,12 @@ def check(dialogues: Dialogues) -> None:
             )
 
 
-def latest(lines: Sequence[AnswerLine]) -> dict[int, AnswerLine]:
-    """The last try of each turn."""
-    found: dict[int, AnswerLine] = {}
-    for line in sorted(lines, key=lambda one: one.attempt):
-        found[line.turn] = line
-    return found
-
-
 def _own(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
     return latest(lines.of_group("\n".join(job.key)))
 
 
 def _is_whole(lines: LineFile[AnswerLine], job: DialogueJob) -> bool:
-    return any(line.is_last and line.answer is not None for line in _own(lines, job).values())
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """What a turn shows the assistant. `kept`: the question as it stands in the history of later turns."""
-
-    messages: Sequence[Message]
-    kept: str
-    passages: Sequence[Passage]
+    return last_answer(_own(lines, job)) is not None
 
 
 @dataclass(frozen=True)
@@ -504,12 +487,12 @@ class _Room:
     async def hold(self, job: DialogueJob) -> None:
         """Asks turn by turn; turns that have an answer are not asked again."""
         guard = self.guards.get(job.setting.guard or "")
-        THREAD.set(_dialogue(job))
+        THREAD.set(job.dialogue)
         try:
             await self._hold(job, guard)
         finally:
             if guard is not None:
-                await guard.aforget(_dialogue(job))
+                await guard.aforget(job.dialogue)
 
     async def _hold(self, job: DialogueJob, guard: Guard | None) -> None:
         setting, questions = job.setting, self._questions(job)
@@ -524,8 +507,8 @@ class _Room:
                 asked, answered = past[turn]
                 history += [Message("user", asked), Message("assistant", answered)]
                 continue
-            shown = await self._shown(job, [*history, Message("user", question)], last=last)
-            evidence += [Document(id=_passage_name(one), text=one.text) for one in shown.passages]
+            shown, kept, passages = await self._shown(job, [*history, Message("user", question)], last=last)
+            evidence += [Document(id=_passage_name(one), text=one.text) for one in passages]
             line = known.get(turn)
             if line is None or line.answer is None:
                 base = AnswerLine(
@@ -536,23 +519,25 @@ class _Room:
                     attempt=0 if line is None else line.attempt + 1,
                     question=question,
                     is_last=last,
-                    retrieved=tuple(_passage_name(one) for one in shown.passages),
+                    retrieved=tuple(_passage_name(one) for one in passages),
                 )
-                line = await self._answer(
-                    job, base, shown.messages, guard if setting.guards(last=last) else None, evidence
-                )
+                own_guard = guard if setting.guards(last=last) else None
+                line = await self._answer(job, base, shown, own_guard, evidence)
                 self.lines.append(line)
             if line.answer is None:
                 if (line.failure or "").startswith(_UNREACHED):
                     raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
                 return
-            history += [Message("user", shown.kept), Message("assistant", line.answer)]
+            history += [Message("user", kept), Message("assistant", line.answer)]
 
     def _questions(self, job: DialogueJob) -> list[str]:
         own = [job.item.single] if job.setting.history == "single" else list(job.item.questions)
         return [unrelated(self.dialogues.questions.items, job.item, "drift").single, *own] if job.setting.drift else own
 
-    async def _shown(self, job: DialogueJob, messages: Sequence[Message], *, last: bool) -> _Shown:
+    async def _shown(
+        self, job: DialogueJob, messages: Sequence[Message], *, last: bool
+    ) -> tuple[list[Message], str, Sequence[Passage]]:
+        """What a turn shows the assistant, the question as it stands in the history of later turns, and the passages."""
         setting = job.setting
         *history, asked = messages
         found: Sequence[Passage] = ()
@@ -567,7 +552,7 @@ class _Room:
             shown = concatenated(shown)
         if last and setting.mitigate == "simple":
             shown = simple(shown)
-        return _Shown(shown, prompt if setting.rag == "last@code" else asked.content, found)
+        return shown, prompt if setting.rag == "last@code" else asked.content, found
 
     async def _answer(
         self,
@@ -593,17 +578,16 @@ class _Room:
         reports: list[TurnReport] = []
 
         async def agent(asked: Sequence[Mapping[str, str]]) -> str:
-            given = TypeAdapter(list[Message]).validate_python(asked)
-            drafts.append(_told(await _respond(job.assistant, given, how)))
+            shown = TypeAdapter(list[Message]).validate_python(asked)
+            drafts.append(_told(await _respond(job.assistant, shown, how)))
             if drafts[-1]["failure"] is not None:
                 raise _Unanswered
             return str(drafts[-1]["answer"])
 
         guarded = guard.wrap(agent, documents=list(evidence), on_report=reports.append)
         try:
-            answer = await guarded(
-                [{"role": one.role, "content": one.content} for one in messages], conversation_id=_dialogue(job)
-            )
+            given = [{"role": one.role, "content": one.content} for one in messages]
+            answer = await guarded(given, conversation_id=job.dialogue)
         except _Unanswered:
             return drafts[-1]
         with self.reports.open("a", encoding="utf-8") as file:
@@ -660,24 +644,17 @@ def _told(said: AssistantReply) -> dict[str, Any]:
     return found if said.failure is not None else {**found, "answer": text}
 
 
-def _dialogue(job: DialogueJob) -> str:
-    """Names a dialogue to the guard."""
-    return " ".join(job.key)
-
-
 class _Unanswered(Exception):
     """The assistant behind the guard gave no answer."""
 
 
 def _held(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> Held:
     found = Held(len(jobs), work=work)
-    asked = {job.key for job in jobs}
-    dialogues: dict[tuple[str, str, str], list[AnswerLine]] = {}
-    for line in read_answers(out):
-        dialogues.setdefault((line.model, line.setting, line.sample), []).append(line)
-    for name, lines in dialogues.items():
-        turns = latest(lines).values() if name in asked else ()
-        found.answered += sum(line.answer is not None for line in turns)
-        found.whole += any(line.is_last and line.answer is not None for line in turns)
-        found.reasons.update((line.failure or "").partition(":")[0] for line in turns if line.failure is not None)
+    dialogues = read_dialogues(out)
+    for turns in (dialogues.get(job.key, {}) for job in jobs):
+        found.answered += sum(line.answer is not None for line in turns.values())
+        found.whole += last_answer(turns) is not None
+        found.reasons.update(
+            (line.failure or "").partition(":")[0] for line in turns.values() if line.failure is not None
+        )
     return found

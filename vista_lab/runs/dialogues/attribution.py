@@ -131,14 +131,9 @@ def _means(tokens: list[float], parts: DialogueParts) -> Importance:
 
 
 def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
-    """A causal model that hands out its attention, and its tokenizer.
+    """A causal model that hands out its attention, and its tokenizer: a folder, or `hf:ORG/MODEL`, on `cpu` or `cuda`.
 
-    Args:
-        name: a folder, or `hf:ORG/MODEL` from the local cache or downloaded.
-        device: `cpu` or `cuda`.
-
-    Raises:
-        ConfigError: the extra `torch` is missing, or there is no such model.
+    Raises ConfigError if the extra `torch` is missing, or there is no such model.
     """
     require("attribution", "torch", "transformers", extra="torch")
     folder = (
@@ -154,10 +149,7 @@ def dialogue_tokens(
 ) -> tuple[list[int], DialogueParts, list[Span], list[str]]:
     """A dialogue as the model reads it: ids, parts, each token's place in the answer (negative before it), and its text.
 
-    Args:
-        tokenizer: with its chat template; plain speakers where it has none.
-        messages: history and last question.
-        answer: to it.
+    `messages` are the history and the last question, written by the tokenizer's chat template; plain speakers where it has none.
     """
     before = _as_text(tokenizer, messages[:-1], asks=False) if len(messages) > 1 else ""
     asked = _as_text(tokenizer, messages, asks=True)
@@ -198,8 +190,7 @@ def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span])
 def heat_map(tokens: Sequence[str], importance: Importance) -> str:
     """HTML of the tokens, green where attending to them helps the answer and red where it hinders (Fig. 16).
 
-    Raises:
-        InputError: there are more or fewer tokens than importances.
+    Raises InputError if there are more or fewer tokens than importances.
     """
     if len(tokens) != len(importance.tokens):
         raise InputError(

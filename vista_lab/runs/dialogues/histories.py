@@ -17,14 +17,9 @@ from vista_lab.runs.plan import of_log
 
 
 def read_history(folder: Path, model: str | None = None) -> dict[str, Past]:
-    """The turns of a run in the setting `multi`, by item, as the history of other dialogues.
+    """The turns of a run in the setting `multi`, by item, as the history of other dialogues; of `model` where it asked several.
 
-    Args:
-        folder: of the run, with `:MODEL` behind it where it asked several models.
-        model: the same.
-
-    Raises:
-        InputError: it has no such answers.
+    Raises InputError if it has no such answers.
     """
     manifest = read_dialogue_manifest(folder)
     models = [model] if model else list(manifest.models)
@@ -54,8 +49,7 @@ Said = Mapping[tuple[str, ...], str]
 def read_transcripts(path: Path) -> Said:
     """The answers of a log in any format, by the user's turns before them; the first of two to the same turns.
 
-    Raises:
-        InputError: the log cannot be read, or holds no answer.
+    Raises InputError if the log cannot be read, or holds no answer.
     """
     found: dict[tuple[str, ...], str] = {}
     for entry in of_log(path).read():
@@ -86,13 +80,9 @@ def _words(text: str) -> str:
 
 
 class TranscriptAssistant:
-    """Implements `Assistant` with what stands in transcripts: the answer to the same turns of the user.
+    """Implements `Assistant` with what stands in transcripts, `answers:FILE` in any format: the answer to the same turns.
 
-    Args:
-        name: `answers:FILE`, a log in any format.
-
-    Raises:
-        InputError: the log cannot be read, or holds no answer.
+    Raises InputError if the log cannot be read, or holds no answer.
     """
 
     parameters: Mapping[str, Any] = {}

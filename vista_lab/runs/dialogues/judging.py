@@ -30,7 +30,7 @@ from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
 from vista_lab.datasets.questions import QuestionItem
-from vista_lab.runs.dialogues.asking import latest, read_dialogue_manifest, without_thoughts
+from vista_lab.runs.dialogues.asking import read_dialogue_manifest, without_thoughts
 from vista_lab.runs.dialogues.records import (
     JUDGEMENT_LINES,
     JUDGEMENTS,
@@ -41,7 +41,9 @@ from vista_lab.runs.dialogues.records import (
     JudgementLine,
     PairSample,
     StatementsLine,
-    read_answers,
+    group_of,
+    last_answer,
+    read_dialogues,
     read_lines,
 )
 from vista_lab.runs.line_file import LineFile
@@ -78,12 +80,7 @@ class PairJudge(Protocol):
         ...
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
-        """A verdict on each claim.
-
-        Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: no verdict came.
-        """
+        """A verdict on each claim. Raises BudgetError if nothing is left to spend; JudgeError if no verdict came."""
         ...
 
     async def aclose(self) -> None: ...
@@ -143,12 +140,8 @@ def windows(text: str, words: int = WINDOW) -> list[str]:
 class ModelPairs:
     """Implements `PairJudge` with a chat model: two questions a pair, each sampled again where the answer cannot be read.
 
-    Args:
-        model: asked for every pair.
-        prompts: a folder with `entails.txt` and `contradicts.txt` to use in place of the shipped ones; slots premise and claim.
-
-    Raises:
-        ConfigError: a prompt file is none.
+    `prompts` is a folder with `entails.txt` and `contradicts.txt` to use in place of the shipped ones, slots premise and claim.
+    Raises ConfigError if a prompt file is none.
     """
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
@@ -237,11 +230,7 @@ class JudgePairs:
 
 
 class CachedPairs:
-    """Implements `PairJudge` with the verdicts of another kept in a folder, for all runs. What was left open is not kept.
-
-    Raises:
-        StoreError: the folder cannot be used.
-    """
+    """Implements `PairJudge` with the verdicts of another kept in a folder, for all runs. What was left open is not kept."""
 
     def __init__(self, judge: PairJudge, folder: Path) -> None:
         self._judge, self._shelf = judge, AnswerShelf(folder)
@@ -312,17 +301,11 @@ async def judge_dialogues(
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
 ) -> JudgedDialogues:
-    """Judges the scored answers of a run that this judge has not judged yet.
+    """Judges the scored answers of a run that this judge has not judged yet, `at_once` at the same time.
 
-    Args:
-        folder: of `vista-guard knowmt run`.
-        items: of the run's question set; those without facts or without a reference answer are judged in one direction alone.
-        decomposer: takes answers apart into statements.
-        judge: decides each pair.
-
-    Raises:
-        InputError: the folder has no answers, or an answer's item is not among the items.
-        StoreError: the disk is full; what was written is safe.
+    `items` are of the run's question set; those without facts or without a reference answer are judged in one direction alone.
+    Raises InputError if the folder has no answers, or an answer's item is not among the items; StoreError if the disk is full:
+    what was written is safe.
     """
     known = {item.id: item for item in items}
     answers = list(scored_answers(folder))
@@ -350,15 +333,9 @@ async def judge_dialogues(
 def scored_answers(folder: Path) -> Iterator[AnswerLine]:
     """The last answer of each dialogue of a run that has one.
 
-    Raises:
-        InputError: the run has no answers.
-        ConfigError: a line is none; names it.
+    Raises InputError if the run has no answers; ConfigError if a line is none; names it.
     """
-    groups: dict[tuple[str, str, str], list[AnswerLine]] = {}
-    for line in read_answers(folder):
-        groups.setdefault((line.model, line.setting, line.sample), []).append(line)
-    for lines in groups.values():
-        yield from (line for line in latest(lines).values() if line.is_last and line.answer is not None)
+    yield from filter(None, map(last_answer, read_dialogues(folder).values()))
 
 
 @dataclass(frozen=True)
@@ -374,7 +351,7 @@ class _Room:
     async def judge_answer(self, answer: AnswerLine) -> None:
         """Decomposes and judges what is left to do of an answer."""
         item = self.items[answer.sample]
-        said = self._statements(answer)
+        said = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
         if item.answer and said is None:
             said = await self._decompose(answer)
             self.statements.append(said)
@@ -399,35 +376,19 @@ class _Room:
         for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
             self.judgements.append(
                 JudgementLine(
-                    model=answer.model,
-                    setting=answer.setting,
-                    sample=answer.sample,
-                    turn=answer.turn,
+                    **answer.name._asdict(),
                     attempt=attempts[direction, index],
                     decomposer=self.decomposer.info.name if direction == "statement" else "",
                     judge=self.judge.name,
                     direction=direction,
                     index=index,
-                    entails=verdict.entails,
-                    contradicts=verdict.contradicts,
-                    support=verdict.support,
-                    samples=verdict.samples,
-                    failure=verdict.failure,
+                    **verdict._asdict(),
                 )
             )
 
     async def _decompose(self, answer: AnswerLine) -> StatementsLine:
-        before = [
-            one for one in self.statements.of_group(_group(answer)) if one.decomposer == self.decomposer.info.name
-        ]
-        base = StatementsLine(
-            model=answer.model,
-            setting=answer.setting,
-            sample=answer.sample,
-            turn=answer.turn,
-            attempt=len(before),
-            decomposer=self.decomposer.info.name,
-        )
+        tries, name = len(self._tries(answer)), self.decomposer.info.name
+        base = StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
         turn = Turn(role=Role.ASSISTANT, text=answer.answer or "")
         try:
             claims = await self.decomposer.decompose(turn, (Turn(role=Role.USER, text=answer.question),))
@@ -437,13 +398,12 @@ class _Room:
             return base.model_copy(update={"failure": str(exc)})
         return base.model_copy(update={"statements": tuple(claim.text for claim in claims)})
 
-    def _statements(self, answer: AnswerLine) -> StatementsLine | None:
-        own = [one for one in self.statements.of_group(_group(answer)) if one.decomposer == self.decomposer.info.name]
-        whole = [one for one in own if one.failure is None]
-        return whole[-1] if whole else None
+    def _tries(self, answer: AnswerLine) -> list[StatementsLine]:
+        name = self.decomposer.info.name
+        return [one for one in self.statements.of_group(group_of(answer)) if one.decomposer == name]
 
     def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
-        own = self.judgements.of_group(_group(answer))
+        own = self.judgements.of_group(group_of(answer))
         names = {"", self.decomposer.info.name}
         return [one for one in own if one.judge == self.judge.name and one.decomposer in names]
 
@@ -476,7 +436,3 @@ def _counted(
     if silent:
         found.reasons["no statements"] += silent
     return found
-
-
-def _group(answer: AnswerLine) -> str:
-    return f"{answer.model}\n{answer.setting}\n{answer.sample}"

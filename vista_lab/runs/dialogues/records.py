@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -107,28 +108,29 @@ class JudgementLine(_Line):
     failure: str | None = None
 
 
-def _group(line: _Line) -> str:
+def group_of(line: _Line) -> str:
+    """The lines of one dialogue belong together."""
     return f"{line.model}\n{line.setting}\n{line.sample}"
 
 
 ANSWER_LINES = LineKind(
     AnswerLine,
     noun="answer",
-    group=_group,
+    group=group_of,
     key=lambda line: (line.name, line.attempt),
     again=lambda line: f"answers turn {line.turn} of sample {line.sample} again ({line.model}, {line.setting})",
 )
 STATEMENTS_LINES = LineKind(
     StatementsLine,
     noun="list of statements",
-    group=_group,
+    group=group_of,
     key=lambda line: (line.name, line.decomposer, line.attempt),
     again=lambda line: f"decomposes the answer to sample {line.sample} again ({line.model}, {line.setting})",
 )
 JUDGEMENT_LINES = LineKind(
     JudgementLine,
     noun="judgement",
-    group=_group,
+    group=group_of,
     key=lambda line: (line.name, line.decomposer, line.judge, line.direction, line.index, line.attempt),
     again=lambda line: (
         f"judges {line.direction} {line.index} of sample {line.sample} again ({line.model}, {line.setting})"
@@ -141,8 +143,7 @@ T = TypeVar("T", AnswerLine, StatementsLine, JudgementLine)
 def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
     """The lines of a file, of every try; none where there is no file. A last line that is still being written is left out.
 
-    Raises:
-        ConfigError: a line is none; names it.
+    Raises ConfigError if a line is none; names it.
     """
     if path.exists():
         with path.open("rb") as file:
@@ -154,10 +155,26 @@ def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
 def read_answers(folder: Path) -> Iterator[AnswerLine]:
     """All answers of a run, of every try.
 
-    Raises:
-        InputError: the run has none.
-        ConfigError: a line is none; names it.
+    Raises InputError if the run has none; ConfigError if a line is none; names it.
     """
     if not (folder / ANSWERS).exists():
         raise InputError(f"{folder} has no {ANSWERS}; run vista-guard knowmt run first")
     yield from read_lines(folder / ANSWERS, ANSWER_LINES)
+
+
+def read_dialogues(folder: Path) -> dict[tuple[str, str, str], dict[int, AnswerLine]]:
+    """The last try of each turn, by model, setting and item. Raises as `read_answers`."""
+    lines: dict[tuple[str, str, str], list[AnswerLine]] = defaultdict(list)
+    for line in read_answers(folder):
+        lines[line.model, line.setting, line.sample].append(line)
+    return {name: latest(own) for name, own in lines.items()}
+
+
+def latest(lines: Iterable[AnswerLine]) -> dict[int, AnswerLine]:
+    """The last try of each turn."""
+    return {line.turn: line for line in sorted(lines, key=lambda line: line.attempt)}
+
+
+def last_answer(turns: Mapping[int, AnswerLine]) -> AnswerLine | None:
+    """The answer that is scored; None where the dialogue has none yet."""
+    return next((line for line in turns.values() if line.is_last and line.answer is not None), None)

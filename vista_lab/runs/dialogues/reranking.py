@@ -33,11 +33,7 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
-        """The best of them, the best first; of equal ones the first.
-
-        Raises:
-            JudgeError: no order came.
-        """
+        """The best of them, the best first; of equal ones the first. Raises JudgeError if no order came."""
         ...
 
     async def aclose(self) -> None: ...
@@ -78,11 +74,7 @@ class EndpointReranker:
 class LocalReranker:
     """Implements `Reranker` with a cross-encoder, or a language model that says yes or no as Qwen3-Reranker does.
 
-    Args:
-        name: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder.
-
-    Raises:
-        ConfigError: it cannot be found or run; says why.
+    `name` is `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder. Raises ConfigError if it cannot be found or run; says why.
     """
 
     def __init__(self, name: str) -> None:
@@ -108,14 +100,9 @@ def _best(found: Sequence[Passage], scores: Sequence[float], limit: int) -> list
 
 
 def build_reranker(name: str, chat: Callable[[str], ChatModel]) -> Reranker:
-    """The reranker that a name stands for.
+    """The reranker that a name of `FORMS` stands for; `chat` makes a chat model of a name.
 
-    Args:
-        name: one of `FORMS`.
-        chat: makes a chat model of a name.
-
-    Raises:
-        ConfigError: there is none of that name, or it cannot be run.
+    Raises ConfigError if there is none of that name, or it cannot be run.
     """
     if name == WordReranker.name:
         return WordReranker()

@@ -57,9 +57,7 @@ class PassageFinder:
     async def find(self, item: QuestionItem, query: str) -> list[Passage]:
         """The passages for a query, the best first; the same each time.
 
-        Raises:
-            JudgeError: the reranker gave no order.
-            StoreError: the corpus cannot be searched.
+        Raises JudgeError if the reranker gave no order; StoreError if the corpus cannot be searched.
         """
         if self._corpus is not None:
             found = await self._corpus.search(query, NEAREST)
@@ -96,14 +94,9 @@ def documents_of(item: QuestionItem) -> list[Document]:
 
 
 def with_references(items: Sequence[QuestionItem], given: str) -> list[QuestionItem]:
-    """The items with other documents.
+    """The items with other documents: their own answers (`oracle`), or a file's `[{"sample_id", "reference"}]`.
 
-    Args:
-        items: of a set.
-        given: a JSON file `[{"sample_id", "reference"}]` as the authors have it, or `oracle`: the reference answers.
-
-    Raises:
-        InputError: the file cannot be read, or has a reference for none of the items.
+    Raises InputError if the file cannot be read, or has a reference for none of the items.
     """
     if given == ORACLE:
         return [replace(item, documents=(item.answer,) if item.answer else ()) for item in items]

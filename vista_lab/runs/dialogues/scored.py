@@ -9,7 +9,7 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from pathlib import Path
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.datasets.questions import QuestionItem, QuestionSet, read_questions
 from vista_lab.metrics.delivery import JudgedAnswer, PairFinding
-from vista_lab.runs.dialogues.asking import DialogueManifest, latest, read_dialogue_manifest
+from vista_lab.runs.dialogues.asking import DialogueManifest, read_dialogue_manifest
 from vista_lab.runs.dialogues.records import (
     JUDGEMENT_LINES,
     JUDGEMENTS,
@@ -26,7 +26,8 @@ from vista_lab.runs.dialogues.records import (
     STATEMENTS_LINES,
     AnswerLine,
     JudgementLine,
-    read_answers,
+    last_answer,
+    read_dialogues,
     read_lines,
 )
 from vista_lab.runs.dialogues.retrieving import ORACLE
@@ -166,8 +167,7 @@ class Cohort:
 def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
     """The question set of a run, from where the run found it or from another place.
 
-    Raises:
-        InputError: it cannot be read, or its content is not the run's.
+    Raises InputError if it cannot be read, or its content is not the run's.
     """
     manifest = read_dialogue_manifest(folder)
     found = read_questions(path or Path(manifest.questions))
@@ -180,30 +180,19 @@ def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
 
 
 def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, name: str = "") -> list[Cohort]:
-    """The cohorts of a run, in the manifest's order of models and settings.
+    """The cohorts of a judged run, in the manifest's order of models and settings; `name` is for tables, the folder's by default.
 
-    Args:
-        folder: of `vista-guard knowmt run`, judged.
-        questions: the run's set.
-        counter: of tokens.
-        name: of the run, in tables; the folder's by default.
-
-    Raises:
-        InputError: nothing is judged yet.
-        ConfigError: a line is none; names it.
+    Raises InputError if nothing is judged yet; ConfigError if a line is none; names it.
     """
     manifest = read_dialogue_manifest(folder)
     items = {item.id: item for item in questions.items if item.id in set(manifest.items)}
-    answers: dict[tuple[str, str], dict[str, list[AnswerLine]]] = {}
-    for line in read_answers(folder):
-        answers.setdefault((line.model, line.setting), {}).setdefault(line.sample, []).append(line)
-    statements, judgements = _statements(folder), _judgements(folder)
+    dialogues, statements, judgements = read_dialogues(folder), _statements(folder), _judgements(folder)
     judges = _judges(statements, judgements)
     if not judges:
         raise InputError(f"nothing in {folder} is judged yet; run vista-guard knowmt judge {folder}")
-    room = _Reader(name or folder.resolve().name, manifest, items, counter, statements, judgements)
+    room = _Reader(name or folder.resolve().name, manifest, items, counter, dialogues, statements, judgements)
     return [
-        room.cohort(model, setting, answers.get((model, setting), {}), *pair)
+        room.cohort(model, setting, *pair)
         for model in manifest.models
         for setting in manifest.settings
         for pair in judges
@@ -249,17 +238,16 @@ class _Reader:
     manifest: DialogueManifest
     items: Mapping[str, QuestionItem]
     counter: TokenCounter
+    dialogues: Mapping[Place, Mapping[int, AnswerLine]]
     statements: Mapping[tuple[Place, str], tuple[str, ...]]
     judgements: Judgements
 
-    def cohort(
-        self, model: str, setting: str, tries: Mapping[str, Sequence[AnswerLine]], decomposer: str, judge: str
-    ) -> Cohort:
+    def cohort(self, model: str, setting: str, decomposer: str, judge: str) -> Cohort:
         lines: dict[str, AnswerLine] = {}
         missing: Counter[str] = Counter()
         for name in self.manifest.items:
-            turns = latest(tries.get(name, ()))
-            last = next((one for one in turns.values() if one.is_last and one.answer is not None), None)
+            turns = self.dialogues.get((model, setting, name), {})
+            last = last_answer(turns)
             if last is not None:
                 lines[name] = last
             else:

@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from vista_guard.errors import InputError
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
@@ -126,8 +128,7 @@ class Decomposed:
 def read_labelled(path: Path) -> list[LabelledPair]:
     """Pairs with people's labels: a CSV with `premise` (or `answer`), `claim` and `label_…`, or a consensus of `knowmt_pairs`.
 
-    Raises:
-        InputError: the file cannot be read, or a row has no premise, claim or known label; names the row.
+    Raises InputError if the file cannot be read, or a row has no premise, claim or known label; names the row.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -157,8 +158,7 @@ def _labelled(row: Mapping[str | None, str | None], where: str, name: str) -> La
 def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[LabelledPair]:
     """Pairs of `pairs.jsonl` with people's consensus: the `consensus.jsonl` of `vista-guard agree` on the form `knowmt_pairs`.
 
-    Raises:
-        InputError: a file cannot be read, or a label is none.
+    Raises InputError if a file cannot be read, or a label is none.
     """
     said = {name: marks.get("label") for name, marks in _settled(path).items()}
     found = []
@@ -187,19 +187,10 @@ def _settled(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: int = 0) -> list[dict[str, str]]:
-    """Pairs of a run for people to mark: all facts and statements of so many of its answers, mixed.
+    """Pairs of a judged run for people to mark: facts and statements of so many answers, drawn evenly over models and settings.
 
-    Args:
-        folder: of a judged run.
-        items: of its question set.
-        answers: how many are drawn, evenly over models and settings.
-        seed: of the draw.
-
-    Returns:
-        `id`, `premise`, `claim` and `model` of each; an id tells neither model nor direction, and people are not shown the model.
-
-    Raises:
-        InputError: the run has no statements.
+    Each has `id`, `premise`, `claim` and `model`; an id tells neither model nor direction, and people are not shown the model.
+    Raises InputError if the run has no statements.
     """
     known = {item.id: item for item in items}
     rng, found = random.Random(seed), []
@@ -217,8 +208,7 @@ def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: in
 def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]]:
     """The same answers, each with its statements, for people to count (form `knowmt_statements`).
 
-    Raises:
-        InputError: the run has no statements.
+    Raises InputError if the run has no statements.
     """
     rows = []
     for number, (answer, statements) in enumerate(_drawn(folder, answers, random.Random(seed)), 1):
@@ -229,14 +219,9 @@ def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]
 
 
 def decomposed(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
-    """The statements of `answers_of` against people's counts.
+    """The statements of `answers_of` (`rows`) against people's counts: `consensus.jsonl` of the form `knowmt_statements`.
 
-    Args:
-        path: `consensus.jsonl` of `vista-guard agree` on the form `knowmt_statements`.
-        rows: of `answers_of`.
-
-    Raises:
-        InputError: the file cannot be read, or counts none of the answers.
+    Raises InputError if the file cannot be read, or counts none of the answers.
     """
     marks = {
         name: own for name, own in _settled(path).items() if all(isinstance(own.get(k), int | float) for k in _COUNTS)
@@ -286,9 +271,7 @@ def _drawn(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLin
 async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated:
     """Judges the pairs that have a majority, and compares.
 
-    Raises:
-        InputError: no pair has a majority.
-        BudgetError, JudgeError: the judge gave no verdicts.
+    Raises InputError if no pair has a majority; BudgetError, JudgeError if the judge gave no verdicts.
     """
     settled = [one for one in pairs if one.majority is not None]
     if not settled:
@@ -306,13 +289,14 @@ async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated
     several = len(columns) > 1
     each = [_precision_recall(gold, found, label) for label in LABELS]
     weights = [gold.count(label) for label in LABELS]
+    precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*each, strict=True))
     return Validated(
         pairs=len(settled),
         unjudged=found.count(""),
         accuracy=fmean(one == other for one, other in zip(gold, found, strict=True)),
-        precision=_weighted([one[0] for one in each], weights),
-        recall=_weighted([one[1] for one in each], weights),
-        f1=_weighted([one[2] for one in each], weights),
+        precision=precision,
+        recall=recall,
+        f1=f1,
         fleiss=fleiss_kappa([one.labels for one in pairs]) if several else None,
         cohen=tuple(cohen_kappa(*two) for two in combinations(zip(*(one.labels for one in pairs), strict=True), 2)),
         against_majority=tuple(cohen_kappa(column, gold) for column in columns) if several else (),
@@ -332,7 +316,3 @@ def _precision_recall(gold: Sequence[str], found: Sequence[str], label: str) -> 
     precision = right / found.count(label) if label in found else 0.0
     recall = right / gold.count(label) if label in gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0
-
-
-def _weighted(values: Sequence[float], weights: Sequence[int]) -> float:
-    return sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights)
