@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +73,6 @@ def compare(
     Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import InputError
         from vista_lab.tables.output import chosen_formats, find_folders
         from vista_lab.tables.runs import read_measured
 
@@ -105,8 +105,6 @@ Draw = Callable[[Path], "list[Picture]"]
 
 
 def _places(runs: Sequence[Path] | None, scores: Sequence[Path] | None, paper: Paper) -> Sequence[Path]:
-    from vista_guard.errors import ConfigError
-
     if scores and paper != "oasis":
         raise ConfigError("--scores fills Table 8 and Figure 2 of LLM-OASIS; give --paper oasis")
     if not runs and not scores:
@@ -149,8 +147,6 @@ def _draw_runs(runs: Sequence[Measured], folder: Path) -> list[Picture]:
 
 
 def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people.dad_errors import write_errors
 
     if paper != "dad":
@@ -161,7 +157,6 @@ def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
 
 def _write(found: Sequence[Sheet], wanted: Sequence[str], out: Path, pictures: Sequence[Picture]) -> None:
     """Files into the folder, and their names to stdout."""
-    from vista_guard.cli.common import visible
     from vista_lab.tables.output import write
 
     for path in [*write(found, wanted, out, pictures), *(path for picture in pictures for path in picture.files)]:

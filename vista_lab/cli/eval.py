@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +20,9 @@ from vista_guard.cli.common import (
     PersonaOption,
     VerifierOption,
     exit_codes,
+    visible,
 )
+from vista_guard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
@@ -266,8 +269,6 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
     """Names the topics that a dump of Wikipedia has no page of."""
-    from vista_guard.cli.common import visible
-
     lost = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
     if lost:
         names = ", ".join(repr(one) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
@@ -276,8 +277,6 @@ def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
 
 def _tell_left_out(plan: Plan) -> None:
     """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
-    from vista_guard.cli.common import visible
-
     for row in plan.broken:
         typer.echo(visible(f"{row.source}: {row.error}"), err=True)
     if sum(plan.rows.skipped.values()) > len(plan.broken):
@@ -323,8 +322,6 @@ async def _start(
 
 async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
     """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
-    from itertools import islice
-
     from vista_lab.runs.folder import count_reports
     from vista_lab.runs.loop import prepare, wanted_turns
     from vista_lab.systems.estimating import estimate
@@ -359,7 +356,6 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
 
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
     """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
-    from vista_guard.errors import InputError
     from vista_lab.datasets.questions import PUBLISHED
     from vista_lab.datasets.registry import all_datasets
     from vista_lab.runs.plan import of_dataset, of_log
@@ -378,7 +374,6 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
 
 def _disjoint(data: str) -> str:
     """The name of the set without topics that another training split has."""
-    from vista_guard.errors import ConfigError
     from vista_lab.datasets.registry import DISJOINT, all_datasets
 
     if f"{data}{DISJOINT}" not in all_datasets():
@@ -388,8 +383,6 @@ def _disjoint(data: str) -> str:
 
 
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
-    from vista_guard.errors import ConfigError
-
     if engine == "local" and (address is not None or each != 1):
         given = "--address" if address is not None else "--each"
         raise ConfigError(
@@ -400,7 +393,6 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
 
 def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine) -> EvidenceOrder | None:
     """The evidence that was asked for: of a recording what its run's manifest says, of others where it is recorded."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.folder import read_manifest
     from vista_lab.systems.evidence import EVIDENCE, EvidenceOrder
 
@@ -427,8 +419,6 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
-    from vista_guard.errors import ConfigError
-
     found = {}
     for one in given:
         name, equals, value = one.partition("=")
@@ -440,8 +430,6 @@ def _options(given: Sequence[str]) -> dict[str, str]:
 
 def _add_fitted_options(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """The options with those that were found. They are said, and stand in the manifest."""
-    from vista_guard.errors import ConfigError
-
     both = own.keys() & found.keys()
     if both:
         raise ConfigError(f"--fit-on sets {', '.join(sorted(both))}; give --fit-on or --option, not both")

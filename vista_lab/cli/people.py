@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from contextlib import closing
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import command_group, exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
+from vista_guard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,9 +142,6 @@ def import_(
     the items of --study become a batch that people fill in on the page (not for the paper's form: make such batches there).
     """
     with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.errors import ConfigError
         from vista_guard.stores.reports import Database
         from vista_lab.people.sheets import read_sheets
         from vista_lab.people.study import load
@@ -167,8 +167,6 @@ def remove(
     Batches of guarded turns go with their reports: see vista-guard forget.
     """
     with exit_codes():
-        from contextlib import closing
-
         from vista_guard.stores.reports import Database
         from vista_lab.people.batches import FormBatches
 
@@ -178,7 +176,6 @@ def remove(
 
 
 def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: StudyData) -> str:
-    from vista_guard.errors import ConfigError
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.people.agreement import by_annotator
     from vista_lab.people.batches import FormBatches
@@ -198,16 +195,12 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
 
 
 def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
-    from vista_guard.errors import ConfigError
-
     if len(data) != 1 or runs:
         raise ConfigError(f"this form takes one file of items and no --run; {len(data)} files were given")
     return Path(data[0])
 
 
 def _counts(sample: str | None) -> Sequence[int | None]:
-    from vista_guard.errors import ConfigError
-
     if sample is None:
         return (None,)
     parts = sample.split(",")
@@ -217,7 +210,6 @@ def _counts(sample: str | None) -> Sequence[int | None]:
 
 
 def _labels(enrich: str | None) -> dict[Label, int]:
-    from vista_guard.errors import ConfigError
     from vista_lab.people.forms import load_form
 
     labels = load_form("vista").labels
@@ -233,8 +225,6 @@ def _labels(enrich: str | None) -> dict[Label, int]:
 
 
 def _write_study(data: StudyData, out: Path, suffix: str) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people.sheets import content, form_table, guidelines, too_long
     from vista_lab.people.study import FOLDER, save, write
 
@@ -318,7 +308,6 @@ def agree(
     or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)
@@ -369,7 +358,6 @@ def _results(wish: _Wish) -> Results | FormResults:
 
 
 def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
-    from vista_guard.errors import InputError
     from vista_lab.people.agreeing import of_sheets
     from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
 
@@ -383,7 +371,6 @@ def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about
 
 
 def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
-    from vista_guard.errors import InputError
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(one.answers for one in filled):
@@ -392,8 +379,6 @@ def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about:
 
 
 def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
-    from contextlib import closing
-
     from vista_guard.stores.reports import Database
     from vista_lab.people.agreement import FormResults
     from vista_lab.people.batches import FormBatches
@@ -435,9 +420,6 @@ def _settle_claims(
 
 
 def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
-    from dataclasses import replace
-
-    from vista_guard.errors import ConfigError
     from vista_lab.people.agreement import read_discussed
 
     if wish.disfluent is not None:
@@ -448,8 +430,6 @@ def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
 
 
 def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
-    from vista_guard.errors import ConfigError
-
     names = frozenset(name.strip() for name in given.split(",")) if given else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
@@ -461,7 +441,6 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
 
 def _check_queue(out: Path | None, settled: Path | None) -> None:
     """Answers that somebody has written into the discuss sheet are not lost by a call that forgets them."""
-    from vista_guard.errors import ConfigError
     from vista_lab.people.agreeing import has_answers
 
     for path in () if out is None else map(out.joinpath, QUEUES):
@@ -484,9 +463,6 @@ def _tell(
     figures: bool,
     as_json: bool,
 ) -> None:
-    import json
-
-    from vista_guard.cli.common import visible
     from vista_lab.tables.output import text
 
     tables = found.sheets()
@@ -513,7 +489,6 @@ def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
 
 
 def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
-    from vista_guard.errors import ConfigError
     from vista_lab.people.consensus import measure_runs
     from vista_lab.people.results import Results, figure_2
     from vista_lab.tables.pictures import draw_readings
@@ -551,8 +526,6 @@ def _write(
 
 
 def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) -> None:
-    from vista_guard.cli.common import visible
-
     for note in found.notes if out is not None else ():
         typer.echo(visible(note), err=True)
     if found.open:
@@ -586,8 +559,6 @@ def export_decided(
     those of other judges are left out, and counted.
     """
     with exit_codes():
-        from contextlib import closing
-
         from vista_guard.stores.reports import Database, ReportReader
         from vista_guard.stores.reviews.queue import Reviews
         from vista_lab.people.decided import export as run

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def exemplars(
 
 
 def _logs(given: Sequence[str], log_format: str) -> list[LabelledLog]:
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.plan import of_log
     from vista_lab.training.decomposer.exemplars import LabelledLog
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -112,10 +115,7 @@ def _score(
     rows: Sequence[CompletionRow], how: Scoring, judge: str | None, max_cost: float | None, out: Path | None
 ) -> list[ScoredRow]:
     import asyncio
-    from contextlib import nullcontext
-    from dataclasses import replace
 
-    from vista_guard.errors import ConfigError
     from vista_lab.cli.calibrate import steps
     from vista_lab.systems.claim_judges import checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE, score

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vista_guard.cli.common import exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -91,7 +93,6 @@ def train(
     nothing, a model was down or the budget is spent, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_guard.settings.sources import Settings
         from vista_lab.training.decomposer.exemplars import StepsPrompt
         from vista_lab.training.decomposer.recipes import read_policy_recipe
@@ -147,7 +148,6 @@ def _scoring(
     planned: bool,
 ) -> Scoring:
     """The rewards, without the judge; of a plan without the verifier either."""
-    from vista_guard.errors import ConfigError
     from vista_lab.training.decomposer.completions import TERMS, Scoring, check_terms
 
     terms: tuple[Term, ...] = check_terms([part.strip() for part in given.split(",")]) if given else TERMS
@@ -163,7 +163,6 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
     if judge is None or "checklist" not in job.how.terms:
         yield job
         return
-    from dataclasses import replace
 
     from vista_guard._aio import run
     from vista_lab.systems.claim_judges import checklist_judge, kept_answers

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -110,7 +111,6 @@ def pair_judge(
     Raises:
         ConfigError: there is none of that name, or prompts are given for another than a model.
     """
-    from vista_guard.errors import ConfigError
     from vista_guard.judges.named import build_judge
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.entries import OnnxEmbedder

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.common import exit_codes
+from vista_guard.errors import InputError
 from vista_lab.cli.knowmt.judge import QuestionsOption
 
 if TYPE_CHECKING:
@@ -85,7 +86,6 @@ def report(
     """
     missed: list[str] = []
     with exit_codes():
-        from vista_guard.errors import InputError
         from vista_lab.metrics.delivery import PairReading
         from vista_lab.runs.dialogues.scored import token_counter
         from vista_lab.tables import knowmt

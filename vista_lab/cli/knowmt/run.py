@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from vista_guard.cli.common import FAILED, STOPPED, EmbedderOption, exit_codes
+from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.datasets import DataOption
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
@@ -220,7 +221,6 @@ def _noise(
     errors: Errors,
 ) -> tuple[str, dict[tuple[str, str], Mapping[str, Past]]]:
     """The fingerprint of the noise and the turns before the last, by kind and model; nothing where no setting has noise."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.dialogues.histories import read_history
     from vista_lab.synthesis.noise import fingerprint, mastered, noisy_histories
 
@@ -252,7 +252,6 @@ def _noise(
 
 def _alone(folder: Path, questions: QuestionSet) -> list[Cohort]:
     """The cohorts of a run in the setting single, of the same set and by one judge."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.dialogues.asking import read_dialogue_manifest
     from vista_lab.runs.dialogues.scored import read_cohorts, token_counter
 
@@ -270,7 +269,6 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
     """The run's wrong answers; made, confirmed and written down where it has none yet."""
     import asyncio
 
-    from vista_guard.errors import ConfigError
     from vista_lab.cli.knowmt.judge import pair_judge
     from vista_lab.runs.dialogues.records import NOISE
     from vista_lab.runs.line_file import write_whole
@@ -319,7 +317,6 @@ def _finder(
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
     """Finds passages as the options say, and what they say; None where nothing is retrieved."""
-    from vista_guard.errors import ConfigError
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.runs.dialogues.reranking import build_reranker
@@ -339,7 +336,6 @@ def _finder(
 def _store(corpus: str | None, questions: QuestionSet, embedder: Embedder) -> DocumentStore | None:
     import asyncio
 
-    from vista_guard.errors import InputError
     from vista_guard.stores.memory import MemoryDocuments
     from vista_lab.runs.dialogues.retrieving import documents_of
 
@@ -423,7 +419,6 @@ def _assistant(name: str, max_cost: float | None, at_once: int, max_tokens: int)
 
 def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
     from vista_guard.cli.inputs import read_text
-    from vista_guard.errors import ConfigError
 
     found: dict[str, str] = {}
     names = [one.name for one in assistants]
@@ -437,8 +432,6 @@ def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str,
 
 
 def _refuse_doubles(option: str, names: Sequence[str]) -> None:
-    from vista_guard.errors import ConfigError
-
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"{option} {twice} is given twice")
 

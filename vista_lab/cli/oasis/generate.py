@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import FAILED, STOPPED, exit_codes, visible
+from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
     from vista_lab.synthesis.chat import ModelGenerator
@@ -96,8 +98,6 @@ def generate(
 
 
 def _shard(text: str) -> tuple[int, int]:
-    from vista_guard.errors import InputError
-
     part, _, parts = text.partition("/")
     if not (part.isdigit() and parts.isdigit()):
         raise InputError(f"--shard is {text!r}; give the part and the number of parts, such as 2/8")
@@ -147,7 +147,6 @@ def _gates(name: str, corpus: Corpus) -> VerifierGates | None:
 
 
 def _tell_corpus(corpus: Corpus) -> None:
-    from vista_guard.cli.common import visible
     from vista_guard.cli.document_store import counted
 
     broken = [one for one in corpus.skipped if one.broken]
@@ -262,8 +261,6 @@ def stats(
     Exits with 0, also where a shortcut is found; 2 for wrong usage or input.
     """
     with exit_codes():
-        from itertools import chain
-
         from rich.console import Console
 
         from vista_lab.synthesis.records import read_records

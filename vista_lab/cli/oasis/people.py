@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,8 +97,6 @@ def sheets(
 
 
 def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people import sheets as engine
     from vista_lab.people.study import save, write
 
@@ -117,17 +118,12 @@ def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> No
 
 
 def _tell(data: StudyData) -> None:
-    from vista_guard.cli.common import visible
-
     counts = {name: sum(item.is_for(name) for item in data.items) for name in data.study.annotators}
     typer.echo(visible(data.study.about), err=True)
     typer.echo(", ".join(f"{name} {count:,}" for name, count in counts.items()) + " passages at each step", err=True)
 
 
 def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None:
-    from contextlib import closing
-
-    from vista_guard.errors import InputError
     from vista_guard.stores.reports import Database
     from vista_lab.people.batches import FormBatches
     from vista_lab.people.database import WHO
@@ -193,9 +189,6 @@ def agree(
 
 
 def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWork]:
-    from contextlib import closing
-
-    from vista_guard.errors import InputError
     from vista_guard.stores.reports import Database
     from vista_lab.people.oasis import Step
 
@@ -209,7 +202,6 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_guard.errors import InputError
     from vista_lab.people.batches import FormBatches
     from vista_lab.people.oasis import StepWork, check_items
 
@@ -228,7 +220,6 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
 
 def _check_answers_kept(out: Path, settled: Path | None) -> None:
     """Answers that somebody wrote into the discuss sheet are not lost by a call that forgets them."""
-    from vista_guard.errors import ConfigError
     from vista_lab.people.oasis import DISCUSS, has_answers
 
     path = out / DISCUSS
@@ -247,9 +238,6 @@ def _report(
     *,
     as_json: bool,
 ) -> None:
-    import json
-
-    from vista_guard.cli.common import visible
     from vista_lab.people.oasis import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.people.sheets import content
     from vista_lab.people.study import write
