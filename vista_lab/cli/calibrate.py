@@ -6,8 +6,6 @@ measures one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -194,6 +192,7 @@ async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, li
     from vista_guard.guard import Guard
     from vista_guard.judges.embedded import EmbeddedJudge
     from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.cli.long_runs import steps
     from vista_lab.suites.challenge import judge_items, read_items
 
     items = list(islice(read_items("development"), limit))
@@ -223,6 +222,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
 
     from vista_guard.judges.verifiers.calibrated import close
     from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.cli.long_runs import steps
     from vista_lab.training.verifiers import HOTTEST, calibrate, challenge_cases, read_cases
 
     cases = challenge_cases() if pairs is None else read_cases(pairs)
@@ -262,16 +262,3 @@ def table(found: VerifierCalibration) -> RenderableType:
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown
-
-
-@contextmanager
-def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over `total` steps; call what it gives with how many more are done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.advance(task, done)

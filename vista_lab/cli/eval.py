@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.common import (
-    FAILED,
-    STOPPED,
     WRONG_INPUT,
     DecomposerOption,
     EmbedderOption,
@@ -224,7 +222,7 @@ def run(
 
     from rich.console import Console
 
-    from vista_lab.cli.long_runs import ReplayProgress, stopping
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping
     from vista_lab.runs.evaluate import evaluate
     from vista_lab.runs.loop import Steering
     from vista_lab.tables.terminal import run_table, summary_table
@@ -249,7 +247,13 @@ def run(
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
-    return _code(done, plan, out, stopped)
+    reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
+    code = stopped_code(reported, stopped, done.session.exhausted)
+    if code is not None:
+        return code
+    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
+    mendable = plan.source.is_log and done.figures.skipped > 0
+    return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
@@ -284,20 +288,6 @@ def _tell_left_out(plan: Plan) -> None:
     if plan.silent:
         what = "conversation has" if plan.silent == 1 else "conversations have"
         typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
-
-
-def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:
-    reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
-    if stopped:
-        typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
-        return STOPPED + stopped[0]
-    if done.session.exhausted:
-        why = done.session.exhausted
-        typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to resume", err=True)
-        return FAILED
-    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
-    mendable = plan.source.is_log and done.figures.skipped > 0
-    return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 async def _start(

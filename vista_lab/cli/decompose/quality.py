@@ -103,7 +103,7 @@ def _marks(
     """Marks by who gave them, and why the judge left sentences unmarked."""
     import asyncio
 
-    from vista_lab.cli.calibrate import steps
+    from vista_lab.cli.long_runs import steps
     from vista_lab.people.desiderata import read_consensus
     from vista_lab.systems.claim_judges import AT_ONCE, ask_all, desiderata_judge, kept_answers
 

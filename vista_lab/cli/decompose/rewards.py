@@ -116,7 +116,7 @@ def _score(
 ) -> list[ScoredRow]:
     import asyncio
 
-    from vista_lab.cli.calibrate import steps
+    from vista_lab.cli.long_runs import steps
     from vista_lab.systems.claim_judges import checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE, score
 

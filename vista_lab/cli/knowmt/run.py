@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, EmbedderOption, exit_codes
+from vista_guard.cli.common import EmbedderOption, exit_codes
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.datasets import DataOption
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from asyncio import Event
+    from collections.abc import Callable, Mapping, Sequence
 
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_lab.datasets.questions import QuestionItem, QuestionSet
@@ -131,7 +132,8 @@ def run(
     Ctrl-C.
     """
     with exit_codes():
-        from vista_lab.runs.dialogues.asking import Dialogues
+        from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
+        from vista_lab.runs.dialogues.asking import Dialogues, ask
         from vista_lab.runs.dialogues.retrieving import with_references
         from vista_lab.runs.dialogues.settings import paper_settings, read_setting
 
@@ -162,15 +164,20 @@ def run(
         for left, ids in dialogues.manifest().left_out.items():
             typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
         typer.echo(_estimate(dialogues, max_tokens), err=True)
-        held, signals = _hold(dialogues, out, at_once, finder)
-        typer.echo(_told(held, out))
-    if signals:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED + signals[0])
-    if not held.complete:
-        why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
-        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
-        raise typer.Exit(FAILED)
+
+        async def hold(done: Callable[[int], None], stop: Event) -> Held:
+            try:
+                return await ask(dialogues, out, at_once=at_once, told=done, stop=stop, finder=finder)
+            finally:
+                if finder is not None:
+                    await finder.aclose()
+                for one in dialogues.assistants:
+                    await one.aclose()
+
+        held, signals = run_stoppable("dialogues", len(dialogues.jobs()), hold)
+        typer.echo(_summary(held, out))
+    why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
+    exit_unfinished(signals, None if held.complete else why)
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
@@ -436,34 +443,7 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
         raise ConfigError(f"{option} {twice} is given twice")
 
 
-def _hold(dialogues: Dialogues, out: Path, at_once: int, finder: PassageFinder | None) -> tuple[Held, list[int]]:
-    import asyncio
-
-    from vista_lab.cli.calibrate import steps
-    from vista_lab.cli.long_runs import stopping
-    from vista_lab.runs.dialogues.asking import ask
-
-    signals: list[int] = []
-    total = len(dialogues.jobs())
-
-    async def hold() -> Held:
-        stop = asyncio.Event()
-        with (
-            steps("dialogues", total) as told,
-            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "dialogues"), err=True)),
-        ):
-            try:
-                return await ask(dialogues, out, at_once=at_once, told=told, stop=stop, finder=finder)
-            finally:
-                if finder is not None:
-                    await finder.aclose()
-                for one in dialogues.assistants:
-                    await one.aclose()
-
-    return asyncio.run(hold()), signals
-
-
-def _told(held: Held, out: Path) -> str:
+def _summary(held: Held, out: Path) -> str:
     lines = [
         f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
     ]
