@@ -21,6 +21,7 @@ from vista_guard.cli.common import (
     visible,
 )
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.replay import CacheOption, Claims
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from vista_lab.systems.guarded import GuardSystem
     from vista_lab.systems.protocol import System, SystemInfo
 
-Claims = Literal["given", "judge"]
 Gold = Literal["strict", "safe", "original"]
 Engine = Literal["local", "ray"]
 
@@ -101,10 +101,6 @@ SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the 
 CostOption = Annotated[
     float | None,
     typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
-]
-CacheOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[

@@ -15,9 +15,10 @@ from vista_guard.cli.common import command_group, exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.compare import tell_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vista_guard.stores.reports import Database
     from vista_guard.types import Label
@@ -226,7 +227,8 @@ def _labels(enrich: str | None) -> dict[Label, int]:
 
 def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     from vista_lab.people.sheets import content, form_table, guidelines, too_long
-    from vista_lab.people.study import FOLDER, save, write
+    from vista_lab.people.study import FOLDER, save
+    from vista_lab.tables.output import write_files
 
     study = data.study
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
@@ -236,10 +238,9 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
     save(data, out)
     if texts := too_long(study.form, data.items):
-        write(out / "texts", texts)
-    told = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
-    for path in write(out, {**told, **{f"{name}{suffix}": sheet for name in study.annotators}}):
-        typer.echo(f"wrote {visible(str(path))}")
+        write_files(out / "texts", texts)
+    how_to = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
+    tell_written(write_files(out, {**how_to, **{f"{name}{suffix}": sheet for name in study.annotators}}))
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
@@ -317,7 +318,7 @@ def agree(
             raise ConfigError(f"{sheets[0]} is a single annotator's sheet; agreement needs at least two")
         if figures and not runs:
             raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
-        _check_queue(out, settled)
+        check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
         found = _results(wish)
         suffix = (
@@ -439,16 +440,20 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
     return names
 
 
-def _check_queue(out: Path | None, settled: Path | None) -> None:
-    """Answers that somebody has written into the discuss sheet are not lost by a call that forgets them."""
+def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
+    """Answers that somebody has written into a discuss sheet are not lost by a call that forgets them.
+
+    Raises:
+        ConfigError: one has answers, and is not what is settled with.
+    """
     from vista_lab.people.agreeing import has_answers
 
-    for path in () if out is None else map(out.joinpath, QUEUES):
-        if path.exists() and not _is_same(path, settled) and has_answers(path):
+    for path in queues:
+        if path.exists() and not is_same(path, settled) and has_answers(path):
             raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
 
 
-def _is_same(path: Path, other: Path | None) -> bool:
+def is_same(path: Path, other: Path | None) -> bool:
     return other is not None and other.resolve() == path.resolve()
 
 
@@ -477,15 +482,14 @@ def _tell(
     elif out is None:
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
-        for path in written:
-            typer.echo(f"wrote {visible(str(path))}")
+        tell_written(written)
     _remind(found, out, settled or queue)
 
 
 def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
     """Where the discuss sheet goes; None where the one that was given would be replaced."""
     path = out / f"{QUEUES[0].partition('.')[0]}{suffix}"
-    return None if _is_same(path, settled) else path
+    return None if is_same(path, settled) else path
 
 
 def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
@@ -512,8 +516,7 @@ def _write(
     queue: Path | None,
 ) -> list[Path]:
     from vista_lab.people.sheets import content
-    from vista_lab.people.study import write
-    from vista_lab.tables.output import write as write_tables
+    from vista_lab.tables.output import write, write_files
 
     files: dict[str, str | bytes] = {**found.files()}
     if queue is not None:
@@ -521,8 +524,7 @@ def _write(
             (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
         if (table := found.queue()) is not None:
             files[queue.name] = content(table, queue.suffix)
-    drawn = [path for picture in pictures for path in picture.files]
-    return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
+    return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
 
 
 def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) -> None:

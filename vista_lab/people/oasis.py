@@ -276,15 +276,6 @@ def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) ->
             )
 
 
-def has_answers(path: Path) -> bool:
-    """True if somebody wrote into a sheet for the discussion.
-
-    Raises:
-        InputError: the file is none.
-    """
-    return any(row[ANSWER] for row in sheets.read(path, (ANSWER,), Faults()))
-
-
 # Figures
 
 

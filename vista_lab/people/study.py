@@ -34,6 +34,7 @@ from vista_lab.people.forms import Form, Item, Part, Unit, load_form
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
 from vista_lab.runs.plan import Source, sample_names
+from vista_lab.tables.output import write_files
 
 FOLDER, STUDY = "study", "study.json"
 CONVERSATIONS, REPORTS, ITEMS = "conversations.jsonl", "reports.jsonl", "items.jsonl"
@@ -157,31 +158,15 @@ def save(data: StudyData, folder: Path) -> None:
     Raises:
         ConfigError: the folder cannot be written.
     """
-    place, study = folder / FOLDER, data.study
+    study = data.study
     talks = list(dict.fromkeys(turn.talk for turn in study.turns))
-    told = {
+    contents = {
         STUDY: study.model_dump_json(indent=2) + "\n",
         CONVERSATIONS: "".join(f"{data.conversations[talk].model_dump_json()}\n" for talk in talks),
         REPORTS: "".join(f"{report.model_dump_json()}\n" for report in data.reports.values()),
         ITEMS: "".join(f"{json.dumps(asdict(item), ensure_ascii=False)}\n" for item in data.given),
     }
-    write(place, told)
-
-
-def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Texts as files of a folder, which is made where it is not there; what is there is replaced.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            # Not `write_text`: a sheet's lines end as they are, on every system.
-            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
-    return [folder / name for name in contents]
+    write_files(folder / FOLDER, contents)
 
 
 def load(folder: Path) -> StudyData:

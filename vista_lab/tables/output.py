@@ -26,10 +26,6 @@ class Picture:
     svg: Path
     png: Path
 
-    @property
-    def files(self) -> tuple[Path, Path]:
-        return self.svg, self.png
-
 
 def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
     """The runs' folders among places and below them, by names that tell them apart, in the order given.
@@ -100,7 +96,7 @@ def write(
     """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
 
     Returns:
-        What was written.
+        What was written, and the pictures' files.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -114,10 +110,21 @@ def write(
             contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:
             contents[f"tables.{form}"] = text(sheets, form)
+    drawn = [path for picture in pictures for path in (picture.svg, picture.png)]
+    return [*write_files(folder, contents), *drawn]
+
+
+def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Texts as files of a folder, which is made where it is not there; what is there is replaced.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            (folder / name).write_text(content, encoding="utf-8")
+            # Not `write_text`: a sheet's lines end as they are, on every system.
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return [folder / name for name in contents]
