@@ -93,7 +93,7 @@ class Study(_Line):
     """
 
     version: str = VERSION
-    made_by: str
+    made_by: str = f"vista-guard {__version__}"
     annotators: tuple[str, ...]
     seed: int
     shown: bool
@@ -188,28 +188,21 @@ def load(folder: Path) -> StudyData:
         ) from exc
     except ValidationError as exc:
         first = exc.errors()[0]
-        raise InputError(f"{place} has no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{place} has no study of this version: {where}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
     return StudyData(
         study,
         dict(zip(dict.fromkeys(turn.talk for turn in study.turns), conversations, strict=True)),
-        {
-            turn.id: by_place[turn.talk, turn.turn_index]
-            for turn in study.turns
-            if (turn.talk, turn.turn_index) in by_place
-        },
+        {turn.id: by_place[name] for turn in study.turns if (name := (turn.talk, turn.turn_index)) in by_place},
         tuple(items),
     )
 
 
 def _lines(path: Path) -> Sequence[bytes]:
     return [line for line in path.read_bytes().split(b"\n") if line]
-
-
-def _where(place: Sequence[object]) -> str:
-    return ".".join(map(str, place)) or "the file"
 
 
 def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
@@ -234,8 +227,13 @@ def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
     }
 
 
+def document_texts(turn: Turn) -> list[str]:
+    """The texts of a turn's documents, each below its title where it has one."""
+    return [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
+
+
 def _documents(turn: Turn) -> str:
-    texts = [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
+    texts = document_texts(turn)
     if len(texts) == 1:
         return texts[0]
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -321,7 +319,6 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     _check_used(runs, drawn)
     turns, talks, reports = _number_turns(drawn)
     study = Study(
-        made_by=f"vista-guard {__version__}",
         annotators=names,
         seed=wanted.seed,
         shown=wanted.shown,
@@ -359,14 +356,7 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
     drawn = StudySet(name=path.name, files=files, conversations=len(given), of=len(items))
-    study = Study(
-        made_by=f"vista-guard {__version__}",
-        annotators=names,
-        seed=wanted.seed,
-        shown=False,
-        sets=(drawn,),
-        form=wanted.form,
-    )
+    study = Study(annotators=names, seed=wanted.seed, shown=False, sets=(drawn,), form=wanted.form)
     return StudyData(study, given=given)
 
 
@@ -516,7 +506,14 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
         raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     found = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not found:
-        raise InputError(_nothing(source, run))
+        if run is not None:
+            raise InputError(
+                f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
+            )
+        raise InputError(
+            f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the "
+            "folder with --run"
+        )
     if count is not None and count > len(found):
         raise InputError(
             f"{source.name} has {len(found):,} conversations with claims; ask for a sample of at most that, not {count:,}"
@@ -621,12 +618,3 @@ def _number_turns(
             if turn.turn_index in told
         }
     return turns, talks, reports
-
-
-def _nothing(source: Source, run: JudgedRun | None) -> str:
-    if run is not None:
-        return f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
-    return (
-        f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the folder "
-        "with --run"
-    )

@@ -13,7 +13,7 @@ from statistics import fmean
 import numpy as np
 
 from vista_lab.metrics.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
-from vista_lab.metrics.intervals import bootstrap_interval
+from vista_lab.metrics.intervals import mean_interval
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.runs.dialogues.settings import DialogueSetting, read_setting
 from vista_lab.tables.writers import Cell, Row, Sheet, decimals, file_name, headings, percent, row
@@ -129,8 +129,7 @@ def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: Pair
 
 def share_interval(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
     """95 % of a mean over answers, drawing items."""
-    known = np.array(values)
-    return bootstrap_interval([one.id for one in each], lambda rows: float(known[rows].mean()))
+    return mean_interval([one.id for one in each], values)
 
 
 def range_text(interval: tuple[float, float]) -> str:
