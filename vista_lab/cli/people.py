@@ -351,11 +351,8 @@ def _results(wish: _Wish) -> Results | FormResults:
     unit = data.study.form.item
     left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
     about = [data.study.about, *left]
-    return (
-        _claim_results(wish, data, filled, about)
-        if data.study.form.revision
-        else _form_results(wish, data, filled, about)
-    )
+    results = _claim_results if data.study.form.revision else _form_results
+    return results(wish, data, filled, about)
 
 
 def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
@@ -531,11 +528,9 @@ def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) 
     for note in found.notes if out is not None else ():
         typer.echo(visible(note), err=True)
     if found.open:
-        where = (
-            f"fill in {queue}, and give it with --settled"
-            if out is not None
-            else "with --out they go to a sheet, discuss"
-        )
+        where = "with --out they go to a sheet, discuss"
+        if out is not None:
+            where = f"fill in {queue}, and give it with --settled"
         typer.echo(f"{found.open:,} {found.noun} have no majority: {where}", err=True)
 
 

@@ -167,12 +167,7 @@ def _guard(
     cache: Path | None,
     max_cost: float | None,
 ) -> Guard:
-    """The guard that replays: its knowledge lives in memory, and it writes to no store.
-
-    Args:
-        models: the names of judge, verifier, decomposer and embedder, where they were given.
-        policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
-    """
+    """The guard that replays: it writes to no store. Without a policy the plain monitor leaves all decisions to later."""
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS

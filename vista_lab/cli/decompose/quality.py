@@ -197,9 +197,6 @@ def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]]
             why = {"unmarked": failed[one.id]} if one.id in failed else {}
             place = {"conversation": one.turn[0], "turn": one.turn[1], "place": one.place, "id": one.id}
             made = {"question": one.made.question, "sentence": one.made.sentence, "claims": one.made.claims}
-            lines.append(
-                json.dumps(
-                    {"run": run.run.name, **place, **made, **asdict(measured), **given, **why}, ensure_ascii=False
-                )
-            )
+            line = {"run": run.run.name, **place, **made, **asdict(measured), **given, **why}
+            lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)

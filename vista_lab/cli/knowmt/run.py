@@ -287,9 +287,8 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
         kept = read_noise(place.read_text(encoding="utf-8"), place)
         if given is not None and any(given.get(one.id) != one.answer for one in kept):
             raise ConfigError(f"{place} has other wrong answers than --errors {errors.given}; choose another --out")
-        return _with_reviews(
-            kept, errors.reviewed
-        )  # reviews that are new make it another run, which its manifest refuses
+        # Reviews that are new make it another run, which its manifest refuses.
+        return _with_reviews(kept, errors.reviewed)
     asked = pair_judge(errors.judge, None, errors.max_cost, 8)
 
     async def make() -> list[WrongAnswer]:

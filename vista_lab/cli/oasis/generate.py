@@ -245,21 +245,15 @@ def tables(found: SetFigures) -> Iterable[object]:
     yield _counted("records", {str(state): found.states.get(state, 0) for state in State})
     if found.reasons:
         yield _counted("reasons", dict(list(found.reasons.items())[:12]))
-    gates = Table("gate", *(str(grade) for grade in Grade), "passed, share", title="gates, by a record's worst verdict")
+    gates = Table("gate", *map(str, Grade), "passed, share", title="gates, by a record's worst verdict")
     for name, grades in found.gates.items():
-        total = sum(grades.values())
-        gates.add_row(
-            name, *(f"{grades.get(grade, 0):,}" for grade in Grade), f"{grades.get(Grade.PASSED, 0) / total:.1%}"
-        )
+        share = grades.get(Grade.PASSED, 0) / sum(grades.values())
+        gates.add_row(name, *(f"{grades.get(grade, 0):,}" for grade in Grade), f"{share:.1%}")
     yield gates
-    bands = Table(
-        "overlap of F and passage", *(str(state) for state in State), "accepted, share", title="acceptance by overlap"
-    )
+    bands = Table("overlap of F and passage", *map(str, State), "accepted, share", title="acceptance by overlap")
     for name, states in found.overlaps.items():
-        total = sum(states.values())
-        bands.add_row(
-            name, *(f"{states.get(state, 0):,}" for state in State), f"{states.get(State.ACCEPTED, 0) / total:.1%}"
-        )
+        share = states.get(State.ACCEPTED, 0) / sum(states.values())
+        bands.add_row(name, *(f"{states.get(state, 0):,}" for state in State), f"{share:.1%}")
     yield bands
     for title, results in (
         ("shortcuts in triplets of c and its falsified version", found.shortcuts),

@@ -132,10 +132,8 @@ def score(
         if part == "extractor":
             if documents is not None:
                 raise ConfigError("--documents is for the retriever: an extractor searches nothing")
-            found = figures.extractor_score(
-                figures.load_extractor(model), read_held_out(folder, "extractor", doubtful=doubtful)
-            )
-            _show_easiness(model, found, json_lines)
+            held_out = read_held_out(folder, "extractor", doubtful=doubtful)
+            _show_easiness(model, figures.extractor_score(figures.load_extractor(model), held_out), json_lines)
             return
         from vista_guard.stores.embedders import build_embedder
 
