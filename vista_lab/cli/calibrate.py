@@ -6,14 +6,14 @@ measures one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import command_group, exit_codes, visible
 from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,11 +91,8 @@ def calibrate(
 
 def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
     """The risk table of labelled reports, written and told."""
-    from datetime import UTC, datetime
-
     from rich.console import Console
 
-    from vista_guard.cli.common import visible
     from vista_guard.policy.risk import Level
     from vista_lab.metrics.calibration import calibrate as run
 
@@ -165,7 +162,6 @@ def measure(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.common import visible
         from vista_lab.suites.challenge import as_text, rows
         from vista_lab.training.verifiers import TimedVerifier
 
@@ -193,11 +189,10 @@ def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
 
 
 async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, limit: int | None) -> list[JudgedPair]:
-    from itertools import islice
-
     from vista_guard.guard import Guard
     from vista_guard.judges.embedded import EmbeddedJudge
     from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.cli.long_runs import steps
     from vista_lab.suites.challenge import judge_items, read_items
 
     items = list(islice(read_items("development"), limit))
@@ -222,13 +217,12 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         JudgeError: the verifier failed.
     """
     import asyncio
-    from datetime import UTC, datetime
 
     from rich.console import Console
 
-    from vista_guard.cli.common import visible
     from vista_guard.judges.verifiers.calibrated import close
     from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.cli.long_runs import steps
     from vista_lab.training.verifiers import HOTTEST, calibrate, challenge_cases, read_cases
 
     cases = challenge_cases() if pairs is None else read_cases(pairs)
@@ -268,16 +262,3 @@ def table(found: VerifierCalibration) -> RenderableType:
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown
-
-
-@contextmanager
-def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over `total` steps; call what it gives with how many more are done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.advance(task, done)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import ConfigError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
 
 
 Paper = Literal["vista", "oasis", "dad"]
+
+FormatsOption = Annotated[
+    str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
+]
+FiguresOption = Annotated[
+    bool,
+    typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
+]
 
 
 def compare(
@@ -52,17 +65,9 @@ def compare(
             help="dad: also write the units that some run has wrong into this .xlsx or .tsv, with a cause to fill in.",
         ),
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
-    ] = "md",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
-    ] = None,
-    figures: Annotated[
-        bool,
-        typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
-    ] = False,
+    formats: FormatsOption = "md",
+    out: OutOption = None,
+    figures: FiguresOption = False,
 ) -> None:
     """Put runs side by side: one overview, and the tables of the paper that they fill.
 
@@ -72,15 +77,13 @@ def compare(
     Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import InputError
         from vista_lab.tables.output import chosen_formats, find_folders
         from vista_lab.tables.runs import read_measured
 
         wanted = chosen_formats(formats, out, figures=figures)
-        places = _places(runs, scores, paper)
-        read = [read_measured(folder, name) for name, folder in find_folders(places).items()]
-        fill = {"oasis": _of_oasis, "dad": _of_dad, "vista": _of_vista}[paper]
-        found, empty, draw = fill(read, tables, scores or [])
+        _check_given(runs or [], scores or [], paper)
+        read = [read_measured(folder, name) for name, folder in find_folders(runs or []).items()]
+        found, empty, draw = _fill(paper, read, tables, scores or [])
         if errors is not None:
             _write_errors(read, paper, errors)
         for note in empty:
@@ -93,64 +96,36 @@ def compare(
             raise InputError(
                 f"no run fills a table of --paper {paper}; --tables with a number says what that one needs"
             )
-        if out is None:
-            from vista_lab.tables.output import text
-
-            typer.echo(text(found, wanted[0]), nl=False)
-        else:
-            _write(found, wanted, out, draw(out / "figures") if figures else [])
+        print_or_write(found, wanted, out, draw if figures else None)
 
 
 Draw = Callable[[Path], "list[Picture]"]
 
 
-def _places(runs: Sequence[Path] | None, scores: Sequence[Path] | None, paper: Paper) -> Sequence[Path]:
-    from vista_guard.errors import ConfigError
-
+def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: Paper) -> None:
     if scores and paper != "oasis":
         raise ConfigError("--scores fills Table 8 and Figure 2 of LLM-OASIS; give --paper oasis")
     if not runs and not scores:
         raise ConfigError("nothing to compare; give folders that vista-guard eval wrote")
-    return runs or []
 
 
-def _of_vista(
-    runs: Sequence[Measured], tables: str | None, _scores: Sequence[Path]
+def _fill(
+    paper: Paper, runs: Sequence[Measured], tables: str | None, scores: Sequence[Path]
 ) -> tuple[list[Sheet], list[str], Draw]:
-    from vista_lab.tables.output import numbers, sheets
-
-    found, empty = sheets(runs, None if tables is None else numbers(tables))
-    return found, empty, lambda folder: _draw_runs(runs, folder)
-
-
-def _of_oasis(
-    runs: Sequence[Measured], tables: str | None, scores: Sequence[Path]
-) -> tuple[list[Sheet], list[str], Draw]:
-    from vista_lab.tables import oasis
-
-    material = oasis.OasisMaterial(runs, [oasis.read_scores(path) for path in scores])
-    found, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
-    return found, empty, lambda folder: [*_draw_runs(runs, folder), *oasis.draw(material.scores, folder)]
-
-
-def _of_dad(
-    runs: Sequence[Measured], tables: str | None, _scores: Sequence[Path]
-) -> tuple[list[Sheet], list[str], Draw]:
-    from vista_lab.tables import dad
-
-    found, empty = dad.sheets(runs, None if tables is None else dad.numbers(tables))
-    return found, empty, lambda folder: _draw_runs(runs, folder)
-
-
-def _draw_runs(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+    """The paper's tables, what is said of those that nothing fills, and how figures are drawn."""
+    from vista_lab.tables import dad, oasis, output
     from vista_lab.tables.pictures import draw
 
-    return draw(runs, folder)
+    if paper == "oasis":
+        material = oasis.OasisMaterial(runs, [oasis.read_scores(path) for path in scores])
+        found, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
+        return found, empty, lambda folder: [*draw(runs, folder), *oasis.draw(material.scores, folder)]
+    layouts = dad if paper == "dad" else output
+    found, empty = layouts.sheets(runs, None if tables is None else layouts.numbers(tables))
+    return found, empty, lambda folder: draw(runs, folder)
 
 
 def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people.dad_errors import write_errors
 
     if paper != "dad":
@@ -159,10 +134,23 @@ def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
     typer.echo(f"wrote {written:,} units to {visible(str(path))}", err=True)
 
 
-def _write(found: Sequence[Sheet], wanted: Sequence[str], out: Path, pictures: Sequence[Picture]) -> None:
-    """Files into the folder, and their names to stdout."""
-    from vista_guard.cli.common import visible
-    from vista_lab.tables.output import write
+def print_or_write(
+    found: Sequence[Sheet], formats: Sequence[str], out: Path | None, draw: Draw | None, title: str | None = None
+) -> None:
+    """Tables in their first format to stdout, or as files into a folder, whose names go to stdout then.
 
-    for path in [*write(found, wanted, out, pictures), *(path for picture in pictures for path in picture.files)]:
-        typer.echo(f"wrote {visible(str(path))}")
+    `draw` makes pictures in a folder; `title` is the HTML page's.
+    """
+    from vista_lab.tables.output import TITLE, text, write
+
+    if out is None:
+        typer.echo(text(found, formats[0], title or TITLE), nl=False)
+    else:
+        pictures = draw(out / "figures") if draw is not None else []
+        tell_written(write(found, formats, out, pictures, title or TITLE))
+
+
+def tell_written(paths: Iterable[Path], *, err: bool = False) -> None:
+    """Prints the files that were written, a line each."""
+    for path in paths:
+        typer.echo(f"wrote {visible(str(path))}", err=err)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import WRONG_INPUT, exit_codes
+from vista_guard.cli.common import WRONG_INPUT, exit_codes, visible
+from vista_guard.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -45,8 +47,6 @@ def datasets(
     when NAME is unknown or incomplete in the folder.
     """
     with exit_codes():
-        from vista_guard.cli.common import visible
-        from vista_guard.errors import InputError
         from vista_lab.datasets.opening import DataFolder, survey
         from vista_lab.datasets.registry import all_datasets, find
 
@@ -75,8 +75,6 @@ def _fetch(dataset: DataSet, folder: Path) -> None:
 
 
 def _print(found: Sequence[Survey], *, as_json: bool, whole: bool) -> None:
-    import json
-
     from rich.console import Console
 
     if as_json:
@@ -125,8 +123,6 @@ def _split(dataset: DataSet) -> str:
 def _count(one: Survey) -> Iterator[str]:
     from rich.markup import escape
 
-    from vista_guard.cli.common import visible
-
     counts = one.counts
     if counts is None or one.opened is None:
         yield from ("", "", "")
@@ -139,8 +135,6 @@ def _count(one: Survey) -> Iterator[str]:
 def _page(one: Survey) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
-
-    from vista_guard.cli.common import visible
 
     table = Table.grid(padding=(0, 2))
     for title, text in _lines(one):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from vista_guard.cli.common import (
-    FAILED,
-    STOPPED,
     WRONG_INPUT,
     DecomposerOption,
     EmbedderOption,
@@ -19,7 +18,10 @@ from vista_guard.cli.common import (
     PersonaOption,
     VerifierOption,
     exit_codes,
+    visible,
 )
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.replay import CacheOption, Claims
 
 if TYPE_CHECKING:
     from vista_lab.runs.evaluate import Evaluated, Made
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
     from vista_lab.systems.guarded import GuardSystem
     from vista_lab.systems.protocol import System, SystemInfo
 
-Claims = Literal["given", "judge"]
 Gold = Literal["strict", "safe", "original"]
 Engine = Literal["local", "ray"]
 
@@ -100,10 +101,6 @@ SeedOption = Annotated[int, typer.Option(metavar="S", help="Random seed for the 
 CostOption = Annotated[
     float | None,
     typer.Option(min=0, metavar="USD", help="Stop when a model has cost this much.  [default: no limit]"),
-]
-CacheOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
 ]
 EngineOption = Annotated[Engine, typer.Option(help="local: in this process. ray: on a Ray cluster.")]
 WorkersOption = Annotated[
@@ -221,7 +218,7 @@ def run(
 
     from rich.console import Console
 
-    from vista_lab.cli.long_runs import ReplayProgress, stopping
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping
     from vista_lab.runs.evaluate import evaluate
     from vista_lab.runs.loop import Steering
     from vista_lab.tables.terminal import run_table, summary_table
@@ -246,7 +243,13 @@ def run(
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
-    return _code(done, plan, out, stopped)
+    reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
+    code = stopped_code(reported, stopped, done.session.exhausted)
+    if code is not None:
+        return code
+    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
+    mendable = plan.source.is_log and done.figures.skipped > 0
+    return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
@@ -266,8 +269,6 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
     """Names the topics that a dump of Wikipedia has no page of."""
-    from vista_guard.cli.common import visible
-
     lost = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
     if lost:
         names = ", ".join(repr(one) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
@@ -276,8 +277,6 @@ def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
 
 def _tell_left_out(plan: Plan) -> None:
     """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
-    from vista_guard.cli.common import visible
-
     for row in plan.broken:
         typer.echo(visible(f"{row.source}: {row.error}"), err=True)
     if sum(plan.rows.skipped.values()) > len(plan.broken):
@@ -285,20 +284,6 @@ def _tell_left_out(plan: Plan) -> None:
     if plan.silent:
         what = "conversation has" if plan.silent == 1 else "conversations have"
         typer.echo(f"{plan.silent:,} {what} no turn to judge", err=True)
-
-
-def _code(done: Evaluated, plan: Plan, out: Path, stopped: Sequence[int]) -> int:
-    reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
-    if stopped:
-        typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
-        return STOPPED + stopped[0]
-    if done.session.exhausted:
-        why = done.session.exhausted
-        typer.echo(f"stopped: {why}; {reported}; run the same command again, with a new budget, to resume", err=True)
-        return FAILED
-    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
-    mendable = plan.source.is_log and done.figures.skipped > 0
-    return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 async def _start(
@@ -323,8 +308,6 @@ async def _start(
 
 async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
     """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
-    from itertools import islice
-
     from vista_lab.runs.folder import count_reports
     from vista_lab.runs.loop import prepare, wanted_turns
     from vista_lab.systems.estimating import estimate
@@ -359,7 +342,6 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
 
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
     """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
-    from vista_guard.errors import InputError
     from vista_lab.datasets.questions import PUBLISHED
     from vista_lab.datasets.registry import all_datasets
     from vista_lab.runs.plan import of_dataset, of_log
@@ -378,7 +360,6 @@ def source_of(data: str, folder: Path | None, log_format: str, columns: str | No
 
 def _disjoint(data: str) -> str:
     """The name of the set without topics that another training split has."""
-    from vista_guard.errors import ConfigError
     from vista_lab.datasets.registry import DISJOINT, all_datasets
 
     if f"{data}{DISJOINT}" not in all_datasets():
@@ -388,8 +369,6 @@ def _disjoint(data: str) -> str:
 
 
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
-    from vista_guard.errors import ConfigError
-
     if engine == "local" and (address is not None or each != 1):
         given = "--address" if address is not None else "--each"
         raise ConfigError(
@@ -400,7 +379,6 @@ def _workers(engine: Engine, count: int | None, each: int, address: str | None) 
 
 def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine) -> EvidenceOrder | None:
     """The evidence that was asked for: of a recording what its run's manifest says, of others where it is recorded."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.folder import read_manifest
     from vista_lab.systems.evidence import EVIDENCE, EvidenceOrder
 
@@ -427,8 +405,6 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
 
 
 def _options(given: Sequence[str]) -> dict[str, str]:
-    from vista_guard.errors import ConfigError
-
     found = {}
     for one in given:
         name, equals, value = one.partition("=")
@@ -440,8 +416,6 @@ def _options(given: Sequence[str]) -> dict[str, str]:
 
 def _add_fitted_options(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
     """The options with those that were found. They are said, and stand in the manifest."""
-    from vista_guard.errors import ConfigError
-
     both = own.keys() & found.keys()
     if both:
         raise ConfigError(f"--fit-on sets {', '.join(sorted(both))}; give --fit-on or --option, not both")

@@ -6,22 +6,24 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from vista_guard.cli.common import STOPPED, visible
+from vista_guard.cli.common import FAILED, STOPPED, visible
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.runs.loop import Event
 
 if TYPE_CHECKING:
     from vista_lab.synthesis.chat import Estimated
+
+T = TypeVar("T")
 
 SHOWN = 20
 """Broken entries that are shown one by one; the others are only counted."""
@@ -106,12 +108,63 @@ def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]
     def on_signal(number: int, _frame: FrameType | None) -> None:
         loop.call_soon_threadsafe(begin_to_stop, number)
 
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
     before = {number: signal.signal(number, on_signal) for number in handled}
     try:
         yield
     finally:
-        restore()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar over `total` steps; call what it gives with how many more are done."""
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.advance(task, done)
+
+
+def run_stoppable(
+    what: str, total: int, work: Callable[[Callable[[int], None], asyncio.Event], Awaitable[T]]
+) -> tuple[T, list[int]]:
+    """Runs `work` under a bar of `total` passages, dialogues or what it is; returns its result and the signals that came.
+
+    `work` is given a function to call with how many more are done, and the event that a signal sets.
+    """
+    signals: list[int] = []
+
+    async def watched() -> T:
+        stop = asyncio.Event()
+
+        def say(text: str) -> None:
+            typer.echo(text.replace("turns", what), err=True)
+
+        with steps(what, total) as done, stopping(stop, signals, say):
+            return await work(done, stop)
+
+    return asyncio.run(watched()), signals
+
+
+def exit_unfinished(signals: Sequence[int], why: str | None) -> None:
+    """Exits with 128 and the signal, or with 1 and why the work is not finished; returns where there is neither."""
+    if signals:
+        typer.echo("stopped; run the same command again to resume", err=True)
+        raise typer.Exit(STOPPED + signals[0])
+    if why is not None:
+        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
+        raise typer.Exit(FAILED)
+
+
+def stopped_code(reported: str, signals: Sequence[int], exhausted: str | None) -> int | None:
+    """The exit code of a run that a signal or its budget stopped, after saying how to resume; None for any other."""
+    if signals:
+        typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
+        return STOPPED + signals[0]
+    if exhausted:
+        typer.echo(
+            f"stopped: {exhausted}; {reported}; run the same command again, with a new budget, to resume", err=True
+        )
+        return FAILED
+    return None

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from contextlib import closing
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import command_group, exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.compare import tell_written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from vista_guard.stores.reports import Database
     from vista_guard.types import Label
@@ -139,9 +143,6 @@ def import_(
     the items of --study become a batch that people fill in on the page (not for the paper's form: make such batches there).
     """
     with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.errors import ConfigError
         from vista_guard.stores.reports import Database
         from vista_lab.people.sheets import read_sheets
         from vista_lab.people.study import load
@@ -167,8 +168,6 @@ def remove(
     Batches of guarded turns go with their reports: see vista-guard forget.
     """
     with exit_codes():
-        from contextlib import closing
-
         from vista_guard.stores.reports import Database
         from vista_lab.people.batches import FormBatches
 
@@ -178,7 +177,6 @@ def remove(
 
 
 def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: StudyData) -> str:
-    from vista_guard.errors import ConfigError
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.people.agreement import by_annotator
     from vista_lab.people.batches import FormBatches
@@ -198,16 +196,12 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
 
 
 def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
-    from vista_guard.errors import ConfigError
-
     if len(data) != 1 or runs:
         raise ConfigError(f"this form takes one file of items and no --run; {len(data)} files were given")
     return Path(data[0])
 
 
 def _counts(sample: str | None) -> Sequence[int | None]:
-    from vista_guard.errors import ConfigError
-
     if sample is None:
         return (None,)
     parts = sample.split(",")
@@ -217,7 +211,6 @@ def _counts(sample: str | None) -> Sequence[int | None]:
 
 
 def _labels(enrich: str | None) -> dict[Label, int]:
-    from vista_guard.errors import ConfigError
     from vista_lab.people.forms import load_form
 
     labels = load_form("vista").labels
@@ -233,10 +226,9 @@ def _labels(enrich: str | None) -> dict[Label, int]:
 
 
 def _write_study(data: StudyData, out: Path, suffix: str) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people.sheets import content, form_table, guidelines, too_long
-    from vista_lab.people.study import FOLDER, save, write
+    from vista_lab.people.study import FOLDER, save
+    from vista_lab.tables.output import write_files
 
     study = data.study
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
@@ -246,10 +238,9 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
     sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
     save(data, out)
     if texts := too_long(study.form, data.items):
-        write(out / "texts", texts)
-    told = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
-    for path in write(out, {**told, **{f"{name}{suffix}": sheet for name in study.annotators}}):
-        typer.echo(f"wrote {visible(str(path))}")
+        write_files(out / "texts", texts)
+    how_to = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
+    tell_written(write_files(out, {**how_to, **{f"{name}{suffix}": sheet for name in study.annotators}}))
     parts = sum(len(item.parts) for item in data.items)
     unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
     typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
@@ -318,7 +309,6 @@ def agree(
     or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)
@@ -328,7 +318,7 @@ def agree(
             raise ConfigError(f"{sheets[0]} is a single annotator's sheet; agreement needs at least two")
         if figures and not runs:
             raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
-        _check_queue(out, settled)
+        check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
         wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
         found = _results(wish)
         suffix = (
@@ -361,15 +351,11 @@ def _results(wish: _Wish) -> Results | FormResults:
     unit = data.study.form.item
     left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
     about = [data.study.about, *left]
-    return (
-        _claim_results(wish, data, filled, about)
-        if data.study.form.revision
-        else _form_results(wish, data, filled, about)
-    )
+    results = _claim_results if data.study.form.revision else _form_results
+    return results(wish, data, filled, about)
 
 
 def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
-    from vista_guard.errors import InputError
     from vista_lab.people.agreeing import of_sheets
     from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
 
@@ -383,7 +369,6 @@ def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about
 
 
 def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
-    from vista_guard.errors import InputError
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(one.answers for one in filled):
@@ -392,8 +377,6 @@ def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about:
 
 
 def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
-    from contextlib import closing
-
     from vista_guard.stores.reports import Database
     from vista_lab.people.agreement import FormResults
     from vista_lab.people.batches import FormBatches
@@ -435,9 +418,6 @@ def _settle_claims(
 
 
 def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
-    from dataclasses import replace
-
-    from vista_guard.errors import ConfigError
     from vista_lab.people.agreement import read_discussed
 
     if wish.disfluent is not None:
@@ -448,8 +428,6 @@ def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
 
 
 def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
-    from vista_guard.errors import ConfigError
-
     names = frozenset(name.strip() for name in given.split(",")) if given else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
@@ -459,17 +437,20 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
     return names
 
 
-def _check_queue(out: Path | None, settled: Path | None) -> None:
-    """Answers that somebody has written into the discuss sheet are not lost by a call that forgets them."""
-    from vista_guard.errors import ConfigError
+def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
+    """Answers that somebody has written into a discuss sheet are not lost by a call that forgets them.
+
+    Raises:
+        ConfigError: one has answers, and is not what is settled with.
+    """
     from vista_lab.people.agreeing import has_answers
 
-    for path in () if out is None else map(out.joinpath, QUEUES):
-        if path.exists() and not _is_same(path, settled) and has_answers(path):
+    for path in queues:
+        if path.exists() and not is_same(path, settled) and has_answers(path):
             raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
 
 
-def _is_same(path: Path, other: Path | None) -> bool:
+def is_same(path: Path, other: Path | None) -> bool:
     return other is not None and other.resolve() == path.resolve()
 
 
@@ -484,9 +465,6 @@ def _tell(
     figures: bool,
     as_json: bool,
 ) -> None:
-    import json
-
-    from vista_guard.cli.common import visible
     from vista_lab.tables.output import text
 
     tables = found.sheets()
@@ -501,19 +479,17 @@ def _tell(
     elif out is None:
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
-        for path in written:
-            typer.echo(f"wrote {visible(str(path))}")
+        tell_written(written)
     _remind(found, out, settled or queue)
 
 
 def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
     """Where the discuss sheet goes; None where the one that was given would be replaced."""
     path = out / f"{QUEUES[0].partition('.')[0]}{suffix}"
-    return None if _is_same(path, settled) else path
+    return None if is_same(path, settled) else path
 
 
 def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
-    from vista_guard.errors import ConfigError
     from vista_lab.people.consensus import measure_runs
     from vista_lab.people.results import Results, figure_2
     from vista_lab.tables.pictures import draw_readings
@@ -537,8 +513,7 @@ def _write(
     queue: Path | None,
 ) -> list[Path]:
     from vista_lab.people.sheets import content
-    from vista_lab.people.study import write
-    from vista_lab.tables.output import write as write_tables
+    from vista_lab.tables.output import write, write_files
 
     files: dict[str, str | bytes] = {**found.files()}
     if queue is not None:
@@ -546,21 +521,16 @@ def _write(
             (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
         if (table := found.queue()) is not None:
             files[queue.name] = content(table, queue.suffix)
-    drawn = [path for picture in pictures for path in picture.files]
-    return [*write_tables(tables, wanted, out, pictures, TITLE), *write(out, files), *drawn]
+    return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
 
 
 def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) -> None:
-    from vista_guard.cli.common import visible
-
     for note in found.notes if out is not None else ():
         typer.echo(visible(note), err=True)
     if found.open:
-        where = (
-            f"fill in {queue}, and give it with --settled"
-            if out is not None
-            else "with --out they go to a sheet, discuss"
-        )
+        where = "with --out they go to a sheet, discuss"
+        if out is not None:
+            where = f"fill in {queue}, and give it with --settled"
         typer.echo(f"{found.open:,} {found.noun} have no majority: {where}", err=True)
 
 
@@ -586,8 +556,6 @@ def export_decided(
     those of other judges are left out, and counted.
     """
     with exit_codes():
-        from contextlib import closing
-
         from vista_guard.stores.reports import Database, ReportReader
         from vista_guard.stores.reviews.queue import Reviews
         from vista_lab.people.decided import export as run

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from vista_guard.cli.common import visible
 from vista_guard.errors import ConfigError
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
@@ -62,11 +64,8 @@ class Against:
 
     def show(self, out: Path) -> None:
         """Both policies over the reports: on the terminal, and as a page where one was asked for."""
-        from datetime import UTC, datetime
-
         from rich.console import Console
 
-        from vista_guard.reading.visible import visible
         from vista_lab.tables.terminal import policies_table
 
         replayed = decide(out, self.heard, self.policies, self.gold)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.common import (
-    FAILED,
-    STOPPED,
     WRONG_INPUT,
     DecomposerOption,
     EmbedderOption,
@@ -169,12 +167,7 @@ def _guard(
     cache: Path | None,
     max_cost: float | None,
 ) -> Guard:
-    """The guard that replays: its knowledge lives in memory, and it writes to no store.
-
-    Args:
-        models: the names of judge, verifier, decomposer and embedder, where they were given.
-        policy: the one that decides while turns are judged; None for the plain monitor, which leaves all decisions to later.
-    """
+    """The guard that replays: it writes to no store. Without a policy the plain monitor leaves all decisions to later."""
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
@@ -236,7 +229,7 @@ def run(
 
     from rich.console import Console
 
-    from vista_lab.cli.long_runs import ReplayProgress, stopping
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping
     from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
     from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
@@ -273,18 +266,9 @@ def run(
         "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
     )
     Console(highlight=False).print(summary_table(summary, judged_by))
-    if stopped or summary.exhausted:
-        return _report_unfinished(summary, out, stopped)
+    code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
+    if code is not None:
+        return code
     if against is not None:
         against.show(out)
     return WRONG_INPUT if summary.broken else 0
-
-
-def _report_unfinished(summary: ReplaySummary, out: Path, stopped: list[int]) -> int:
-    """Prints how to resume, and returns the exit code."""
-    safe = f"{summary.turns} reports are in {out}; run the same command again"
-    if stopped:
-        typer.echo(f"stopped: {safe} to resume", err=True)
-        return STOPPED + stopped[0]
-    typer.echo(f"stopped: {summary.exhausted}; {safe}, with a new budget, to resume", err=True)
-    return FAILED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured
 from vista_guard.cli.reports import reports as reports_app
 
@@ -54,8 +55,6 @@ def export(
 ) -> None:
     """Write reports to a file, newest first."""
     with exit_codes():
-        from contextlib import closing
-
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action
         from vista_lab.runs.export import write
@@ -87,9 +86,6 @@ def list_reports(
 ) -> None:
     """List stored reports, newest first: id, time (UTC), decision, claims by label, conversation and turn."""
     with exit_codes():
-        from contextlib import closing
-
-        from vista_guard.reading.visible import visible
         from vista_guard.stores.reports import ReportFilter, ReportReader
         from vista_guard.types import Action
         from vista_lab.metrics.calibration import turn_name

@@ -114,14 +114,10 @@ def agreement(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Agreement:
-    """How far the annotators of these turns agree.
+    """How far the annotators of these turns agree; not everybody has to have done every turn.
 
-    Args:
-        turns: each annotator's claims, turn by turn; not everybody has to have done every turn.
-        steps: which claims are one, as for `groups`.
-        conversations: of each turn, by name: whole conversations are then drawn. Else turns are.
-        draws: samples for the intervals.
-        seed: of the samples.
+    `steps` say which claims are one, as for `groups`. With `conversations`, the name of each turn's, whole ones are drawn for the
+    intervals, else turns.
     """
     aligned = [groups(turn, steps) for turn in turns]
     people = sorted({who for turn in turns for who in turn})
@@ -134,7 +130,9 @@ def agreement(
         pairs=met,
         jaccard=_mean([pair.jaccard.value for pair in met]),
         f1=_mean([pair.f1.value for pair in met]),
-        alpha=_alpha([coincidences(_values(each), LABELS) for each in aligned], weights),
+        alpha=_alpha(
+            [coincidences([list(group.labels.values()) for group in each], LABELS) for each in aligned], weights
+        ),
         units=len(units),
         confusion=_confusion(units),
     )
@@ -143,8 +141,7 @@ def agreement(
 def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
     """Krippendorff's alpha for nominal data.
 
-    Args:
-        units: the values that each unit was given, by however many coders; those with fewer than two count for nothing.
+    Units with fewer than two values count for nothing.
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
@@ -263,9 +260,8 @@ def _pair(
         return None
     counts = np.asarray(rows, float)
     first, second, shared = (int(count) for count in counts.sum(axis=0))
-    return PairAgreement(
-        (one, other), both, first, second, shared, _figure(counts, weights, _jaccard), _figure(counts, weights, _f1)
-    )
+    jaccard, f1 = (_figure(counts, weights, of) for of in (claim_sets.jaccard, claim_sets.f1))
+    return PairAgreement((one, other), both, first, second, shared, jaccard, f1)
 
 
 def _shared_counts(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int, int]:
@@ -273,17 +269,9 @@ def _shared_counts(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[in
     return mine, theirs, sum(one in group.by and other in group.by for group in each)
 
 
-def _jaccard(counts: Counts) -> Counts:
-    return claim_sets.jaccard(counts[..., 0], counts[..., 1], counts[..., 2])
-
-
-def _f1(counts: Counts) -> Counts:
-    return claim_sets.f1(counts[..., 0], counts[..., 1], counts[..., 2])
-
-
 def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:
-    value = float(of(counts.sum(axis=0)))
-    return Figure(None) if np.isnan(value) else Figure(value, *_interval(of(weights @ counts)))
+    value = float(of(*counts.sum(axis=0)))
+    return Figure(None) if np.isnan(value) else Figure(value, *_interval(of(*(weights @ counts).T)))
 
 
 def _alpha(matrices: Sequence[Counts], weights: Counts) -> Figure:
@@ -302,10 +290,6 @@ def _interval(drawn: Counts) -> tuple[float | None, float | None]:
         return None, None
     low, high = np.quantile(known, [0.025, 0.975])
     return float(low), float(high)
-
-
-def _values(each: Sequence[ClaimGroup]) -> list[list[Label]]:
-    return [list(group.labels.values()) for group in each]
 
 
 def _confusion(units: Sequence[Sequence[Label]]) -> dict[tuple[Label, Label], int]:

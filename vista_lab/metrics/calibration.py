@@ -76,14 +76,7 @@ class _Words:
 
 
 def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: date) -> Calibration:
-    """Joins reports with labels.
-
-    Args:
-        reports: what `replay` wrote.
-        labels: JSON lines, see above.
-        level: what is counted.
-        source: what the turns are, for people.
-        today: kept in the table.
+    """Joins reports that `replay` wrote with labels; `level` is what is counted, `source` says what the turns are.
 
     Raises:
         InputError: a file that is something else, labels that contradict each other, reports of two judges or of turns

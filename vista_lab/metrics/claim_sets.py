@@ -1,7 +1,5 @@
 """Similarity of two sets of claims, groups of equal claims, and easiness (VISTA, Table 6 and App. D.1).
 
-Pure but for the embedder.
-
 Two claims match where they come from the same claim of the judge, overlap by half or more of their places in the turn, read
 the same, or have embeddings with a cosine above 0.9. The paper does not say how claims pair: here each has at most one
 partner, by a maximum matching. Easiness is that of LLM-OASIS (section 6.1, equations 8 and 9) over ROUGE-1, which is a few
@@ -23,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from vista_guard.protocols import Embedder
 from vista_guard.types import Label
+from vista_lab.metrics.delivery import harmonic
 
 if TYPE_CHECKING:
     from vista_lab.metrics.agreement import AnnotatedClaim
@@ -164,10 +163,8 @@ class ClaimGroup:
 def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> list[ClaimGroup]:
     """The claims of one turn, each with everybody's version of it, in the order of the text.
 
-    Args:
-        sets: each annotator's claims; deleted ones are not in their set. Taken in the order of names, so that the answer does
-            not hang on who was first.
-        steps: what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
+    Annotators are taken in the order of names, so that the answer does not hang on who was first; deleted claims are in no set.
+    `steps` are what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
 
     Examples:
         >>> from vista_lab.metrics.agreement import AnnotatedClaim
@@ -219,7 +216,8 @@ def _same_source(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
 
 def _overlap(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
     # Two claims of the judge are two, even in one place: "the pier opened in 1911" and "the pier is long" of one sentence.
-    if one.span is None or other.span is None or _two_of_the_judge(one, other):
+    two_of_the_judge = None not in (one.source_claim_id, other.source_claim_id)
+    if one.span is None or other.span is None or two_of_the_judge:
         return 0.0
     share = one.span.overlap(other.span)
     return share if share >= OVERLAP else 0.0
@@ -228,10 +226,6 @@ def _overlap(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
 def same_text(one: AnnotatedClaim, other: AnnotatedClaim) -> float:
     """1 where two claims read the same, else 0."""
     return float(plain(one.text) == plain(other.text))
-
-
-def _two_of_the_judge(one: AnnotatedClaim, other: AnnotatedClaim) -> bool:
-    return None not in (one.source_claim_id, other.source_claim_id)
 
 
 STEPS: Sequence[Same] = (_same_source, _overlap, same_text)
@@ -295,7 +289,8 @@ def rouge1(first: str, second: str) -> float:
         0.8571428571428571
     """
     one, other = (Counter(_WORD.findall(text.lower())) for text in (first, second))
-    return _harmonic((one & other).total(), one.total(), other.total())
+    both = one.total() + other.total()
+    return 2 * (one & other).total() / both if both else 0.0
 
 
 def easiness(predicted: Sequence[str], reference: Sequence[str]) -> Easiness:
@@ -332,8 +327,4 @@ def _best(claims: Sequence[str], others: Sequence[str]) -> list[float]:
 
 
 def _easiness(precision: float, recall: float) -> Easiness:
-    return Easiness(precision, recall, 2 * precision * recall / (precision + recall) if precision + recall else 0.0)
-
-
-def _harmonic(shared: int, first: int, second: int) -> float:
-    return 2 * shared / (first + second) if first + second else 0.0
+    return Easiness(precision, recall, harmonic(precision, recall))

@@ -59,11 +59,8 @@ def read_desiderata(text: str, claims: Sequence[str]) -> Marks:
     """
     try:
         found = strict_json(text)
-        if (
-            not isinstance(found, dict)
-            or set(found) != {"claims", "sentence"}
-            or not isinstance(found["sentence"], dict)
-        ):
+        whole = isinstance(found, dict) and set(found) == {"claims", "sentence"}
+        if not isinstance(found, dict) or not whole or not isinstance(found["sentence"], dict):
             raise ValueError("it is no object with claims and sentence")
         of_claims = read_by_claim(found["claims"], claims, lambda entry, place: _marks(entry, place, OF_CLAIMS))
         return Marks(of_claims, _marks(found["sentence"], "sentence", OF_SENTENCES))
@@ -128,11 +125,7 @@ def repeats(claims: Sequence[str], embedder: Embedder) -> list[bool]:
 def covered(facts: Sequence[str], told: Sequence[Sequence[str]], verifier: Verifier, embedder: Embedder) -> list[bool]:
     """True for each fact that the claims carry, one alone or those of one sentence together.
 
-    Args:
-        facts: what is to be told.
-        told: the claims, sentence by sentence.
-        verifier: asked about the five pieces that are nearest to a fact.
-        embedder: finds these.
+    `told` are the claims, sentence by sentence. The verifier is asked about the five pieces that are nearest to a fact.
     """
     single = [claim for claims in told for claim in claims]
     pieces = list(dict.fromkeys([*single, *(" ".join(claims) for claims in told if len(claims) > 1)]))
@@ -147,10 +140,7 @@ def covered(facts: Sequence[str], told: Sequence[Sequence[str]], verifier: Verif
 
 
 def atomicity(facts: Iterable[int]) -> float | None:
-    """Mean of log2 of the facts that each claim states (Lu et al., 2025). None without claims.
-
-    Args:
-        facts: of each claim, at least 1.
+    """Mean of log2 of the facts that each claim states, at least 1 (Lu et al., 2025). None without claims.
 
     Raises:
         InputError: a claim states fewer.

@@ -200,11 +200,7 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
 
 
 def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.CODE) -> DeliveryFigures:
-    """The figures of a cohort.
-
-    Args:
-        answers: at least one of them judged whole. Whose answer is missing (refused, failed) is not among them: count it beside.
-        reading: of pairs found both entailed and contradicted.
+    """The figures of a cohort. Whose answer is missing (refused, failed) is not among the answers: count it beside.
 
     Raises:
         InputError: no answer is judged whole, or one cannot be held against facts.

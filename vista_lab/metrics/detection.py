@@ -62,14 +62,9 @@ def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> b
 
 
 def balanced_interval(pairs: Sequence[tuple[bool, bool]], groups: Sequence[str]) -> tuple[float, float] | None:
-    """95 % interval of the balanced accuracy, by drawing groups again: documents, or conversations.
+    """95 % interval of the balanced accuracy of (gold, predicted), by drawing groups again: documents, or conversations.
 
-    Args:
-        pairs: gold and prediction of each judged turn.
-        groups: of each turn.
-
-    Returns:
-        None where the gold has one class only, or where all draws come to one figure.
+    None where the gold has one class only, or where all draws come to one figure.
     """
     gold, said = (np.array([pair[place] for pair in pairs], bool) for place in (0, 1))
     if not len(pairs) or gold.all() or not gold.any():
@@ -77,9 +72,9 @@ def balanced_interval(pairs: Sequence[tuple[bool, bool]], groups: Sequence[str])
 
     def figure(rows: np.ndarray) -> float:
         truth, right = gold[rows], said[rows] == gold[rows]
-        return (
-            float((right[truth].mean() + right[~truth].mean()) / 2) if truth.any() and not truth.all() else float("nan")
-        )
+        if truth.all() or not truth.any():
+            return float("nan")
+        return float((right[truth].mean() + right[~truth].mean()) / 2)
 
     low, high = bootstrap_interval(groups, figure)
     return (low, high) if low < high else None

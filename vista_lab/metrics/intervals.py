@@ -1,6 +1,4 @@
-"""Intervals of figures (Wilson's, and by resampling documents) and McNemar's exact test for two systems on the same cases.
-Pure.
-"""
+"""Intervals of figures (Wilson's, and by resampling documents), and McNemar's exact test for two systems on the same cases."""
 
 from __future__ import annotations
 
@@ -86,8 +84,7 @@ def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, 
         return None
     if len(set(groups)) == len(groups):
         return Share.of(held).interval
-    right = np.array(held)
-    low, high = bootstrap_interval(groups, lambda rows: float(right[rows].mean()))
+    low, high = mean_interval(groups, held)
     return (low, high) if low < high else Share.of(held).interval
 
 
@@ -120,9 +117,15 @@ def bootstrap_interval(
     found = np.array([figure(chosen if single else np.concatenate([rows[one] for one in chosen])) for chosen in drawn])
     known = found[~np.isnan(found)]
     if not len(known):
-        return float("nan"), float("nan")
+        return math.nan, math.nan
     low, high = np.percentile(known, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return float(low), float(high)
+
+
+def mean_interval(groups: Sequence[str], values: Sequence[float], draws: int = DRAWS) -> tuple[float, float]:
+    """A mean's 95 % interval, by drawing groups again; see `bootstrap_interval`."""
+    known = np.array(values)
+    return bootstrap_interval(groups, lambda rows: float(known[rows].mean()), draws)
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from vista_lab.metrics.intervals import bootstrap_interval
+from vista_lab.metrics.intervals import mean_interval
 
 DEPTH = 100
 """The deepest k of the paper's Figure 2."""
@@ -38,8 +38,7 @@ class RecallCurve:
 
     def interval(self, k: int) -> tuple[float, float]:
         """Of 95 %, over documents."""
-        column = self.shares[:, k - 1]
-        return bootstrap_interval(self.groups, lambda rows: float(column[rows].mean()))
+        return mean_interval(self.groups, self.shares[:, k - 1].tolist())
 
 
 def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], depth: int = DEPTH) -> NDArray[np.float64]:
@@ -68,13 +67,6 @@ def recall_curve(
     groups: Sequence[str],
     depth: int = DEPTH,
 ) -> RecallCurve:
-    """R@k over queries.
-
-    Args:
-        ranked: for each query the passages, nearest first.
-        relevant: for each query those that are relevant.
-        groups: for each query its document.
-        depth: the deepest k.
-    """
+    """R@k over queries: of each the passages, nearest first, those that are relevant, and its document."""
     rows = [recall(one, right, depth) for one, right in zip(ranked, relevant, strict=True)]
     return RecallCurve(np.array(rows).reshape(len(rows), depth), tuple(groups))

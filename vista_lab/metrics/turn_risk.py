@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from vista_guard._extras import require
 from vista_guard.policy.risk import STEP, TurnAlarm, TurnGroup
 from vista_guard.policy.turn_risk import Signals, TurnRisk, signals
 from vista_guard.types import Outcome
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 FOLDS = 10
 LEAST = 30
@@ -78,16 +76,12 @@ def why_not(turns: Sequence[RatedTurn]) -> str | None:
 def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     """A logistic regression with weights of one sign, at even odds of fine and other turns, cross-fitted over groups.
 
-    Args:
-        turns: of one judge; those of which nothing was judged are left out.
-        name: what they are, for people.
+    `turns` are of one judge, and `name` says what they are; those of which nothing was judged are left out.
 
     Raises:
         ConfigError: scikit-learn is not installed.
     """
     require("fitting the turn's risk", "sklearn", extra="evaluation")
-    import numpy as np
-
     judged = [(turn, found) for turn in turns if (found := turn.signals) is not None]
     known = tuple(turn for turn, _ in judged)
     rows, bad = np.array([found for _, found in judged]), np.array([not turn.fine for turn in known])
@@ -118,7 +112,6 @@ def _limit(groups: Sequence[TurnGroup], rate: float) -> float | None:
 
 
 def _cross_fit(turns: Sequence[RatedTurn], rows: NDArray[np.float64], bad: NDArray[np.bool_]) -> list[float]:
-    import numpy as np
     from sklearn.model_selection import StratifiedGroupKFold  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     groups = [turn.group for turn in turns]
@@ -126,13 +119,12 @@ def _cross_fit(turns: Sequence[RatedTurn], rows: NDArray[np.float64], bad: NDArr
     folds = StratifiedGroupKFold(min(FOLDS, len(set(groups))), shuffle=True, random_state=13)
     for seen, unseen in folds.split(rows, bad, groups):
         weights = _weights(rows[seen], bad[seen], balance[seen])
-        risks[unseen] = _risk(weights, rows[unseen])
+        risks[unseen] = _logistic(weights[0] + rows[unseen] @ np.array(weights[1:]))
     return [float(risk) for risk in risks]
 
 
 def _weights(rows: NDArray[np.float64], bad: NDArray[np.bool_], balance: NDArray[np.float64]) -> list[float]:
     """Intercept and weights: least penalised log loss."""
-    import numpy as np
     from scipy.optimize import minimize  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     share = balance / balance.sum()
@@ -150,22 +142,12 @@ def _weights(rows: NDArray[np.float64], bad: NDArray[np.bool_], balance: NDArray
 
 def _balance(turns: Sequence[RatedTurn]) -> NDArray[np.float64]:
     """Fine and other turns weigh the same, and so does each source within them."""
-    import numpy as np
-
     cells = Counter((turn.source, turn.fine) for turn in turns)
     sources = Counter(fine for _, fine in cells)
     return np.array([1.0 / (cells[turn.source, turn.fine] * sources[turn.fine]) for turn in turns])
 
 
-def _risk(weights: Sequence[float], rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
-    return _logistic(weights[0] + rows @ np.array(weights[1:]))
-
-
 def _logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.exp(-np.logaddexp(0.0, -scores))
 
 

@@ -131,11 +131,7 @@ class Supported:
     def balanced_interval(self) -> tuple[float, float] | None:
         """95 % interval of the balanced accuracy, by drawing responses again."""
         judged = self._judged
-        return (
-            balanced_interval([(gold, said) for _, gold, said in judged], [group for group, *_ in judged])
-            if judged
-            else None
-        )
+        return balanced_interval([(gold, said) for _, gold, said in judged], [group for group, *_ in judged])
 
     def macro_f1_interval(self) -> tuple[float, float] | None:
         """95 % interval of macro-F1, by drawing responses again."""

@@ -21,7 +21,7 @@ from vista_lab.people.agreement import Discussed, FormResults, Settled
 from vista_lab.people.annotations import CompleteTask, Condition
 from vista_lab.people.batches import FormBatch, FormBatches
 from vista_lab.people.forms import ChoiceMark, ChoicesMark, display
-from vista_lab.tables.writers import Sheet
+from vista_lab.tables.writers import Sheet, decimals
 
 # Claims of guarded turns: figures
 
@@ -29,24 +29,17 @@ from vista_lab.tables.writers import Sheet
 def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every view is called alike
     """Draws the figures. Work that was not blind is left out, and counted."""
     tasks = annotations_of(desk).complete(batch)
-    blind = [task for task in tasks if _is_blind(task)]
+    blind = [task for task in tasks if all(one.condition is Condition.BLIND for one in task.annotations)]
     if not blind:
         draw(_nothing_to_compare(len(tasks)), key="no-figures")
         return
     turns = [{annotation.annotator: annotation.claims for annotation in task.annotations} for task in blind]
     found = agreement(turns, steps=steps(blind))
-    parts = (
-        _summary(found),
-        _exclusions(len(tasks) - len(blind)),
-        _pairs(found.pairs),
-        _confusion(found),
-        _time(blind),
-    )
+    left_out = len(tasks) - len(blind)
+    note = f"{left_out} turns are left out: somebody saw the judge's labels while they worked."
+    excluded = el("p", note, cls="note") if left_out else None
+    parts = (_summary(found), excluded, _pairs(found.pairs), _confusion(found), _time(blind))
     draw(el("div", *parts, cls="stack"), key="figures")
-
-
-def _is_blind(task: CompleteTask) -> bool:
-    return all(annotation.condition is Condition.BLIND for annotation in task.annotations)
 
 
 def _nothing_to_compare(seen: int) -> Node:
@@ -68,29 +61,17 @@ def _summary(found: Agreement) -> Node:
 
 
 def _tile(name: str, value: float | None, told: str) -> Node:
-    figure = el("dd", _number(value), cls="figure")
+    figure = el("dd", decimals(value), cls="figure")
     return el("div", el("dt", name), figure, el("dd", told, cls="then"), cls="tile")
-
-
-def _exclusions(count: int) -> Node | None:
-    if not count:
-        return None
-    return el("p", f"{count} turns are left out: somebody saw the judge's labels while they worked.", cls="note")
 
 
 def _pairs(pairs: Sequence[PairAgreement]) -> Node:
     head = ("Annotators", "Turns", "Claims", "Shared", "Jaccard (95 %)", "F1 (95 %)")
-    rows = (
-        (
-            " and ".join(pair.annotators),
-            str(pair.turns),
-            f"{pair.first} and {pair.second}",
-            str(pair.shared),
-            _figure_text(pair.jaccard),
-            _figure_text(pair.f1),
-        )
-        for pair in pairs
-    )
+    rows = []
+    for pair in pairs:
+        counts = (str(pair.turns), f"{pair.first} and {pair.second}", str(pair.shared))
+        shares = (f"{decimals(one.value)} {_range(one)}".strip() for one in (pair.jaccard, pair.f1))
+        rows.append((" and ".join(pair.annotators), *counts, *shares))
     return el("section", el("h3", "Which claims a turn makes"), _table(head, rows))
 
 
@@ -98,22 +79,13 @@ def _confusion(found: Agreement) -> Node:
     labels = tuple(Label)
     rows = []
     for one in labels:
-        counts = (found.confusion.get((one, other), 0) for other in labels)
-        rows.append(
-            el("tr", el("th", chip(one), scope="row"), *(el("td", str(count) if count else "·") for count in counts))
-        )
-    head = el(
-        "tr",
-        el("th", el("span", "Label", cls="hidden"), scope="col"),
-        *(el("th", chip(label), scope="col") for label in labels),
-    )
-    told = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
-    return el(
-        "section",
-        el("h3", "Which labels"),
-        el("p", told, cls="small faint"),
-        _scroll_box(el("thead", head), el("tbody", *rows)),
-    )
+        cells = (el("td", str(found.confusion.get((one, other), 0) or "·")) for other in labels)
+        rows.append(el("tr", el("th", chip(one), scope="row"), *cells))
+    corner = el("th", el("span", "Label", cls="hidden"), scope="col")
+    head = el("tr", corner, *(el("th", chip(label), scope="col") for label in labels))
+    about = "Pairs of annotators that gave one claim these two labels, whoever gave which. On the diagonal they agree."
+    box = _scroll_box(el("thead", head), el("tbody", *rows))
+    return el("section", el("h3", "Which labels"), el("p", about, cls="small faint"), box)
 
 
 def _time(tasks: Sequence[CompleteTask]) -> Node:
@@ -137,16 +109,8 @@ def _scroll_box(*parts: Node) -> Node:
     return el("div", el("table", *parts, cls="grid"), cls="wide", tabindex="0", role="region", aria_label="Table")
 
 
-def _figure_text(figure: Figure) -> str:
-    return f"{_number(figure.value)} {_range(figure)}".strip()
-
-
 def _range(figure: Figure) -> str:
     return "" if figure.low is None or figure.high is None else f"({figure.low:.2f} to {figure.high:.2f}) "
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
 
 
 # Claims of guarded turns: consensus
@@ -216,7 +180,8 @@ def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
 def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
     """Draws one disagreement; the answer in its fields: no claim where the turn does not make it, None before one was chosen."""
     people = [annotation.annotator for annotation in task.annotations]
-    draw(_versions(item, people), key=f"versions-{task.id}-{number}")
+    versions = el("ul", *(_version(item, who) for who in people), cls="talks card")
+    draw(versions, key=f"versions-{task.id}-{number}")
     options = [*map(str, Label), NO_CLAIM]
     with st.container(horizontal=True):
         answer = st.selectbox(
@@ -226,10 +191,6 @@ def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[Cons
     if answer is None:
         return None
     return () if answer == NO_CLAIM else (as_consensus(item.group.by[whose], Label(answer)),)
-
-
-def _versions(item: Disagreement, people: Sequence[str]) -> Node:
-    return el("ul", *(_version(item, who) for who in people), cls="talks card")
 
 
 def _version(item: Disagreement, who: str) -> Node:

@@ -27,7 +27,7 @@ from vista_lab.pages.annotating import (
     settle_if_agreed,
     within,
 )
-from vista_lab.people.annotations import MOST_ANNOTATORS, Annotation, AnnotationBatch, AnnotationTask, Condition
+from vista_lab.people.annotations import MOST_ANNOTATORS, Annotation, AnnotationTask, Condition
 from vista_lab.people.batches import FormBatch, FormBatches, FormDraft, FormTask
 
 
@@ -79,30 +79,22 @@ MOST_TURNS = 200
 def batches(desk: Desk, who: str) -> None:
     """Draws the list, and for those who review a form that makes a batch."""
     kept = _form_batches(desk)
-    rows = [*map(_row, annotations_of(desk).batches()), *map(_form_row, kept.all() if kept is not None else ())]
-    desk.follow(draw(el("ul", *rows, cls="talks", aria_label="Batches") if rows else _nothing(), key="batches"))
+    rows = []
+    for batch in annotations_of(desk).batches():
+        told = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
+        rows.append(_batch_row(batch.name, told, batch.complete, batch.tasks))
+    for form in kept.all() if kept is not None else ():
+        told = f"{form.complete} of {form.items} {form.form.item}s done by {form.wanted}: {form.form.title}"
+        rows.append(_batch_row(form.name, told, form.complete, form.items))
+    text = "A batch is some turns that several people label, each by themselves. Make one below."
+    shown = el("ul", *rows, cls="talks", aria_label="Batches") if rows else tree.empty("Nothing to annotate yet", text)
+    desk.follow(draw(shown, key="batches"))
     if desk.viewer.allows(Permission.REVIEW):
         _form(desk, who)
 
 
-def _nothing() -> Node:
-    return tree.empty(
-        "Nothing to annotate yet",
-        "A batch is some turns that several people label, each by themselves. Make one below.",
-    )
-
-
-def _form_row(batch: FormBatch) -> Node:
-    told = f"{batch.complete} of {batch.items} {batch.form.item}s done by {batch.wanted}: {batch.form.title}"
-    return _batch_row(batch.name, told, 100 * batch.complete / batch.items if batch.items else 0)
-
-
-def _row(batch: AnnotationBatch) -> Node:
-    told = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
-    return _batch_row(batch.name, told, 100 * batch.complete / batch.tasks if batch.tasks else 0)
-
-
-def _batch_row(name: str, told: str, done: float) -> Node:
+def _batch_row(name: str, told: str, complete: int, items: int) -> Node:
+    done = 100 * complete / items if items else 0
     lane = el("div", el("span", cls="bar", style={"left": 0, "width": done}), cls="lane", aria_hidden="true")
     return el("li", within(name, batch=name), lane, el("div", told, cls="small faint"), key=name)
 

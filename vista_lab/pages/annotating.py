@@ -12,12 +12,12 @@ from vista_guard.dashboard.elements.tree import Act, Node, el
 from vista_guard.dashboard.page import NAME, Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.stores.entries import OnnxEmbedder
-from vista_guard.types import Document, Passage, SourceKind
+from vista_guard.types import Passage, SourceKind
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.agreement import answers, compare, method_of
 from vista_lab.metrics.claim_sets import STEPS, Same, alike
 from vista_lab.people.annotations import Annotations, CompleteTask
-from vista_lab.people.forms import ChoiceMark, ChoicesMark, Form, Item, load_form
+from vista_lab.people.forms import ChoiceMark, ChoicesMark, Form, Item, Mark, load_form
 
 
 def annotations_of(desk: Desk) -> Annotations:
@@ -75,26 +75,18 @@ def form_reading(form: Form, item: Item) -> Node:
 
 def guide(form: Form) -> Node:
     """The form's guidelines, with what each choice means."""
-    asked = (
-        [node for mark in form.marks for node in _explain_mark(mark.name, mark.ask, mark)]
-        if form.labels is None
-        else []
-    )
-    labels = form.labels
-    rows = (
-        asked
-        if labels is None
-        else [node for choice in labels.choices for node in (el("dt", choice.value), el("dd", choice.means))]
-    )
+    if form.labels is None:
+        terms = [(mark.name, _meaning(mark)) for mark in form.marks]
+    else:
+        terms = [(choice.value, choice.means) for choice in form.labels.choices]
+    rows = (node for name, means in terms for node in (el("dt", name), el("dd", means)))
     texts = (el("p", " ".join(text.split()), cls="small text") for text in form.guidelines.split("\n\n"))
     return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
 
 
-def _explain_mark(name: str, ask: str, mark: object) -> list[Node]:
-    means = []
-    if isinstance(mark, ChoiceMark | ChoicesMark):
-        means = [f"{choice.value}: {choice.means}" for choice in mark.choices if choice.means]
-    return [el("dt", name), el("dd", " ".join([ask, *means]))]
+def _meaning(mark: Mark) -> str:
+    choices = mark.choices if isinstance(mark, ChoiceMark | ChoicesMark) else ()
+    return " ".join([mark.ask, *(f"{choice.value}: {choice.means}" for choice in choices if choice.means)])
 
 
 def _talk(desk: Desk, turn: GuardedTurn) -> Node:
@@ -131,25 +123,14 @@ def _line(who: str, text: str, cls: str) -> Node:
 
 
 def _documents(turn: GuardedTurn) -> list[Node | None]:
-    texts = turn.texts
-    documents = texts.documents if texts else ()
-    found = [] if texts is None else [one for one in texts.evidence if one.source is SourceKind.DOCUMENT]
-    known = [] if texts is None else [one for one in texts.evidence if one.source is not SourceKind.DOCUMENT]
-    loose = [] if documents else found
-    nothing = None
-    if not documents and not loose:
-        text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
-        nothing = el("p", text, cls="note")
-    shown = [*map(_document, documents), *map(_passage, loose)]
+    documents, evidence = (turn.texts.documents, turn.texts.evidence) if turn.texts else ((), ())
+    known = [one for one in evidence if one.source is not SourceKind.DOCUMENT]
+    shown = [_source(one.title or one.id, one.text) for one in documents] or [
+        _source(one.title or one.source_id, one.text) for one in evidence if one.source is SourceKind.DOCUMENT
+    ]
+    text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
+    nothing = None if shown else el("p", text, cls="note")
     return [el("h3", "Documents"), nothing, *shown, _knowledge(known)]
-
-
-def _document(document: Document) -> Node:
-    return _source(document.title or document.id, document.text)
-
-
-def _passage(passage: Passage) -> Node:
-    return _source(passage.title or passage.source_id, passage.text)
 
 
 def _source(name: str, text: str) -> Node:

@@ -94,10 +94,8 @@ class EditorEvents:
 def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | None) -> EditorEvents:
     """Draws the editor of a turn's claims.
 
-    Args:
-        annotation: the state it begins with. What is typed later is the browser's, until another `epoch`.
-        turn: whose draft is marked, and whose claims are proposed.
-        saved: `seq` of the state that was saved last.
+    It begins with the annotation; what is typed later is the browser's, until another `epoch`. `saved` is the `seq` of the state
+    that was saved last.
 
     Raises:
         InputError: what came from the browser is no annotation.
@@ -148,12 +146,7 @@ def form_editor(batch: FormBatch, item: Item, draft: FormDraft, *, saved: float 
         "closed": draft.submitted,
         "suggested": {},
     }
-    return _draw(form_key(draft), data, saved)
-
-
-def form_key(draft: FormDraft) -> str:
-    """Names one annotator's work on an item, for what the window keeps of it."""
-    return f"{draft.batch}-{draft.n}-{draft.annotator}"
+    return _draw(f"{draft.batch}-{draft.n}-{draft.annotator}", data, saved)
 
 
 def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:

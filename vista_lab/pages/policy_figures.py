@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import Filters, to
@@ -86,14 +86,7 @@ def samples() -> Samples:
 
 
 def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None, progress: Progress) -> Sample:
-    """The newest turns that pass the filters, without their texts.
-
-    Args:
-        reports: the viewer's.
-        filters: which turns.
-        size: how many at most.
-        table: the risk table of the settings, as `Settings.risk_table`.
-        progress: is told how many were read so far.
+    """The newest turns that pass the filters, without their texts; `progress` is told how many were read so far.
 
     Raises:
         StoreError: the database cannot be read.
@@ -150,45 +143,37 @@ def _bar(count: int, turns: int, cls: str) -> Node:
 
 def matrix(found: Comparison, names: Sequence[str], chosen: tuple[Action, Action] | None) -> Node:
     """Turns by both decisions. A cell off the diagonal is a button that shows its turns."""
-    head = el(
-        "tr",
-        el("th", f"{names[0]} ↓  {names[1]} →", scope="col"),
-        *(el("th", sign(one), f" {look(one).word}", scope="col") for one in Action),
-    )
-    rows = [
-        el(
-            "tr",
-            el("th", sign(one), f" {look(one).word}", scope="row"),
-            *(_cell(found, one, other, chosen) for other in Action),
-        )
-        for one in Action
-    ]
-    box = el(
-        "div",
-        el("table", el("thead", head), el("tbody", *rows)),
-        cls="figures",
-        tabindex="0",
-        role="region",
-        aria_label="Transitions",
-    )
+    rows = {one: [_cell(found, one, other, chosen) for other in Action] for one in Action}
+    box = table_of_labels(f"{names[0]} ↓  {names[1]} →", list(Action), rows, "Transitions")
     text = el("p", "Press a number to see these turns alone.", cls="small faint")
     return el("section", el("h2", "From one to the other"), text, box)
+
+
+def table_of_labels(corner: str, columns: Sequence[str], rows: Mapping[Any, Sequence[Node]], about: str) -> Node:
+    """A table whose columns and rows are labels or actions, each with its sign and word; `rows` have the cells."""
+    heads = (el("th", sign(one), f" {look(one).word}", scope="col") for one in columns)
+    body = (el("tr", el("th", sign(one), f" {look(one).word}", scope="row"), *cells) for one, cells in rows.items())
+    table = el("table", el("thead", el("tr", el("th", corner, scope="col"), *heads)), el("tbody", *body))
+    return el("div", table, cls="figures", tabindex="0", role="region", aria_label=about)
+
+
+def pager(start: int, size: int, total: int) -> Node:
+    """Buttons to the examples before and after those that are shown; their act is `show`, with the first one's place."""
+    places = {"earlier": (start - size, start > 0), "later": (start + size, start + size < total)}
+    buttons = (
+        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
+        for name, (to, there) in places.items()
+    )
+    return el("div", *buttons, cls="row")
 
 
 def _cell(found: Comparison, one: Action, other: Action, chosen: tuple[Action, Action] | None) -> Node:
     count = found.transitions[one, other]
     if one is other or not count:
         return el("td", f"{count:,}", cls="number same")
-    here = (one, other) == chosen
-    told = f"{count:,} turns: {look(one).word} by the first, {look(other).word} by the second"
-    press = el(
-        "button",
-        f"{count:,}",
-        cls="cell",
-        act=Act(CELL, f"{one}-{other}"),
-        aria_label=told,
-        aria_pressed=str(here).lower(),
-    )
+    about = f"{count:,} turns: {look(one).word} by the first, {look(other).word} by the second"
+    pressed, act = str((one, other) == chosen).lower(), Act(CELL, f"{one}-{other}")
+    press = el("button", f"{count:,}", cls="cell", act=act, aria_label=about, aria_pressed=pressed)
     return el("td", press, cls="number")
 
 
@@ -202,52 +187,35 @@ def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
     shares = replayed.AGREEMENTS.items()
     rows = [[title, *(replayed.share(getattr(one, name)) for one in of), what] for name, (title, what) in shares]
     text = f"{labelled:,} turns of the sample have a person's word. Intervals are Wilson's, 95 %."
-    return el(
-        "section",
-        heading,
-        el("p", text, cls="small faint"),
-        table(["", *names, "share"], rows, label="Agreement with people"),
-    )
+    figures = table(["", *names, "share"], rows, label="Agreement with people")
+    return el("section", heading, el("p", text, cls="small faint"), figures)
 
 
 def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share | None) -> Node:
     """The limits of these figures, each with its number of turns."""
-    told = replayed.join_parts(
-        [
-            *replayed.limits(found, names),
-            replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out."),
-            replayed.unfitted_judges(sample.fits),
-            _recheck_text(same),
-            replayed.REPAIRS,
-        ]
-    )
-    return el(
-        "section",
-        el("h2", "What this can't tell"),
-        el("ul", *(el("li", one, key=one[:40]) for one in told), cls="honest small"),
-    )
-
-
-def _recheck_text(same: Share | None) -> str | None:
-    if same is None:
-        return None
-    return f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."
+    unreadable = replayed.count_text(sample.unreadable, "reports cannot be read by this version, and are left out.")
+    check = None
+    if same is not None:
+        check = (
+            f"Check: of {same.n:,} turns that this very first policy decided, {same.hits:,} come out as they did then."
+        )
+    limits = [
+        *replayed.limits(found, names),
+        unreadable,
+        replayed.unfitted_judges(sample.fits),
+        check,
+        replayed.REPAIRS,
+    ]
+    items = (el("li", one, key=one[:40]) for one in replayed.join_parts(limits))
+    return el("section", el("h2", "What this can't tell"), el("ul", *items, cls="honest small"))
 
 
 def example(it: Changed, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
     """One turn on which the policies differ: what was said, and both decisions with their reasons."""
     text, first, second = said or ("(this report cannot be read)", None, None)
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")
-    cut = (
-        el(
-            "span",
-            "censored",
-            cls="chip tone-unchecked",
-            title="The turn was cut short: what came behind is not known.",
-        )
-        if it.censored
-        else None
-    )
+    why = "The turn was cut short: what came behind is not known."
+    cut = el("span", "censored", cls="chip tone-unchecked", title=why) if it.censored else None
     where = f"turn {it.case.turn_index} of {it.case.conversation_id or 'an anonymous conversation'}"
     about = f"{where} · {address.exact(it.case.created_at)[:16]}"
     return el(

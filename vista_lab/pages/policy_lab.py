@@ -13,7 +13,6 @@ from typing import Any, Final
 import streamlit as st
 
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, show_problem
@@ -75,11 +74,7 @@ class PolicyChoice:
         return bool(self.rules or self.risks or self.always)
 
     def recipe(self, configured: Recipe) -> Recipe | None:
-        """As settings have it; None for what was done, which is no policy.
-
-        Args:
-            configured: the policy of the settings.
-        """
+        """As settings have it; None for what was done, which is no policy. `configured` is the policy of the settings."""
         if self.base == RECORDED:
             return None
         start = configured if self.base == CONFIGURED else Recipe(self.base)
@@ -106,9 +101,7 @@ class PolicyChoice:
 def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> PolicyChoice:
     """The choice that the address names for a side (`a`, `b`); what it names wrongly is left as in the preset."""
     base = params.get(side)
-    if base is None:
-        return default
-    if base not in (*PRESETS, RECORDED, CONFIGURED):
+    if base is None or base not in BASES:
         return default
     rules = {name: found for name in RULED if (found := _parse_rule(params.get(f"{side}.{name}", "")))}
     risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
@@ -172,17 +165,13 @@ def policy_side(name: str, configured: Recipe) -> PolicyChoice:
     """Draws one side's controls, and returns what they say."""
     now = policy_choice(name)
     st.session_state[f"lab-{name}"] = now.base
-    st.selectbox(
-        TITLES[name],
-        list(BASES),
-        key=f"lab-{name}",
-        format_func=BASES.__getitem__,
-        on_change=_choose_base,
-        args=(name,),
-    )
+    key, word = f"lab-{name}", BASES.__getitem__
+    st.selectbox(TITLES[name], list(BASES), key=key, format_func=word, on_change=_choose_base, args=(name,))
     if now.base == RECORDED:
         return now
-    policy = _policy(now, configured)
+    recipe = now.recipe(configured)
+    assert recipe is not None  # a side without a policy has no thresholds
+    policy = recipe.policy()
     with st.expander(f"{TITLES[name]}: thresholds", expanded=now.own):
         for rule in WORDS:
             _rule(name, rule, now, policy)
@@ -190,20 +179,9 @@ def policy_side(name: str, configured: Recipe) -> PolicyChoice:
             _risk(name, risk, now, policy)
         for case in ALWAYS_TITLES:
             _always(name, case, now, policy)
-        st.button(
-            "As in the preset",
-            key=f"lab-{name}-reset",
-            on_click=_write,
-            args=(name, PolicyChoice(now.base)),
-            disabled=not now.own,
-        )
+        preset = (name, PolicyChoice(now.base))
+        st.button("As in the preset", key=f"{key}-reset", on_click=_write, args=preset, disabled=not now.own)
     return policy_choice(name)
-
-
-def _policy(now: PolicyChoice, configured: Recipe) -> LabelPolicy:
-    recipe = now.recipe(configured)
-    assert recipe is not None  # a side without a policy has no thresholds
-    return recipe.policy()
 
 
 def _rule(name: str, rule: str, now: PolicyChoice, policy: LabelPolicy) -> None:
@@ -314,13 +292,13 @@ def _sample(desk: Desk, filters: Filters, size: int, again: bool) -> Sample:
     if found is not None:
         return found
     bar = st.progress(0.0, text="Reading stored reports")
-    found = read(desk.reports, filters, size, desk.material.risk_table, lambda done: _advance(bar, done, size))
+
+    def advance(done: int) -> None:
+        bar.progress(min(done / size, 1.0), text=f"Reading stored reports: {done:,}")
+
+    found = read(desk.reports, filters, size, desk.material.risk_table, advance)
     bar.empty()
     return samples().keep(key, found)
-
-
-def _advance(bar: object, done: int, size: int) -> None:
-    bar.progress(min(done / size, 1.0), text=f"Reading stored reports: {done:,}")  # type: ignore[attr-defined]  # Streamlit's
 
 
 def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFor | None] | None:
@@ -395,16 +373,10 @@ def _draw_changed_turns(
         policy_figures.example(it, _words(it, whole.get(it.case.report_id), sides), fine.get(it.case.report_id))
         for it in part
     ]
-    more = el(
-        "div",
-        _step("earlier", first - EXAMPLES, first > 0),
-        _step("later", first + EXAMPLES, first + EXAMPLES < len(shown)),
-        cls="row",
-    )
+    more = policy_figures.pager(first, EXAMPLES, len(shown))
     body = el("ol", *rows, cls="examples") if rows else el("p", "None: both decide alike.", cls="note")
-    event = draw(
-        el("section", el("h2", "Turns that change"), el("p", told, cls="small faint"), body, more), key="lab-changed"
-    )
+    section = el("section", el("h2", "Turns that change"), el("p", told, cls="small faint"), body, more)
+    event = draw(section, key="lab-changed")
     if shown:
         header = ("report", "first policy", "second policy", "cut short", "fine")
         table = [(it.case.report_id, it.first, it.second, it.censored, fine.get(it.case.report_id)) for it in shown]
@@ -413,10 +385,6 @@ def _draw_changed_turns(
         address.write(show=event.value)
         st.rerun()
     desk.follow(event)
-
-
-def _step(name: str, to: int, there: bool) -> Node | None:
-    return el("button", f"The {EXAMPLES} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
 
 
 def _words(
@@ -444,8 +412,8 @@ def _about(sample: Sample) -> str:
     newest, oldest = sample.cases[0].created_at, sample.cases[-1].created_at
     more = "; there are older ones" if sample.more else ""
     return (
-        f"{len(sample.cases):,} stored turns, {times.exact(oldest)[:16]} to {times.exact(newest)[:16]} UTC{more} · read "
-        f"{times.ago(sample.at)} · no judge is called: policies decide again on the stored outcomes"
+        f"{len(sample.cases):,} stored turns, {address.exact(oldest)[:16]} to {address.exact(newest)[:16]} UTC{more} · read "
+        f"{address.ago(sample.at)} · no judge is called: policies decide again on the stored outcomes"
     )
 
 

@@ -14,7 +14,7 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import LABELS
 from vista_guard.dashboard.elements.charts import diagram, table
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem, sign
+from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
@@ -22,6 +22,7 @@ from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
 from vista_lab.metrics.intervals import Share
+from vista_lab.pages.policy_figures import pager, table_of_labels
 from vista_lab.runs.comparing import (
     ClaimPair,
     Paired,
@@ -53,56 +54,40 @@ def provenance(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) 
     else:
         what = table(["differs in", "first", "second"], rows, label="How the runs differ")
     many = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
-    return el(
-        "section", el("h2", "What was compared"), el("p", told, cls="small"), what, many and el("p", many, cls="note")
-    )
+    note = many and el("p", many, cls="note")
+    return el("section", el("h2", "What was compared"), el("p", told, cls="small"), what, note)
 
 
 def accuracy(found: Paired | None) -> Node:
     """How often each agrees with people, on the same claims."""
     heading = el("h2", "Who is right")
     if found is None:
-        text = NO_WORD
-        return el("section", heading, el("p", text, cls="note"))
+        return el("section", heading, el("p", NO_WORD, cls="note"))
     rows = [["first", _share(found.first)], ["second", _share(found.second)]]
     text = (
         f"Only the second is right on {found.better:,} claims, only the first on {found.worse:,}. If neither were better, a "
         f"split at least as uneven would come with a probability of {found.p:.2g} (McNemar's exact test)."
     )
-    return el(
-        "section", heading, el("p", text, cls="small"), table(["run", "agrees with people"], rows, label="Agreement")
-    )
+    figures = table(["run", "agrees with people"], rows, label="Agreement")
+    return el("section", heading, el("p", text, cls="small"), figures)
 
 
 def _share(share: Share) -> str:
-    return (
-        f"{100 * share.value:.1f} %  ({100 * share.low:.1f} to {100 * share.high:.1f} %; {share.hits:,} of {share.n:,})"
-    )
+    low, high = share.interval
+    return f"{100 * share.value:.1f} %  ({100 * low:.1f} to {100 * high:.1f} %; {share.hits:,} of {share.n:,})"
 
 
 def matrix(counts: Counter[tuple[str, str]], title: str, text: str, corner: str) -> Node:
     """Claims by two labels, rows by columns. What agrees is on the diagonal."""
     if not counts:
         return el("section", el("h2", title), el("p", "No claim to count.", cls="note"))
-    head = el(
-        "tr", el("th", corner, scope="col"), *(el("th", sign(one), f" {look(one).word}", scope="col") for one in LABELS)
-    )
-    body = [
-        el(
-            "tr",
-            el("th", sign(one), f" {look(one).word}", scope="row"),
-            *(_cell(counts[one, other], one == other) for other in LABELS),
-        )
+    rows = {
+        one: [_cell(counts[one, other], one == other) for other in LABELS]
         for one in LABELS
         if any(counts[one, other] for other in LABELS)
-    ]
-    box = el("table", el("thead", head), el("tbody", *body))
-    return el(
-        "section",
-        el("h2", title),
-        el("p", text, cls="small faint"),
-        el("div", box, cls="figures", tabindex="0", role="region", aria_label=title),
-    )
+    }
+    box = table_of_labels(corner, LABELS, rows, title)
+    return el("section", el("h2", title), el("p", text, cls="small faint"), box)
 
 
 def _cell(count: int, same: bool) -> Node:
@@ -116,41 +101,24 @@ def bins(found: Reliability) -> list[list[str | float]]:
 
 def change(pair: ClaimPair) -> Node:
     """One claim that differs: both labels, a person's word, and both reasons on demand."""
-    state = "worse" if pair.regressed else "better" if pair.improved else ""
-    mark = (
-        None
-        if not state
-        else el(
-            "span",
-            "↓ worse" if state == "worse" else "↑ better",
-            cls=f"chip tone-{'contradicted' if state == 'worse' else 'verified'}",
-        )
+    mark = None
+    if pair.regressed:
+        mark = el("span", "↓ worse", cls="chip tone-contradicted")
+    elif pair.improved:
+        mark = el("span", "↑ better", cls="chip tone-verified")
+    first, second = (
+        el("span", "no such claim", cls="small faint") if outcome is None else chip(label_of(outcome))
+        for outcome in (pair.first, pair.second)
     )
+    reasons = (*_because("first", pair.first), *_because("second", pair.second))
     return el(
         "li",
-        el(
-            "div",
-            _label(pair.first),
-            el("span", "→", aria_label="then"),
-            _label(pair.second),
-            mark,
-            _word(pair.word),
-            cls="row",
-        ),
+        el("div", first, el("span", "→", aria_label="then"), second, mark, _word(pair.word), cls="row"),
         el("p", pair.claim.text, cls="text"),
         el("p", f"turn {pair.turn[1]} of {pair.turn[0] or 'an anonymous conversation'}", cls="small faint"),
-        el(
-            "details",
-            el("summary", "Reasons and evidence"),
-            *_because("first", pair.first),
-            *_because("second", pair.second),
-        ),
+        el("details", el("summary", "Reasons and evidence"), *reasons),
         key=f"{pair.turn[0]}-{pair.turn[1]}-{pair.claim.id}-{pair.claim.text}"[:200],
     )
-
-
-def _label(outcome: Outcome | None) -> Node:
-    return el("span", "no such claim", cls="small faint") if outcome is None else chip(label_of(outcome))
 
 
 def _word(word: Word | None) -> Node | None:
@@ -176,23 +144,15 @@ def turns(changes: Sequence[TurnChange]) -> Node:
     """Turns that were decided on differently."""
     if not changes:
         return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
+    words = {True: "fine", False: "not fine", None: ""}
     rows = [
-        [
-            f"turn {it.turn[1]} of {it.turn[0]}",
-            look(it.first).word,
-            look(it.second).word,
-            {True: "fine", False: "not fine", None: ""}[it.fine],
-        ]
+        [f"turn {it.turn[1]} of {it.turn[0]}", look(it.first).word, look(it.second).word, words[it.fine]]
         for it in changes[:200]
     ]
     more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
     told = el("p", f"turns: {len(changes):,}{more}.", cls="small")
-    return el(
-        "section",
-        el("h2", "Decisions that differ"),
-        told,
-        table(["turn", "first", "second", "people"], rows, label="Decisions that differ"),
-    )
+    figures = table(["turn", "first", "second", "people"], rows, label="Decisions that differ")
+    return el("section", el("h2", "Decisions that differ"), told, figures)
 
 
 SHOWN: Final = 40
@@ -211,7 +171,10 @@ class _Stamp:
 def runs(desk: Desk) -> None:
     st.title("Runs", anchor=False)
     if desk.viewer.tenants is not None or not desk.viewer.allows(Permission.DRAFTS):
-        draw(_no_access(), key="runs-closed")
+        text = (
+            "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
+        )
+        draw(tree.empty("Not for your role", text), key="runs-closed")
         return
     files, wrong = find_runs(desk.material.runs)
     if wrong:
@@ -243,7 +206,7 @@ def _choose_runs(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
         columns[place].selectbox(title, names, key=f"runs-{side}", on_change=_choose, args=(side,))
         file = files[names.index(now)]
         with columns[place]:
-            draw(_identity(file), key=f"runs-{side}-identity")
+            draw(el("p", " · ".join(describe(file.manifest)), cls="small faint text"), key=f"runs-{side}-identity")
         found.append(file)
     return found[0], found[1]
 
@@ -252,22 +215,14 @@ def _choose(side: str) -> None:
     address.write(**{side: str(st.session_state[f"runs-{side}"]), "show": None})
 
 
-def _identity(file: RunFile) -> Node:
-    return el("p", " · ".join(describe(file.manifest)), cls="small faint text")
-
-
 def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
     pairs = pair_claims(first, second, gold)
+    both = "Claims that both runs have, by their labels."
     top = el(
         "div",
         provenance(first, second, differences(first.manifest, second.manifest)),
         accuracy(paired_accuracy(pairs)),
-        matrix(
-            transitions(pairs),
-            "From one to the other",
-            "Claims that both runs have, by their labels.",
-            "first ↓  second →",
-        ),
+        matrix(transitions(pairs), "From one to the other", both, "first ↓  second →"),
         turns(turn_changes(first, second, gold)),
         cls="lab",
     )
@@ -298,31 +253,17 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
     summed = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."
     if len(ordered) > SHOWN:
         summed += f" {start + 1:,} to {start + len(part):,} are shown."
-    rows = (
-        el("ol", *map(change, part), cls="examples")
-        if part
-        else el("p", "Both runs say the same of every claim.", cls="note")
-    )
-    steps = el(
-        "div",
-        _step("earlier", start - SHOWN, start > 0),
-        _step("later", start + SHOWN, start + SHOWN < len(ordered)),
-        cls="row",
-    )
-    event = draw(
-        el("section", el("h2", "Claims that differ, regressions first"), el("p", summed, cls="small"), rows, steps),
-        key="runs-claims",
-    )
+    rows = el("p", "Both runs say the same of every claim.", cls="note")
+    if part:
+        rows = el("ol", *map(change, part), cls="examples")
+    head, more = el("h2", "Claims that differ, regressions first"), pager(start, SHOWN, len(ordered))
+    event = draw(el("section", head, el("p", summed, cls="small"), rows, more), key="runs-claims")
     if ordered:
         header = ("conversation", "turn", "claim", "first", "second", "regressed")
         download("runs", header, lambda: [(*one.turn, one.claim.text, *one.labels, one.regressed) for one in ordered])
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()
-
-
-def _step(name: str, to: int, there: bool) -> Node | None:
-    return el("button", f"The {SHOWN} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
 
 
 def _stamp(file: RunFile) -> _Stamp:
@@ -351,8 +292,3 @@ def _one(files: Sequence[RunFile]) -> Node:
         return tree.empty("Twice the same run", "Choose another run on one of the sides.")
     text = "There is one run. Replay the same log with another judge or policy into another file in the folder."
     return tree.empty("One run alone", text, command="vista-guard replay LOG --policy strict --out runs/second.jsonl")
-
-
-def _no_access() -> Node:
-    text = "Runs hold whole logs, of all tenants and with withheld drafts. Your role must see all tenants and drafts."
-    return tree.empty("Not for your role", text)

@@ -32,10 +32,7 @@ def whole_counts() -> Iterator[Check]:
     """Table 2: a percentage of so many turns is a whole number of them, where no turn was dropped."""
     turns = table("table02")["turns"]
     for data_set, model, system, value, _ in accuracies():
-        n = turns[data_set]
-        found = whole_number(value, n)
-        said = f"{round(value * n / 100)} of {n}" if found is None else f"{found} of {n}"
-        yield Check(2, f"{data_set}, {model}, {SYSTEMS[system]}", f"{value}", said, found is not None)
+        yield _whole(2, f"{data_set}, {model}, {SYSTEMS[system]}", value, turns[data_set])
 
 
 def superscripts() -> Iterator[Check]:
@@ -83,11 +80,8 @@ def _from_pairs(one: Difference) -> bool:
 def ablations() -> Iterator[Check]:
     """Table 4: whole numbers of FaithDial's turns."""
     printed = table("table04")
-    n = printed["turns"]
     for system, value in printed["settings"].items():
-        found = whole_number(value, n)
-        said = f"{round(value * n / 100)} of {n}"
-        yield Check(4, printed["names"][system], f"{value}", said, found is not None)
+        yield _whole(4, printed["names"][system], value, printed["turns"])
 
 
 def margins() -> Iterator[Check]:
@@ -97,20 +91,14 @@ def margins() -> Iterator[Check]:
         rows = table("table12_19")[model]["rows"]
         number = table("table12_19")[model]["number"]
         sums = [sum(row[:-1]) for row in rows]
-        yield Check(
-            number, "sums of the rows", _join_words(row[-1] for row in rows), _join_words(sums), _last(rows) == sums
-        )
+        last = [row[-1] for row in rows]
+        yield Check(number, "sums of the rows", _join_words(last), _join_words(sums), last == sums)
         columns = [sum(column) for column in zip(*rows[:-1], strict=True)]
         yield Check(number, "sums of the columns", _join_words(rows[-1]), _join_words(columns), rows[-1] == columns)
         human = {label: people.get(label, 0) for label in labels}
         found = dict(zip(labels, sums, strict=False))
-        yield Check(
-            number,
-            "human labels as in Table 1",
-            _join_words(human.values()),
-            _join_words(found.values()),
-            human == found,
-        )
+        given, summed = _join_words(human.values()), _join_words(found.values())
+        yield Check(number, "human labels as in Table 1", given, summed, human == found)
 
 
 def claim_figures() -> Iterator[Check]:
@@ -178,10 +166,6 @@ def _whole(number: int, what: str, printed: Decimal, of: int) -> Check:
     return Check(number, what, f"{printed}", f"{round(printed * of / 100)} of {of}", found is not None)
 
 
-def _last(rows: list[list[int]]) -> list[int]:
-    return [row[-1] for row in rows]
-
-
 def _join_words(values: Iterable[object]) -> str:
     return " ".join(map(str, values))
 
@@ -225,25 +209,8 @@ def turn_labels() -> Iterator[Check]:
 
 def original_against_consensus() -> Detection:
     """Table 7 as a detection: the data sets' own labels as gold, the consensus as what was found."""
-    kinds = {(one["original"], one["consensus"]): 0 for one in table("table07")["categories"]}
-    for one in table("table07")["categories"]:
-        kinds[one["original"], one["consensus"]] += one["count"]
-    return Detection.of(kind for kind, n in kinds.items() for _ in range(n))
-
-
-CHECKS = (
-    label_counts,
-    whole_counts,
-    superscripts,
-    claim_figures,
-    ablations,
-    contradictions,
-    claim_sets,
-    turn_labels,
-    significance,
-    margins,
-    abstentions,
-)
+    rows = table("table07")["categories"]
+    return Detection.of((one["original"], one["consensus"]) for one in rows for _ in range(one["count"]))
 
 
 def check_all() -> Verdict:
@@ -253,4 +220,6 @@ def check_all() -> Verdict:
         >>> len(check_all().wrong)
         0
     """
-    return verdict((check for checks in CHECKS for check in checks()), table("contradictions")["known"])
+    first = (label_counts, whole_counts, superscripts, claim_figures, ablations, contradictions)
+    parts = (*first, claim_sets, turn_labels, significance, margins, abstentions)
+    return verdict((check for part in parts for check in part()), table("contradictions")["known"])

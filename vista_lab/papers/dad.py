@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from vista_lab.metrics.detection import Detection
 from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import agrees
+from vista_lab.papers.vista import agrees, table
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""
@@ -27,12 +24,6 @@ OURS, DYDECOMP, SMALL = "DAD, Llama-3.1-8B", "DyDecomp, Llama-3-70B", "Prompt, L
 Row = Sequence[Sequence[Decimal]]
 
 
-@cache
-def _read() -> Mapping[str, Any]:
-    found = files("vista_lab.papers") / "tables" / "dad.toml"
-    return tomllib.loads(found.read_text(encoding="utf-8"), parse_float=Decimal)
-
-
 def printed(name: str) -> Mapping[str, Any]:
     """A part of the figures, by its name: `settings`, `table01`, `text`.
 
@@ -40,7 +31,7 @@ def printed(name: str) -> Mapping[str, Any]:
         >>> printed("table04")["rows"]["FELM"]
         ['response', '–', 184, 'Google']
     """
-    part: Mapping[str, Any] = _read()[name]
+    part: Mapping[str, Any] = table("dad")[name]
     return part
 
 
@@ -57,20 +48,9 @@ def check_all() -> Verdict:
         >>> len(check_all().wrong)
         0
     """
-    checks = (
-        whole_counts,
-        overall,
-        copied,
-        gains,
-        recalls,
-        best,
-        second_verifier,
-        ablation,
-        sizes,
-        agreement,
-        examples,
-    )
-    return verdict((check for part in checks for check in part()), _read()["known"])
+    first = (whole_counts, overall, copied, gains, recalls, best)
+    checks = (*first, second_verifier, ablation, sizes, agreement, examples)
+    return verdict((check for part in checks for check in part()), table("dad")["known"])
 
 
 def whole_counts() -> Iterator[Check]:
@@ -85,12 +65,9 @@ def whole_counts() -> Iterator[Check]:
 
 
 def fitting(cell: Sequence[Decimal], size: Sequence[int], response: bool) -> list[Detection]:
-    """All counts of both classes that round to a printed balanced accuracy and F1. NOT SUPPORTED is the positive class.
+    """All counts of both classes that round to a printed balanced accuracy and F1, in percent. NOT SUPPORTED is positive.
 
-    Args:
-        cell: balanced accuracy and F1, in percent.
-        size: units that are SUPPORTED, and that are not.
-        response: F1 is that of SUPPORTED, else the mean of both classes'.
+    `size` are the units that are SUPPORTED, and that are not. Of a `response` F1 is that of SUPPORTED, else the mean of both.
     """
     supported, unsupported = size
     balanced = _as_rounded(cell[BALANCED], response)
@@ -132,8 +109,7 @@ def copied() -> Iterator[Check]:
 def gains() -> Iterator[Check]:
     """Sections 1 and 5: differences of Table 1's figures, in points."""
     said, found = printed("text"), rows()
-    places = list(printed("settings"))
-    at = {name: places.index(name) for name in places}
+    at = {name: place for place, name in enumerate(printed("settings"))}
     for what, key, other, place, metric in (
         ("DyDecomp, F1", "gain_over_dydecomp_f1", DYDECOMP, -1, F1),
         ("DyDecomp, balanced accuracy", "gain_over_dydecomp", DYDECOMP, -1, BALANCED),
@@ -158,10 +134,8 @@ def recalls() -> Iterator[Check]:
     said, place = printed("text"), list(printed("settings")).index("BINGCHAT")
     for name, key in ((DYDECOMP, "recalls_dydecomp"), (OURS, "recalls_dad")):
         yield figure(1, f"BINGCHAT, {name}, mean of recalls", rows()[name][place][BALANCED], float(sum(said[key])) / 2)
-    gain = said["recalls_dad"][1] - said["recalls_dydecomp"][1]
-    yield Check(
-        TEXT, "gain in recall of NOT SUPPORTED", f"{said['recall_gain']}", f"{gain}", gain == said["recall_gain"]
-    )
+    gain, told = said["recalls_dad"][1] - said["recalls_dydecomp"][1], said["recall_gain"]
+    yield Check(TEXT, "gain in recall of NOT SUPPORTED", f"{told}", f"{gain}", gain == told)
 
 
 def best() -> Iterator[Check]:
@@ -190,9 +164,9 @@ def second_verifier() -> Iterator[Check]:
 
 def ablation() -> Iterator[Check]:
     """Table 3: its first and last row are rows of Table 1."""
-    table = printed("table03")
+    trained = printed("table03")
     for name, same in (("Prompt only", SMALL), ("SFT + RL, dense + checklist", OURS)):
-        for setting, (f1, claims) in zip(table["settings"], table["rows"][name], strict=True):
+        for setting, (f1, claims) in zip(trained["settings"], trained["rows"][name], strict=True):
             cell = rows()[same][list(printed("settings")).index(setting)]
             found = f"{cell[F1]}, {cell[CLAIMS]}"
             yield Check(3, f"{name}, {setting}", f"{f1}, {claims}", found, (f1, claims) == (cell[F1], cell[CLAIMS]))
@@ -202,10 +176,8 @@ def sizes() -> Iterator[Check]:
     """Table 4 and section 4.1, by the class sizes that the figures fit."""
     for setting, (*_, size, _) in printed("table04")["rows"].items():
         yield count(4, f"size, {setting}", size, sum(printed("settings")[setting]["sizes"][0]))
-    released = printed("released")
-    yield count(
-        4, "responses of BINGCHAT that are released", printed("table04")["rows"]["BINGCHAT"][2], released["bingcheck"]
-    )
+    released, responses = printed("released"), printed("table04")["rows"]["BINGCHAT"][2]
+    yield count(4, "responses of BINGCHAT that are released", responses, released["bingcheck"])
     yield figure(TEXT, "units to train on, in thousands", printed("text")["rl_thousands"], released["train"] / 1000)
 
 

@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from vista_guard._extras import require
 from vista_lab.metrics.delivery import harmonic
 from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import agrees
+from vista_lab.papers.vista import agrees, table
 
 R_F, P_F, S_F, R_M, P_FC, S_H, D_F, D_H, D_R = range(9)
 """Places in a row of Table 12."""
@@ -26,12 +23,6 @@ FIGURE_4 = 4
 """Stands for the table's number of what Figure 4 and its text print."""
 
 
-@cache
-def _read() -> Mapping[str, Any]:
-    found = files("vista_lab.papers") / "tables" / "knowmt.toml"
-    return tomllib.loads(found.read_text(encoding="utf-8"), parse_float=Decimal)
-
-
 def printed(name: str) -> Mapping[str, Any]:
     """A part of the figures, by its name: `table12`, `table15`.
 
@@ -39,7 +30,7 @@ def printed(name: str) -> Mapping[str, Any]:
         >>> printed("table12")["single"]["GPT-4o"][S_F]
         Decimal('28.77')
     """
-    part: Mapping[str, Any] = _read()[name]
+    part: Mapping[str, Any] = table("knowmt")[name]
     return part
 
 
@@ -55,31 +46,24 @@ def check_all() -> Verdict:
     """
     require("the checks on KnowMT-Bench's figures", "scipy", extra="evaluation")
     checks = (changes, equations, relations, rankings, other_judges, weighted, naturalness, tests, summary)
-    return verdict((check for part in checks for check in part()), _known())
-
-
-def _known() -> list[Mapping[str, Any]]:
-    """Contradictions by name; one reason may be about many figures of a table."""
-    return [{**one, "what": what} for one in _read()["known"] for what in one["figures"]]
+    # One reason may be about many figures of a table.
+    known = [{**one, "what": what} for one in table("knowmt")["known"] for what in one["figures"]]
+    return verdict((check for part in checks for check in part()), known)
 
 
 def changes() -> Iterator[Check]:
     """Tables 12 and 13: the change in percent of what is printed follows, within the rounding of the two figures."""
     heads = {12: COLUMNS, 13: ("BLEU-4", "R-1", "R-2", "R-L", "S_f", "S_h", "D_f", "D_h")}
     for number, columns in heads.items():
-        table = printed(f"table{number}")
-        for model, said in table["change"].items():
+        rows = printed(f"table{number}")
+        for model, said in rows["change"].items():
             for place, name in enumerate(columns):
-                before, after = table["single"][model][place], table["multi"][model][place]
-                low, high = _possible(_decimal(before), _decimal(after))
+                before, after = (Decimal(rows[one][model][place]) for one in ("single", "multi"))
+                low, high = _possible(before, after)
                 half = Decimal("0.05")
                 fits = low - half <= said[place] <= high + half
-                found = 100 * (_decimal(after) / _decimal(before) - 1)
+                found = 100 * (after / before - 1)
                 yield Check(number, f"{model}, change of {name}", f"{said[place]}", f"{found:.1f}", fits)
-
-
-def _decimal(value: Decimal | int) -> Decimal:
-    return Decimal(value)
 
 
 def _possible(before: Decimal, after: Decimal) -> tuple[Decimal, Decimal]:
@@ -99,8 +83,8 @@ def equations() -> Iterator[Check]:
 
 
 def _columns(place: int) -> list[float]:
-    table = printed("table12")
-    return [float(row[place]) for setting in ("single", "multi") for row in table[setting].values()]
+    rows = printed("table12")
+    return [float(row[place]) for setting in ("single", "multi") for row in rows[setting].values()]
 
 
 def relations() -> Iterator[Check]:
@@ -190,7 +174,7 @@ def tests() -> Iterator[Check]:
             goes = sign * exact > 0 or exact == 0
             yield Check(number, f"{model}, aligned", f"{aligned}", f"{int(goes)}", bool(aligned) == goes or exact == 0)
             for setting, value in (("multi", multi), ("single", single)):
-                other = _decimal(printed("table12")[setting][model][place])
+                other = Decimal(printed("table12")[setting][model][place])
                 found = float(other) / 100 if number < 17 else float(other)
                 holds = agrees(value, found) if number < 17 else agrees(other, float(value))
                 yield Check(number, f"{model}, {setting}, {name} as in Table 12", f"{value}", f"{other}", holds)

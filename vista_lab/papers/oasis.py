@@ -5,26 +5,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import Share
 from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import whole_number
+from vista_lab.papers.vista import table, whole_number
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""
-
-
-@cache
-def _read() -> Mapping[str, Any]:
-    found = files("vista_lab.papers") / "tables" / "oasis.toml"
-    return tomllib.loads(found.read_text(encoding="utf-8"), parse_float=Decimal)
 
 
 def printed(name: str) -> Mapping[str, Any]:
@@ -34,7 +25,7 @@ def printed(name: str) -> Mapping[str, Any]:
         >>> printed("table04")["rows"]["GPT-4o"]
         ['N/A', Decimal('60.75'), Decimal('68.02')]
     """
-    part: Mapping[str, Any] = _read()[name]
+    part: Mapping[str, Any] = table("oasis")[name]
     return part
 
 
@@ -46,7 +37,7 @@ def check_all() -> Verdict:
         0
     """
     checks = (sizes, training_sizes, people, gains, claim_verification)
-    return verdict((check for part in checks for check in part()), _read()["known"])
+    return verdict((check for part in checks for check in part()), table("oasis")["known"])
 
 
 def sizes() -> Iterator[Check]:
@@ -65,10 +56,8 @@ def sizes() -> Iterator[Check]:
 def training_sizes() -> Iterator[Check]:
     """Sections 5 and 6.1: how many rows the formulas give of Table 2's claims and passages."""
     said, made = printed("text"), printed("table02")
-    pairs, triplets = (
-        retriever_pairs(made["claims"], made["passages"]),
-        verifier_triplets(made["claims"], made["passages"]),
-    )
+    sizes = made["claims"], made["passages"]
+    pairs, triplets = retriever_pairs(*sizes), verifier_triplets(*sizes)
     yield figure(TEXT, "training pairs of the retriever, in millions", said["retriever_pairs_millions"], pairs / 1e6)
     yield figure(TEXT, "triplets of the verifier, in millions", said["verifier_triplets_millions"], triplets / 1e6)
     parts = said["verifier_train_millions"] + said["verifier_validation_millions"]
@@ -89,15 +78,14 @@ def verifier_triplets(claims: int, passages: int) -> int:
 
 def people() -> Iterator[Check]:
     """Section 4.1 and Table 3."""
-    drawn, table = printed("people"), printed("table03")
-    yield count(
-        TEXT, "instances of an annotator", drawn["each"], drawn["sample"] // drawn["annotators"] + drawn["shared"]
-    )
-    accuracies = [accuracy for accuracy, _ in table["rows"].values()]
-    fitting = [n for n in table["sizes"] if all(whole_number(accuracy, n) is not None for accuracy in accuracies)]
+    drawn, marked = printed("people"), printed("table03")
+    each = drawn["sample"] // drawn["annotators"] + drawn["shared"]
+    yield count(TEXT, "instances of an annotator", drawn["each"], each)
+    accuracies = [accuracy for accuracy, _ in marked["rows"].values()]
+    fitting = [n for n in marked["sizes"] if all(whole_number(accuracy, n) is not None for accuracy in accuracies)]
     found = ", ".join(map(str, fitting)) or "none"
     what = "one number of instances that gives all four accuracies"
-    yield Check(3, what, "one of " + ", ".join(map(str, table["sizes"])), found, bool(fitting))
+    yield Check(3, what, "one of " + ", ".join(map(str, marked["sizes"])), found, bool(fitting))
 
 
 def gains() -> Iterator[Check]:
@@ -106,22 +94,12 @@ def gains() -> Iterator[Check]:
     _, without, with_evidence = rows["GPT-4o"]
     yield figure(TEXT, "GPT-4o without evidence, percent", Decimal(said["gpt_4o_without"]), float(without))
     yield figure(TEXT, "GPT-4o with evidence, percent", Decimal(said["gpt_4o_with"]), float(with_evidence))
-    gain = float(with_evidence - without)
-    yield Check(
-        TEXT,
-        "GPT-4o's gain from evidence, points",
-        f"{said['gpt_4o_gain']}",
-        f"{gain:.2f}",
-        gain == said["gpt_4o_gain"],
-    )
-    recall = printed("table08")["rows"]
-    yield figure(
-        8,
-        "recall of E5-base without fine-tuning",
-        said["recall_without"],
-        float(recall["E5-base (without fine-tuning)"]),
-    )
-    yield figure(8, "recall of E5-base", said["recall_with"], float(recall["E5-base"]))
+    gain, told = float(with_evidence - without), said["gpt_4o_gain"]
+    yield Check(TEXT, "GPT-4o's gain from evidence, points", f"{told}", f"{gain:.2f}", gain == told)
+    recall = {name: float(value) for name, value in printed("table08")["rows"].items()}
+    untuned = recall["E5-base (without fine-tuning)"]
+    yield figure(8, "recall of E5-base without fine-tuning", said["recall_without"], untuned)
+    yield figure(8, "recall of E5-base", said["recall_with"], recall["E5-base"])
 
 
 def claim_verification() -> Iterator[Check]:

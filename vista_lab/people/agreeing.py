@@ -1,8 +1,6 @@
 """Claims of turns that several people confirmed, edited, deleted, added and labelled: how far they agree, and what they settle.
 
-Settled is what more than half of a turn's annotators say, else what they agree on in a discussion, whose answers come back in a
-sheet (VISTA, section 5).
-"""
+Settled is what most of a turn's annotators say, else what they agree on in a discussion, which comes back in a sheet (§5)."""
 
 from __future__ import annotations
 
@@ -85,15 +83,20 @@ def of_sheets(sheets: Sequence[Filled], data: StudyData) -> list[AnnotatedTurn]:
     """Turns that somebody annotated, in the order of the study."""
     found = []
     for turn in data.study.turns:
-        by = {
-            sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
-        }
+        by = works_of(turn, sheets, data)
         if by:
             claims = {who: one.claims for who, one in by.items()}
             notes = {who: one.notes for who, one in by.items() if one.notes}
             said = data.conversations[turn.talk].turns[turn.turn_index].text
             found.append(AnnotatedTurn(turn.id, turn.talk, said, claims, notes))
     return found
+
+
+def works_of(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> dict[str, Work]:
+    """Each annotator's work on a turn, of those who began it."""
+    return {
+        sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
+    }
 
 
 def work_of(given: Answers, turn: StudyTurn, data: StudyData) -> Work:
@@ -140,21 +143,14 @@ def rates(turns: Sequence[AnnotatedTurn], how: Match, measures: Sequence[Measure
 
     Cohen's kappa needs the extra evaluation.
     """
-    each = [_kept_claims(turn) for turn in turns]
+    each = [{who: [claim for claim in own if claim.kept] for who, own in turn.by.items()} for turn in turns]
     figures = agreement(each, steps=how.sets, conversations=[turn.talk for turn in turns])
-    people, aligned = _people(turns), [group for turn in each for group in groups(turn, how.sets)]
+    people = sorted({who for turn in turns for who in turn.by})
+    aligned = [group for turn in each for group in groups(turn, how.sets)]
     everybody = [list(group.labels.values()) for group in aligned if len(group.labels) == len(people)]
     cohen = dict(_cohen(aligned, people)) if Measure.COHEN in measures and find_spec("sklearn") else None
     fleiss = fleiss_kappa(everybody) if Measure.FLEISS in measures and len(people) > 1 else None
     return Rates(figures, cohen, fleiss, len(everybody))
-
-
-def _people(turns: Sequence[AnnotatedTurn]) -> list[str]:
-    return sorted({who for turn in turns for who in turn.by})
-
-
-def _kept_claims(turn: AnnotatedTurn) -> dict[str, list[AnnotatedClaim]]:
-    return {who: [claim for claim in claims if claim.kept] for who, claims in turn.by.items()}
 
 
 def _cohen(aligned: Sequence[ClaimGroup], people: Sequence[str]) -> Iterator[tuple[tuple[str, str], float | None]]:
@@ -227,40 +223,25 @@ def key(item: Disagreement) -> str:
 
 def queue(settled: Sequence[SettledTurn], form: Form, about: str) -> Table:
     """The sheet for the discussion: a row for each claim without a majority, with everybody's version."""
-    labels = form.labels
-    menu = () if labels is None else labels.values
-    rows: list[list[str | Field]] = [
-        [
-            one.turn.id,
-            key(item),
-            one.turn.text,
-            _versions(one.turn, item, form),
-            Field(text=_common_words(item)),
-            Field(labels, menu),
-            about,
-        ]
-        for one in settled
-        for item in one.open
-    ]
-    told = f"Talk about each claim. Write its words into {ANSWER}, or {NO_CLAIM!r}, and give its {LABEL}."
-    return Table(QUEUE, COLUMNS, rows, told)
+    label = Field(form.labels, () if form.labels is None else form.labels.values)
+    rows: list[list[str | Field]] = []
+    for one in settled:
+        for item in one.open:
+            texts = {claim.text for claim in item.group.by.values()}
+            # Where all that have the claim have the same words, only the label is open.
+            words = Field(text=texts.pop() if len(texts) == 1 else "")
+            rows.append([one.turn.id, key(item), one.turn.text, _versions(one.turn, item, form), words, label, about])
+    guide = f"Talk about each claim. Write its words into {ANSWER}, or {NO_CLAIM!r}, and give its {LABEL}."
+    return Table(QUEUE, COLUMNS, rows, guide)
 
 
 def _versions(turn: AnnotatedTurn, item: Disagreement, form: Form) -> str:
-    return "\n".join(
-        f"{who}: {_version(item.group.by[who], form)}" if who in item.group.by else f"{who}: {NO_CLAIM}"
-        for who in sorted(turn.by)
-    )
-
-
-def _version(claim: AnnotatedClaim, form: Form) -> str:
-    return f"{claim.text} [{form.word_for(claim.label) if claim.label else 'no label'}]"
-
-
-def _common_words(item: Disagreement) -> str:
-    """The words, where all that have the claim have the same: then only the label is open."""
-    texts = {claim.text for claim in item.group.by.values()}
-    return texts.pop() if len(texts) == 1 else ""
+    lines = []
+    for who in sorted(turn.by):
+        claim = item.group.by.get(who)
+        label = "no label" if claim is None or claim.label is None else form.word_for(claim.label)
+        lines.append(f"{who}: {NO_CLAIM}" if claim is None else f"{who}: {claim.text} [{label}]")
+    return "\n".join(lines)
 
 
 def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> Discussed:
@@ -294,12 +275,8 @@ def _read_answers(
         name = row[ID], row[ITEM]
         none = row[ANSWER].lower() == NO_CLAIM
         if name not in open_items:
-            faults.append(
-                row.fault(
-                    ITEM,
-                    "the sheets have no such open claim; they were changed since, it is settled, or --match was another",
-                )
-            )
+            why = "the sheets have no such open claim; they were changed since, it is settled, or --match was another"
+            faults.append(row.fault(ITEM, why))
         elif none and row[LABEL]:
             faults.append(row.fault(LABEL, f"the answer is {NO_CLAIM!r}; it gets no label"))
         elif none:
@@ -320,9 +297,7 @@ def _read_claim(row: Row, item: Disagreement, form: Form, faults: Faults) -> Ite
 
 
 def _answered_claim(item: Disagreement, text: str, label: Label) -> ConsensusClaim:
-    same = [
-        claim for _, claim in sorted(item.group.by.items()) if " ".join(claim.text.split()) == " ".join(text.split())
-    ]
+    same = [claim for _, claim in sorted(item.group.by.items()) if claim.text.split() == text.split()]
     if same:
         return as_consensus(min(same, key=lambda claim: claim.op is not Op.CONFIRM), label)
     source = next((claim for claim in item.group.by.values() if claim.source_claim_id is not None), None)

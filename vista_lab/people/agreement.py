@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import combinations
@@ -33,7 +33,7 @@ from vista_lab.people.forms import (
     display,
 )
 from vista_lab.people.sheets import ID, Faults, Field, Table
-from vista_lab.tables.writers import Heading, Row, Sheet, percent, row
+from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
 
 MARK, VERSIONS, ANSWER = "mark", "versions", "answer"
 """Columns of the sheet for the discussion."""
@@ -80,27 +80,17 @@ class MarkFigures:
 
 
 def cases_of(mark: Mark, form: Form, items: Sequence[Item], answers: Mapping[str, Mapping[str, Answers]]) -> list[Case]:
-    """All that was marked, in the order of the items.
-
-    Args:
-        mark: of the form.
-        form: with its items.
-        items: that annotators were given.
-        answers: each annotator's, by the item's id.
-    """
-    found = []
+    """All that was marked, in the order of the items. `answers` are each annotator's, by the item's id."""
+    cases = []
     for item in items:
         names = [""] if mark in form.marks_of(Level.ITEM) else []
         names += [part.id for part in item.parts] if mark in form.marks_of(Level.PART) else []
         for name in names:
-            given = {who: _values(own[item.id], name) for who, own in answers.items() if item.id in own}
-            by = {who: values[mark.name] for who, values in given.items() if mark.name in values}
-            found.append(Case(item.id, name, item.group, by))
-    return found
-
-
-def _values(answers: Answers, part: str) -> Mapping[str, Value]:
-    return answers.parts.get(part, {}) if part else answers.item
+            given = {who: own[item.id] for who, own in answers.items() if item.id in own}
+            values = {who: one.parts.get(name, {}) if name else one.item for who, one in given.items()}
+            by = {who: own[mark.name] for who, own in values.items() if mark.name in own}
+            cases.append(Case(item.id, name, item.group, by))
+    return cases
 
 
 def measure(mark: Mark, cases: Sequence[Case], annotators: Sequence[str]) -> MarkFigures:
@@ -121,8 +111,8 @@ def measure(mark: Mark, cases: Sequence[Case], annotators: Sequence[str]) -> Mar
 
 
 def _pair(cases: Sequence[Case], pair: tuple[str, str], wanted: frozenset[Measure]) -> PairFigures:
-    both = [(case.by[pair[0]], case.by[pair[1]]) for case in cases if {*pair} <= case.by.keys()]
-    first, second = [one for one, _ in both], [other for _, other in both]
+    both = [[case.by[who] for who in pair] for case in cases if {*pair} <= case.by.keys()]
+    first, second = ([values[place] for values in both] for place in (0, 1))
     can_kappa = Measure.COHEN in wanted and find_spec("sklearn") is not None
     return PairFigures(
         len(both),
@@ -170,10 +160,7 @@ def icc(ratings: NDArray[np.float64]) -> float | None:
 def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scale: Scale) -> float | None:
     """Krippendorff's alpha at a level of measurement.
 
-    Args:
-        units: the values that each case was given, by however many; those with fewer than two count for nothing.
-        values: all values there are; on an ordinal scale in their order.
-        scale: which differences count for more.
+    Cases with fewer than two values count for nothing. `values` are all there are; on an ordinal scale in their order.
 
     Returns:
         1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
@@ -258,9 +245,8 @@ def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Sett
 
 def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> Settled:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
-        return Settled(
-            mark.name, case, fmean(float(value) for value in case.by.values() if isinstance(value, float)), False
-        )
+        mean = fmean(float(value) for value in case.by.values() if isinstance(value, float))
+        return Settled(mark.name, case, mean, False)
     value, votes = Counter(case.by.values()).most_common(1)[0]
     if 2 * votes > len(case.by):
         return Settled(mark.name, case, value, False)
@@ -343,12 +329,8 @@ class FormResults:
     @property
     def notes(self) -> list[str]:
         """Notes that belong beside every figure."""
-        left = (
-            [f"{self.open:,} of {len(self.settled):,} marks have no majority yet, and are in no share."]
-            if self.open
-            else []
-        )
-        return [*self.about, *left]
+        left = f"{self.open:,} of {len(self.settled):,} marks have no majority yet, and are in no share."
+        return [*self.about, *([left] if self.open else [])]
 
     def sheets(self) -> list[Sheet]:
         """Agreement, and what was settled."""
@@ -356,12 +338,15 @@ class FormResults:
 
     def _agreement(self) -> Sheet:
         wanted = {one for mark in self.form.marks for one in mark.agreement}
-        columns = [one for one in _COLUMNS if one.measure is None or one.measure in wanted]
+        of_mark = {head: text for head, (measure, text) in _OF_MARK.items() if measure in (None, *wanted)}
+        of_pair = {head: text for head, (measure, text) in _OF_PAIR.items() if measure in (None, *wanted)}
         rows: list[Row] = []
         for figures in self.figures:
+            own = [text(figures) for text in of_mark.values()]
             for place, (people, pair) in enumerate(figures.pairs.items()):
-                rows.append(row(*(one.text(figures, people, pair) if not place or one.each else "" for one in columns)))
-        heads = tuple(Heading(column.head, figures=column.head not in ("mark", "pair")) for column in columns)
+                first = [""] * len(own) if place else own
+                rows.append(row(*first, *(text(people, pair) for text in of_pair.values())))
+        heads = tuple(Heading(head, figures=head not in ("mark", "pair")) for head in (*of_mark, *of_pair))
         notes = ["Shared: marked by everybody. Brackets: 95 % over groups of items drawn again.", *self.notes]
         if Measure.COHEN in wanted and find_spec("sklearn") is None:
             notes.append("Cohen's κ needs the extra evaluation.")
@@ -382,13 +367,7 @@ class FormResults:
                     rows.append(row(mark.name, value, f"{counted[value]:,}", share, "" if place else mean))
             else:
                 rows.append(row(mark.name, "", f"{len(known):,}", None, mean))
-        heads = (
-            Heading("mark", figures=False),
-            Heading("value", figures=False),
-            Heading("cases"),
-            Heading("%"),
-            Heading("mean"),
-        )
+        heads = headings(("mark", "value"), "cases", "%", "mean")
         return Sheet("consensus", f"Consensus: {self.form.title}", heads, tuple(rows), tuple(self.notes))
 
     def files(self) -> dict[str, str]:
@@ -415,10 +394,11 @@ class FormResults:
             if one.open:
                 mark, part = self.form.mark(one.mark), [one.case.part] if unit else []
                 menu = mark.values if isinstance(mark, ChoiceMark) else ()
-                told = _reading(items[one.case.item], one.case.part)
-                rows.append(
-                    [one.case.item, *part, one.mark, told, _versions(one.case), Field(mark, menu), self.about[0]]
-                )
+                item = items[one.case.item]
+                texts = next((own.texts for own in item.parts if own.id == one.case.part), item.texts)
+                text = "\n".join(filter(None, texts.values()))
+                answer = Field(mark, menu)
+                rows.append([item.id, *part, one.mark, text, _versions(one.case), answer, self.about[0]])
         columns = [ID, *unit, MARK, "text", VERSIONS, ANSWER, sheets.STUDY]
         return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
 
@@ -433,78 +413,36 @@ class FormResults:
         }
 
 
-def _reading(item: Item, part: str) -> str:
-    own = next((one for one in item.parts if one.id == part), None)
-    return "\n".join(text for text in (item.texts if own is None else own.texts).values() if text)
-
-
 def _as_json(figures: MarkFigures) -> dict[str, Any]:
-    return {
-        "cases": figures.cases,
-        "shared": figures.shared,
-        "percent": figures.percent,
-        "fleiss": figures.fleiss,
-        "alpha": {"value": figures.alpha.value, "low": figures.alpha.low, "high": figures.alpha.high},
-        "icc": figures.icc,
-        "pairs": [
-            {
-                "annotators": list(people),
-                "cases": pair.cases,
-                "percent": pair.percent,
-                "cohen": pair.cohen,
-                "pearson": pair.pearson,
-            }
-            for people, pair in figures.pairs.items()
-        ],
-    }
+    pairs = [{"annotators": list(people), **asdict(pair)} for people, pair in figures.pairs.items()]
+    known = {name: value for name, value in asdict(replace(figures, pairs={})).items() if name != "mark"}
+    return {**known, "pairs": pairs}
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of the table of agreement. `each`: it differs by pair, else it stands in a mark's first row."""
-
-    head: str
-    measure: Measure | None
-    each: bool = False
-
-    def text(self, figures: MarkFigures, people: tuple[str, str], pair: PairFigures) -> str | None:
-        alpha = figures.alpha
-        ranged = "" if alpha.low is None or alpha.high is None else f" [{alpha.low:.3f}–{alpha.high:.3f}]"
-        texts: Mapping[str, str | None] = {
-            "mark": figures.mark,
-            "cases": f"{figures.cases:,}",
-            "shared": f"{figures.shared:,}",
-            "all agree, %": percent(figures.percent, 1),
-            "Fleiss' κ": _three(figures.fleiss),
-            "Krippendorff's α": None if alpha.value is None else _three(alpha.value) + ranged,
-            "ICC(2,1)": _three(figures.icc),
-            "pair": " – ".join(people),
-            "both": f"{pair.cases:,}",
-            "pair agrees, %": percent(pair.percent, 1),
-            "Cohen's κ": _three(pair.cohen),
-            "Pearson's r": _three(pair.pearson),
-        }
-        return texts[self.head]
+def with_interval(figure: Figure) -> str:
+    """A figure with its interval, three digits; a dash where there is none."""
+    ranged = "" if figure.low is None or figure.high is None else f" [{figure.low:.3f}–{figure.high:.3f}]"
+    return decimals(figure.value) + ranged
 
 
-_COLUMNS = (
-    _Column("mark", None),
-    _Column("cases", None),
-    _Column("shared", None),
-    _Column("all agree, %", Measure.PERCENT),
-    _Column("Fleiss' κ", Measure.FLEISS),
-    _Column("Krippendorff's α", Measure.ALPHA),
-    _Column("ICC(2,1)", Measure.ICC),
-    _Column("pair", None, each=True),
-    _Column("both", None, each=True),
-    _Column("pair agrees, %", Measure.PERCENT, each=True),
-    _Column("Cohen's κ", Measure.COHEN, each=True),
-    _Column("Pearson's r", Measure.PEARSON, each=True),
-)
+_OF_MARK: Mapping[str, tuple[Measure | None, Callable[[MarkFigures], str]]] = {
+    "mark": (None, lambda one: one.mark),
+    "cases": (None, lambda one: f"{one.cases:,}"),
+    "shared": (None, lambda one: f"{one.shared:,}"),
+    "all agree, %": (Measure.PERCENT, lambda one: percent(one.percent, 1)),
+    "Fleiss' κ": (Measure.FLEISS, lambda one: decimals(one.fleiss)),
+    "Krippendorff's α": (Measure.ALPHA, lambda one: with_interval(one.alpha)),
+    "ICC(2,1)": (Measure.ICC, lambda one: decimals(one.icc)),
+}
+"""Columns of the table of agreement that stand in a mark's first row: the measure that each is of, and its text."""
 
-
-def _three(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+_OF_PAIR: Mapping[str, tuple[Measure | None, Callable[[tuple[str, str], PairFigures], str]]] = {
+    "pair": (None, lambda people, _: " – ".join(people)),
+    "both": (None, lambda _, pair: f"{pair.cases:,}"),
+    "pair agrees, %": (Measure.PERCENT, lambda _, pair: percent(pair.percent, 1)),
+    "Cohen's κ": (Measure.COHEN, lambda _, pair: decimals(pair.cohen)),
+    "Pearson's r": (Measure.PEARSON, lambda _, pair: decimals(pair.pearson)),
+}
 
 
 def by_annotator(filled: Sequence[sheets.Filled]) -> dict[str, Mapping[str, Answers]]:

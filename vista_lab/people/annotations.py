@@ -231,15 +231,14 @@ def _work(connection: sql.Connection, tasks: list[int]) -> dict[int, list[Annota
 
 
 def _agreed(connection: sql.Connection, reports: dict[int, str]) -> dict[int, Consensus]:
-    names, found = list(reports), {}
+    names, consensus = list(reports), {}
     for start in range(0, len(names), _IN_ONE_QUERY):
         some = CONSENSUS.c.task.in_(names[start : start + _IN_ONE_QUERY])
         for row in connection.execute(sql.select(CONSENSUS).where(some)):
-            claims, method = SETTLED_CLAIMS.validate_json(row.claims), Method(row.method)
-            found[row.task] = Consensus(
-                row.task, reports[row.task], claims, method, row.settled_by, utc(row.settled_at)
-            )
-    return found
+            claims, at = SETTLED_CLAIMS.validate_json(row.claims), utc(row.settled_at)
+            name = reports[row.task]
+            consensus[row.task] = Consensus(row.task, name, claims, Method(row.method), row.settled_by, at)
+    return consensus
 
 
 def _annotations(connection: sql.Connection, query: sql.Select[Any]) -> list[Annotation]:
@@ -504,12 +503,7 @@ def take_in(
 ) -> int:
     """Makes a batch of finished work, in one transaction. Reports that the database has already stay as they are.
 
-    Args:
-        database: of reports.
-        batch: the name of a new batch.
-        turns: what it holds.
-        who: who takes it in.
-        condition: what the annotators saw of the judge.
+    `who` takes it in; `condition` is what the annotators saw of the judge.
 
     Returns:
         How many reports were new.

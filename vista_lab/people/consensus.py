@@ -17,7 +17,7 @@ from vista_lab.metrics.detection import UNSAFE, UNVERIFIABLE, Detection, has_any
 from vista_lab.metrics.intervals import Share
 from vista_lab.people.agreeing import SettledTurn
 from vista_lab.people.forms import load_form
-from vista_lab.people.study import StudyData, StudyTurn
+from vista_lab.people.study import StudyData, StudyTurn, document_texts
 from vista_lab.runs.folder import GoldLine, TurnName
 from vista_lab.tables.output import find_folders
 from vista_lab.tables.runs import Measured, read_measured
@@ -58,7 +58,7 @@ def _line(
 
 
 def _turn(turn: Turn) -> dict[str, Any]:
-    documents = [f"{one.title}\n{one.text}" if one.title else one.text for one in turn.documents]
+    documents = document_texts(turn)
     return {"role": str(turn.role), "utterance": turn.text, **({"retrieved_document": documents} if documents else {})}
 
 
@@ -179,18 +179,12 @@ class Transitions:
 def transitions(
     turns: Sequence[tuple[str, str, bool, Collection[Label]]], disfluent: Collection[str] = ()
 ) -> Transitions:
-    """Sorts turns.
-
-    Args:
-        turns: of each its id, the data set's word, whether that calls it unverifiable, and the labels of its claims by people.
-        disfluent: ids of turns whose text is disfluent.
-    """
-    return Transitions(
-        [
-            CategorizedTurn(name, word, category(positive, labels, name in disfluent))
-            for name, word, positive, labels in turns
-        ]
-    )
+    """Sorts turns, of each its id, the data set's word, whether that calls it unverifiable, and its claims' labels by people."""
+    sorted_turns = [
+        CategorizedTurn(name, word, category(positive, labels, name in disfluent))
+        for name, word, positive, labels in turns
+    ]
+    return Transitions(sorted_turns)
 
 
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:

@@ -6,7 +6,7 @@ cause is left to fill in.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vista_guard.errors import ConfigError
@@ -51,7 +51,10 @@ def write_errors(runs: Sequence[Measured], path: Path) -> int:
     """
     if path.suffix not in (".xlsx", ".tsv"):
         raise ConfigError(f"--errors is {path.name!r}; name a file that ends in .xlsx or .tsv")
-    table = errors_table(lines_of(runs))
+    lines = lines_of(runs)
+    own = [f"{name}: {what}" for name in lines for what in CELLS]
+    columns = ["data set", "unit", "text", "gold", *own, "cause", "remarks"]
+    table = Table("errors", columns, list(_rows(lines)), GUIDE)
     try:
         path.write_bytes(content(table, path.suffix))
     except OSError as exc:
@@ -59,16 +62,12 @@ def write_errors(runs: Sequence[Measured], path: Path) -> int:
     return len(table.rows)
 
 
-def errors_table(lines: Lines) -> Table:
-    """Units with a wrong verdict in some row, or with none."""
-    own = [f"{name}: {what}" for name in lines for what in CELLS]
-    columns = ["data set", "unit", "text", "gold", *own, "cause", "remarks"]
-    return Table("errors", columns, list(_rows(lines)), GUIDE)
-
-
 def _rows(lines: Lines) -> Iterator[list[str | Field]]:
+    """Units with a wrong verdict in some row, or with none."""
     for data_set in dict.fromkeys(one.run.data_set for found in lines.values() for one in found.values()):
-        columns = [_of(found.values(), data_set) for found in lines.values()]
+        columns = [
+            next((one for one in found.values() if one.run.data_set == data_set), None) for found in lines.values()
+        ]
         recorded = [{} if one is None else _recorded(one.run) for one in columns]
         names = dict.fromkeys(name for one in columns if one is not None for name in one.units)
         for name in names:
@@ -81,10 +80,6 @@ def _rows(lines: Lines) -> Iterator[list[str | Field]]:
                 ]
                 gold = _verdict(known[0].supported)
                 yield [data_set, "/".join(map(str, name)), text[:MOST], gold, *own, Field(menu=CAUSES), Field()]
-
-
-def _of(found: Iterable[Setting], data_set: str) -> Setting | None:
-    return next((one for one in found if one.run.data_set == data_set), None)
 
 
 def _text(one: Setting, name: UnitName) -> str:
@@ -110,7 +105,9 @@ def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, 
         for n, one in enumerate(unit.outcomes, 1)
         for text in _evidence(one, recorded.get((*turn, one.claim.text)))
     ]
-    reasons = [f"[{n}] {_reason(one)}" for n, one in enumerate(unit.outcomes, 1)]
+    reasons = [
+        f"[{n}] {one.reason if isinstance(one, Finding) else one.error}" for n, one in enumerate(unit.outcomes, 1)
+    ]
     claims = [f"[{n}] {_claim(one)}" for n, one in enumerate(unit.outcomes, 1)]
     steps = [f"[{n}] {one.claim.steps}" for n, one in enumerate(unit.outcomes, 1) if one.claim.steps]
     return [_verdict(unit.predicted()), *("\n".join(some)[:MOST] for some in (claims, steps, evidence, reasons))]
@@ -125,10 +122,6 @@ def _evidence(outcome: Outcome, found: FoundEvidence | None) -> list[str]:
     """The quotes that decided, and else all that the claim was held against."""
     quotes = [piece.quote for piece in outcome.evidence] if isinstance(outcome, Finding) else []
     return quotes or ([passage.text for passage in found.passages] if found is not None else [])
-
-
-def _reason(outcome: Outcome) -> str:
-    return outcome.reason if isinstance(outcome, Finding) else outcome.error
 
 
 def _verdict(supported: bool | None) -> str:

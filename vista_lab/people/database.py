@@ -10,7 +10,7 @@ from vista_guard.protocols import Embedder
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.types import Role, TurnTexts
 from vista_lab.metrics.agreement import answers, compare, method_of
-from vista_lab.people.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, work_of
+from vista_lab.people.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, works_of
 from vista_lab.people.annotations import Annotations, CompleteTask, Condition, FinishedTurn, take_in
 from vista_lab.people.sheets import Filled
 from vista_lab.people.study import StudyData, StudyTurn
@@ -82,19 +82,14 @@ def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -
     asked = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
     draft = None if report.response == said.text else said.text
     texts = TurnTexts(user_text=asked, draft=draft, documents=said.documents)
-    work = {
-        sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
-    }
-    return FinishedTurn(report, texts, {who: (one.claims, one.notes) for who, one in work.items()})
+    works = works_of(turn, sheets, data)
+    return FinishedTurn(report, texts, {who: (one.claims, one.notes) for who, one in works.items()})
 
 
 def take(database: Database, batch: str, data: StudyData | None) -> Kept:
     """The annotators' work on a batch, from the dashboard or from imported sheets.
 
-    Args:
-        database: of reports.
-        batch: its name.
-        data: the study that it is of; turns have that study's ids, else those of their reports.
+    With a study turns have its ids, else those of their reports.
 
     Raises:
         InputError: there is no such batch, it has no turn that all of its annotators submitted, or it is not of this study.

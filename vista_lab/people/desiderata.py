@@ -31,20 +31,12 @@ def items_of(runs: Sequence[DecomposedRun]) -> list[PlacedSentence]:
 
 def items_text(items: Iterable[PlacedSentence]) -> str:
     """The items as `vista-guard annotations export FILE --form desiderata` takes them, a line of JSON each."""
-    return "".join(
-        json.dumps(
-            {
-                "id": one.id,
-                "question": one.made.question,
-                "sentence": one.made.sentence,
-                "claims": list(one.made.claims),
-                "group": one.made.group,
-            },
-            ensure_ascii=False,
-        )
-        + "\n"
-        for one in items
-    )
+    lines = []
+    for one in items:
+        made = one.made
+        item = {"id": one.id, "question": made.question, "sentence": made.sentence, "claims": list(made.claims)}
+        lines.append(json.dumps({**item, "group": made.group}, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
 def read_consensus(path: Path) -> dict[str, Marks]:

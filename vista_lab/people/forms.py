@@ -326,7 +326,10 @@ class Form(_Part):
         Raises:
             KeyError: the form has none.
         """
-        return next((mark for mark in self.marks if mark.name == name), None) or _unknown(name)
+        found = next((mark for mark in self.marks if mark.name == name), None)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     @property
     def labels(self) -> ChoiceMark | None:
@@ -526,7 +529,3 @@ def _check_measures(mark: Mark) -> None:
 
 def _plain(word: str) -> str:
     return " ".join(word.casefold().replace("_", " ").replace("-", " ").split())
-
-
-def _unknown(name: str) -> Mark:
-    raise KeyError(name)

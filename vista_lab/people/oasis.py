@@ -20,7 +20,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.intervals import Share, share_interval
@@ -100,11 +99,16 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     records = [record for record in usable if record.passage.id in given]
     source = StudySet(
         name=folder.resolve().name + (" (test part)" if wanted.part == "test" else ""),
-        files={RECORDS: _sha256(folder / RECORDS)},
+        files={RECORDS: sha256((folder / RECORDS).read_bytes()).hexdigest()},
         conversations=len(chosen),
         of=len(usable),
     )
-    return {step: _study(step, records, given, names, source, shared, wanted.seed) for step in Step}
+    studies = {}
+    for step in Step:
+        study = Study(annotators=names, seed=wanted.seed, shown=False, sets=(source,), shared=shared, form=step.form)
+        items = [item_of(step, record, given[record.passage.id]) for record in records]
+        studies[step] = StudyData(study, given=items)
+    return studies
 
 
 def _usable(folder: Path, wanted: Drawing) -> Iterator[Record]:
@@ -138,28 +142,6 @@ def _assign(chosen: Sequence[str], shared: frozenset[str], names: tuple[str, ...
     return {**given, **dict.fromkeys(shared, names)}
 
 
-def _study(
-    step: Step,
-    records: Sequence[Record],
-    given: Mapping[str, tuple[str, ...]],
-    names: tuple[str, ...],
-    source: StudySet,
-    shared: int,
-    seed: int,
-) -> StudyData:
-    items = [item_of(step, record, given[record.passage.id]) for record in records]
-    study = Study(
-        made_by=f"vista-guard {__version__}",
-        annotators=names,
-        seed=seed,
-        shown=False,
-        sets=(source,),
-        shared=shared,
-        form=step.form,
-    )
-    return StudyData(study, given=items)
-
-
 def item_of(step: Step, record: Record, annotators: tuple[str, ...] = ()) -> Item:
     """The texts of a record that annotators see at a step."""
     pair = record.pair
@@ -180,10 +162,6 @@ _SHOWN: Mapping[Step, Callable[[Record, GeneratedPair], tuple[Mapping[str, str],
     Step.FACTUAL: lambda _, pair: ({"paraphrase": pair.factual}, pair.claims),
     Step.UNFACTUAL: lambda _, pair: ({"unfactual_text": pair.unfactual}, _altered(pair)),
 }
-
-
-def _sha256(path: Path) -> str:
-    return sha256(path.read_bytes()).hexdigest()
 
 
 # Work that came back
@@ -241,7 +219,8 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
             )
         data = load(folder / step)
         check_items(step, data.items, records)
-        filled = collect_sheets(_files(folder / step, data.study.annotators), data.study.form, data.items, faults)
+        places = (folder / step / f"{who}{ending}" for who in data.study.annotators for ending in sheets.SUFFIXES)
+        filled = collect_sheets(list(filter(Path.is_file, places)), data.study.form, data.items, faults)
         about = [data.study.about, *(f"{step}: {told}" for told in _unfinished(data.study.annotators, filled))]
         answers = {one.annotator: one.answers for one in filled}
         found.append(StepWork.of(step, data.items, answers, about, {}))
@@ -249,10 +228,6 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
     if not any(work.results.answers.get(who) for work in found for who in work.results.answers):
         raise InputError(f"every sheet in {folder} is empty; fill in at least one passage")
     return found
-
-
-def _files(folder: Path, annotators: Sequence[str]) -> list[Path]:
-    return [path for who in annotators for ending in sheets.SUFFIXES if (path := folder / f"{who}{ending}").is_file()]
 
 
 def _unfinished(annotators: Sequence[str], filled: Sequence[Filled]) -> Iterator[str]:
@@ -274,15 +249,6 @@ def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) ->
             raise InputError(
                 f"the work on {step} has passage {item.id}, and {RECORDS} {what}. Give the set that it is of"
             )
-
-
-def has_answers(path: Path) -> bool:
-    """True if somebody wrote into a sheet for the discussion.
-
-    Raises:
-        InputError: the file is none.
-    """
-    return any(row[ANSWER] for row in sheets.read(path, (ANSWER,), Faults()))
 
 
 # Figures
@@ -515,14 +481,13 @@ def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:
     kept, lost, unfinished = [], Counter[Step](), 0
     given = {work.step: {item.id: item for item in work.items} for work in works}
     for name in dict.fromkeys(item.id for work in works for item in work.items):
-        verdicts = [
-            (work.step, _clean(work, given[work.step][name])) if name in given[work.step] else (work.step, None)
-            for work in works
-        ]
-        wrong = next((step for step, clean in verdicts if clean is False), None)
+        verdicts = {
+            work.step: _clean(work, given[work.step][name]) if name in given[work.step] else None for work in works
+        }
+        wrong = next((step for step, clean in verdicts.items() if clean is False), None)
         if wrong is not None:
             lost[wrong] += 1
-        elif any(clean is None for _, clean in verdicts):
+        elif None in verdicts.values():
             unfinished += 1
         else:
             kept.append(by_id[name])

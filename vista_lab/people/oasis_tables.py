@@ -6,7 +6,7 @@ from vista_lab.metrics.intervals import Share
 from vista_lab.papers.oasis import printed
 from vista_lab.people.oasis import GoldSet, LineFigures, OasisResults
 from vista_lab.tables.overview import in_brackets
-from vista_lab.tables.writers import NOTHING, Heading, Row, Sheet, percent, row
+from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
 UNIT = (
     "Rows are claims, of falsification pairs; a row of several annotators is what most of them say, and counts once. Discarded "
@@ -22,27 +22,17 @@ def tables(results: OasisResults) -> list[Sheet]:
 
 def table_3(results: OasisResults) -> Sheet:
     """Accuracy and agreement by step; the paper's beside them."""
-    heads = (
-        Heading("step", figures=False),
-        Heading("rows"),
-        Heading("accuracy, %", "rows"),
-        Heading("passages"),
-        Heading("accuracy, %", "passages"),
-        Heading("discarded"),
-        Heading("open"),
-        Heading("κ", "shared"),
-        Heading("rows", "shared"),
-        Heading("accuracy, %", "paper"),
-        Heading("κ", "paper"),
+    heads = headings(
+        ["step"],
+        *("rows", ("rows", "accuracy, %"), "passages", ("passages", "accuracy, %"), "discarded", "open"),
+        ("shared", "κ", "rows"),
+        ("paper", "accuracy, %", "κ"),
     )
-    notes = (UNIT, f"The paper's unit is not stated: {_sizes()}.", *results.notes)
+    sizes = ", ".join(f"{n:,}" for n in printed("table03")["sizes"])
+    unit = f"The paper's unit is not stated: its accuracies are whole numbers of none of {sizes}."
+    notes = (UNIT, unit, *results.notes)
     rows = tuple(map(_line, results.lines))
     return Sheet("table-3", f"Table 3. {printed('table03')['title']}", heads, rows, notes)
-
-
-def _sizes() -> str:
-    told = ", ".join(f"{n:,}" for n in printed("table03")["sizes"])
-    return f"its accuracies are whole numbers of none of {told}"
 
 
 def _line(one: LineFigures) -> Row:
@@ -55,7 +45,7 @@ def _line(one: LineFigures) -> Row:
         _accuracy(one.passages, one.passage_interval),
         f"{one.discarded:,}",
         f"{one.open:,}",
-        NOTHING if one.kappa is None else f"{one.kappa:.3f}",
+        decimals(one.kappa),
         f"{one.shared:,}",
         *((str(value) for value in paper) if paper else (None, None)),
     )
@@ -78,14 +68,8 @@ def annotators(results: OasisResults) -> Sheet:
         )
         for one in results.annotators
     )
-    heads = (
-        Heading("annotator", figures=False),
-        Heading("rows"),
-        Heading("called wrong, %"),
-        Heading("discarded"),
-        Heading("compared", "shared rows"),
-        Heading("unlike the majority, %", "shared rows"),
-    )
+    unlike = ("shared rows", "compared", "unlike the majority, %")
+    heads = headings(["annotator"], "rows", "called wrong, %", "discarded", unlike)
     notes = ("Over all four steps; a claim of a factual text counts once, by both of its marks.",)
     return Sheet("annotators", "Annotators", heads, rows, notes)
 
@@ -105,5 +89,5 @@ def gold(found: GoldSet) -> Sheet:
         "Gold: each annotator of the passage put v everywhere, at all four steps. Each gives two texts to Task 1, and two "
         "claims to Task 2.",
     )
-    heads = (Heading("passages", figures=False), Heading("n"), Heading("%"))
+    heads = headings(["passages"], "n", "%")
     return Sheet("gold", "Gold", heads, tuple(rows), notes, frozenset({len(rows) - 1}))

@@ -6,27 +6,25 @@ As Tables 1, 6, 7 and Figure 2 of the paper, as files, and as JSON.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
 from vista_guard.types import Label
-from vista_lab.metrics.agreement import Figure, PairAgreement
+from vista_lab.metrics.agreement import PairAgreement
 from vista_lab.metrics.detection import Reading
-from vista_lab.metrics.intervals import Share
 from vista_lab.papers.vista import table
 from vista_lab.people import agreeing, consensus
 from vista_lab.people.agreeing import AnnotatedTurn, Match, Rates, SettledTurn, rates
-from vista_lab.people.agreement import FormResults
+from vista_lab.people.agreement import FormResults, with_interval
 from vista_lab.people.consensus import Category, Transitions, label_counts, transitions
 from vista_lab.people.forms import Form, load_form
 from vista_lab.people.sheets import Table
 from vista_lab.people.study import StudyData
-from vista_lab.tables.overview import in_brackets
+from vista_lab.tables.overview import accuracy_text
 from vista_lab.tables.runs import Measured, names_of
 from vista_lab.tables.vista import PAPER, title_of
-from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, percent, row
+from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
 
 @dataclass(frozen=True)
@@ -79,17 +77,12 @@ class Results:
     @property
     def notes(self) -> list[str]:
         """Notes that belong beside every figure."""
-        left = len(self.settled) - len(self.settled_turns)
-        alone = len(self.turns) - len(self.settled)
-        return [
-            *self.about,
-            *(
-                [f"{left:,} of {len(self.settled):,} turns have no consensus yet, and are in no table of it."]
-                if left
-                else []
-            ),
-            *([f"{alone:,} turns were annotated by one person alone, and settle nothing."] if alone else []),
-        ]
+        notes = list(self.about)
+        if left := len(self.settled) - len(self.settled_turns):
+            notes.append(f"{left:,} of {len(self.settled):,} turns have no consensus yet, and are in no table of it.")
+        if alone := len(self.turns) - len(self.settled):
+            notes.append(f"{alone:,} turns were annotated by one person alone, and settle nothing.")
+        return notes
 
     def sheets(self) -> list[Sheet]:
         """Tables 1, 6 and 7, and the turns behind the last."""
@@ -127,7 +120,7 @@ class Results:
             "turns": len(self.turns),
             "settled": len(self.settled_turns),
             "to_discuss": self.open,
-            "alpha": {**_figure(figures.alpha), "claims": figures.units},
+            "alpha": {**asdict(figures.alpha), "claims": figures.units},
             "fleiss": {"value": self.rates.fleiss, "claims": self.rates.shared},
             "jaccard": figures.jaccard,
             "f1": figures.f1,
@@ -137,8 +130,8 @@ class Results:
                     "turns": pair.turns,
                     "claims": [pair.first, pair.second],
                     "shared": pair.shared,
-                    "jaccard": _figure(pair.jaccard),
-                    "f1": _figure(pair.f1),
+                    "jaccard": asdict(pair.jaccard),
+                    "f1": asdict(pair.f1),
                     "cohen": None if self.rates.cohen is None else self.rates.cohen[pair.annotators],
                 }
                 for pair in figures.pairs
@@ -146,10 +139,6 @@ class Results:
             "labels": {str(label): count for label, count in self.label_counts.items()},
             "transitions": None if moved is None else {str(name): count for name, count in moved.counts.items()},
         }
-
-
-def _figure(figure: Figure) -> dict[str, float | None]:
-    return {"value": figure.value, "low": figure.low, "high": figure.high}
 
 
 # The paper's tables
@@ -162,12 +151,11 @@ def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) ->
     printed = table("table01")
     total = sum(counted.values())
     rows = [
-        row(label, f"{counted[label]:,}", _of(Share(counted[label], total)), str(printed["counts"][label]), f"{share}")
+        row(label, f"{counted[label]:,}", _share(counted[label], total), str(printed["counts"][label]), f"{share}")
         for label, share in printed["percents"].items()
     ]
     rows.append(row("total", f"{total:,}", "100.0" if total else None, str(printed["total"]), "100"))
-    heads = (Heading("label", figures=False), Heading("claims", "consensus"), Heading("percent", "consensus"),
-             Heading("claims", "paper"), Heading("percent", "paper"))  # fmt: skip
+    heads = headings(["label"], ("consensus", "claims", "percent"), ("paper", "claims", "percent"))
     alpha = f"{ALPHA} {with_interval(rates.figures.alpha)} over {rates.figures.units:,} claims, before the consensus."
     notes = (alpha, f"Paper: {ALPHA} {printed['alpha']}; its percents are not those of its counts.", *about)
     return Sheet("table-1", f"Table 1. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
@@ -178,19 +166,12 @@ def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
     printed = table("table06")
     cohen = rates.cohen or {}
     rows = [_pair(pair, cohen.get(pair.annotators)) for pair in rates.figures.pairs]
-    mean = row("mean", None, None, _number(rates.figures.jaccard), _number(rates.figures.f1), None)
-    heads = (
-        Heading("pair", figures=False),
-        Heading("turns"),
-        Heading("claims"),
-        Heading("Jaccard"),
-        Heading("F1"),
-        Heading("Cohen's κ"),
-    )
+    mean = row("mean", None, None, decimals(rates.figures.jaccard), decimals(rates.figures.f1), None)
+    heads = headings(["pair"], "turns", "claims", "Jaccard", "F1", "Cohen's κ")
     notes = (
         f"Pooled over turns: F1 = 2J / (1 + J). Two claims are one where {how}; each has one partner at most.",
         f"Brackets: 95 % over conversations drawn again. {ALPHA} of labels {with_interval(rates.figures.alpha)} over "
-        f"{rates.figures.units:,} claims; Fleiss' κ {_number(rates.fleiss)} over the {rates.shared:,} that everybody has.",
+        f"{rates.figures.units:,} claims; Fleiss' κ {decimals(rates.fleiss)} over the {rates.shared:,} that everybody has.",
         *([] if rates.cohen is not None else ["Cohen's κ needs the extra evaluation."]),
         *about,
     )
@@ -207,15 +188,16 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
     rows.append(row("sum", f"{found.detection.turns:,}", str(printed["turns"])))
     met = found.detection
     notes = (
-        f"{found.divergence.hits:,} of {met.turns:,} turns diverge ({_of(found.divergence)} %; paper: "
-        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ({_of(found.newly_unverifiable)} %; paper: "
+        f"{found.divergence.hits:,} of {met.turns:,} turns diverge ({percent(found.divergence.value, 1)} %; paper: "
+        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ("
+        f"{percent(found.newly_unverifiable.value, 1)} %; paper: "
         f"{printed['newly_unverifiable_percent']}).",
         f"Unverifiable by people: {met.tp + met.fp:,}; by the data sets: {met.tp + met.fn:,}.",
         "A turn is unverifiable to people where some claim is not VERIFIED. 3: a claim is contradicted or lacks evidence; 4: "
         "none is. 5 and 6 are told apart by hand: 6 has the turns that were named as disfluent.",
         *about,
     )
-    heads = (Heading("category", figures=False), Heading("turns"), Heading("paper"))
+    heads = headings(["category"], "turns", "paper")
     return Sheet("table-7", f"Table 7. {printed['title']}", heads, tuple(rows), notes, frozenset({len(rows) - 1}))
 
 
@@ -223,7 +205,7 @@ def diverging(found: Transitions) -> Sheet:
     """The turns that people see in another way than their data set, to be looked at."""
     agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
     rows = [row(turn.turn_id, turn.label, turn.category) for turn in found.turns if turn.category not in agreed]
-    heads = tuple(Heading(head, figures=False) for head in ("turn", "data set's label", "category"))
+    heads = headings(("turn", "data set's label", "category"))
     return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
 
 
@@ -233,63 +215,26 @@ def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
     rows: list[Row] = []
     for run in runs:
         met = run.detection(Reading.STRICT)
-        cells = [Cell(_accuracy(run, reading)) for reading in (Reading.ORIGINAL, Reading.STRICT)]
+        accuracies = (accuracy_text(run, reading) for reading in (Reading.ORIGINAL, Reading.STRICT))
         covered = NOTHING if met is None else percent(met.coverage.value, 1)
-        rows.append(
-            row(
-                run.name,
-                title_of(run.system),
-                names[run.name],
-                run.manifest.claims,
-                f"{len(run.gold):,}",
-                covered,
-                *cells,
-            )
-        )
-    names_of_rows = (Heading(head, figures=False) for head in ("run", "system", "judge", "claims"))
-    heads = (*names_of_rows, Heading("turns"), Heading("coverage"),
-             Heading("original labels", "turn accuracy by"), Heading("consensus", "turn accuracy by"))  # fmt: skip
+        who = (run.name, title_of(run.system), names[run.name], run.manifest.claims)
+        rows.append(row(*who, f"{len(run.gold):,}", covered, *accuracies))
+    accuracy = ("turn accuracy by", "original labels", "consensus")
+    heads = headings(("run", "system", "judge", "claims"), "turns", "coverage", accuracy)
     notes = (
         "Over turns with a label of their data set and a consensus. Claims: those that people settled on (given), or the "
         "run's own (judge). Found: some claim is not VERIFIED. Brackets: 95 %.",
         *about,
     )
-    return Sheet(
-        "figure-2",
-        "Figure 2. Turn accuracy against original labels and against the consensus",
-        heads,
-        tuple(rows),
-        notes,
-    )
-
-
-def with_interval(figure: Figure) -> str:
-    """A figure with its interval, three digits."""
-    if figure.low is None or figure.high is None:
-        return _number(figure.value)
-    return f"{_number(figure.value)} [{figure.low:.3f}–{figure.high:.3f}]"
+    title = "Figure 2. Turn accuracy against original labels and against the consensus"
+    return Sheet("figure-2", title, heads, tuple(rows), notes)
 
 
 def _pair(pair: PairAgreement, kappa: float | None) -> Row:
     claims = f"{pair.first:,} and {pair.second:,}, {pair.shared:,} shared"
-    return row(
-        " – ".join(pair.annotators),
-        f"{pair.turns:,}",
-        claims,
-        with_interval(pair.jaccard),
-        with_interval(pair.f1),
-        _number(kappa),
-    )
+    figures = (with_interval(pair.jaccard), with_interval(pair.f1), decimals(kappa))
+    return row(" – ".join(pair.annotators), f"{pair.turns:,}", claims, *figures)
 
 
-def _accuracy(run: Measured, reading: Reading) -> str:
-    met = run.detection(reading)
-    return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
-
-
-def _of(share: Share) -> str:
-    return percent(share.value, 1)
-
-
-def _number(value: float | Decimal | None) -> str:
-    return NOTHING if value is None else f"{value:.3f}"
+def _share(count: int, total: int) -> str:
+    return percent(count / total if total else None, 1)

@@ -314,9 +314,8 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
         row = Row(str(path), sheet.title, number, cells)
         for name, value in zip(heads[sheet], values, strict=False):
             if name in columns and isinstance(value, datetime | date | time | timedelta):
-                faults.append(
-                    row.fault(name, "the spreadsheet made a date of it; format the cell as text and type it again")
-                )
+                why = "the spreadsheet made a date of it; format the cell as text and type it again"
+                faults.append(row.fault(name, why))
         rows.append(row)
     return rows
 
@@ -342,21 +341,16 @@ def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
     if first is not None:
         _check_columns(path, columns, _head(list(first)))
     rows = []
-    hinted = False
+    hint = f"; {SAVE}"
     for number, (_, cells) in enumerate(found, 2):
         if isinstance(cells, str):
-            faults.append(Fault(str(path), None, number, None, None, cells if hinted else f"{cells}; {SAVE}"))
-            hinted = True
+            faults.append(Fault(str(path), None, number, None, None, cells + hint))
+            hint = ""
             continue
-        rows.append(
-            Row(str(path), None, number, {name.strip().lower(): _unquote(cell) for name, cell in cells.items()})
-        )
+        texts = {name.strip().lower(): _cell_text(cell) for name, cell in cells.items()}
+        unquoted = {name: text[1:] if _QUOTED.match(text) else text for name, text in texts.items()}
+        rows.append(Row(str(path), None, number, unquoted))
     return rows
-
-
-def _unquote(cell: str) -> str:
-    text = _cell_text(cell)
-    return text[1:] if _QUOTED.match(text) else text
 
 
 def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> None:
@@ -437,7 +431,7 @@ def _one_of(row: Sequence[str | Field], names: Sequence[str], places: Mapping[st
 
 
 def _rows_of_layout(path: Path, form: Form, layout: Layout, faults: Faults) -> list[Row]:
-    """Rows of a sheet in the columns of a layout, as the engine has them."""
+    """Rows of a sheet in the columns of a layout, as other sheets have them."""
     heads = {name: column.head.lower() for column in layout.columns for name in column.of}
     found = read(path, [ID, *dict.fromkeys(heads.values())], faults)
     return [_row_of_layout(row, form, layout, heads) for row in found]
@@ -472,12 +466,8 @@ def guidelines(form: Form, about: str) -> str:
             lines.append("   as many as apply, with ; between them:")
         if isinstance(mark, ChoiceMark | ChoicesMark):
             lines += [f"   {choice.value}: {choice.means}".rstrip(": ") for choice in mark.choices]
-    lines += [
-        "",
-        "Fill in the coloured cells of the first sheet and save it under the same name. The others are locked.",
-        "",
-    ]
-    return "\n".join([*lines, f"This study: {about}"])
+    how = "Fill in the coloured cells of the first sheet and save it under the same name. The others are locked."
+    return "\n".join([*lines, "", how, "", f"This study: {about}"])
 
 
 def _field(form: Form, name: str, marks: Sequence[Mark], part: Part | None, *, added: bool = False) -> str | Field:
@@ -562,9 +552,8 @@ class _Reader:
         for row in self.rows(unread):
             item = self.known.get(row[ID])
             if item is None:
-                self.faults.append(
-                    row.fault(ID, f"the study has no such {self.form.item}; keep ids as the sheet had them")
-                )
+                why = f"the study has no such {self.form.item}; keep ids as the sheet had them"
+                self.faults.append(row.fault(ID, why))
             elif not item.is_for(annotator):
                 of = ", ".join(item.annotators)
                 self.faults.append(row.fault(ID, f"this {self.form.item} is for {of}, not for {annotator}"))
@@ -649,9 +638,8 @@ class _Reader:
             cell = row[mark.name]
             if revise is not None and mark.name == revise.by and level is Level.ITEM:
                 if cell.lower() not in ("", revise.none):
-                    self.faults.append(
-                        row.fault(mark.name, f"the {self.form.item}'s own row takes {revise.none!r} or nothing")
-                    )
+                    why = f"the {self.form.item}'s own row takes {revise.none!r} or nothing"
+                    self.faults.append(row.fault(mark.name, why))
             elif cell and mark.name not in here:
                 other = f"a {self.unit}" if level is Level.ITEM else f"the {self.form.item}"
                 self.faults.append(row.fault(mark.name, f"this is a mark of {other}; it stays empty here"))
@@ -661,9 +649,8 @@ class _Reader:
         for column in (one.name for one in self.form.columns):
             known = _words(_text(_fitting(item, column)))
             if _words(row[column]) != known:
-                self.faults.append(
-                    row.fault(column, f"the {self.form.item} read {known[:SHOWN]!r}; put it back as it was")
-                )
+                why = f"the {self.form.item} read {known[:SHOWN]!r}; put it back as it was"
+                self.faults.append(row.fault(column, why))
 
     def check_text(self, row: Row, part: Part) -> None:
         column = self.form.part_columns[0]
@@ -705,9 +692,8 @@ class _Reader:
         if added and given not in (None, Op.ADD):
             self.faults.append(row.fault(revise.by, f"a {self.unit} that is added takes {Op.ADD} or nothing"))
         elif not added and given == Op.ADD:
-            self.faults.append(
-                row.fault(revise.by, f"the {self.unit} is there; give {Op.CONFIRM}, {Op.EDIT} or {Op.DELETE}")
-            )
+            why = f"the {self.unit} is there; give {Op.CONFIRM}, {Op.EDIT} or {Op.DELETE}"
+            self.faults.append(row.fault(revise.by, why))
         if added:
             values[revise.by] = str(Op.ADD)
         elif given in (None, Op.ADD):
@@ -728,9 +714,8 @@ class _Reader:
         head = next((row for row in rows if not row[self.unit]), None)
         kept = [name for name, values in parts.items() if values.get(revise.by) != Op.DELETE]
         if head is not None and head[revise.by] and kept:
-            self.faults.append(
-                head.fault(revise.by, f"the {self.form.item} has {self.unit}s that are not deleted: {kept[0]}")
-            )
+            why = f"the {self.form.item} has {self.unit}s that are not deleted: {kept[0]}"
+            self.faults.append(head.fault(revise.by, why))
         if len(parts) > MOST_CLAIMS:
             self.faults.append(rows[0].fault(ID, f"{len(parts)} {self.unit}s; at most {MOST_CLAIMS} are kept"))
 

@@ -34,6 +34,7 @@ from vista_lab.people.forms import Form, Item, Part, Unit, load_form
 from vista_lab.runs.folder import REPORTS as RUN_REPORTS
 from vista_lab.runs.folder import TurnName, read_evaluation, read_reports
 from vista_lab.runs.plan import Source, sample_names
+from vista_lab.tables.output import write_files
 
 FOLDER, STUDY = "study", "study.json"
 CONVERSATIONS, REPORTS, ITEMS = "conversations.jsonl", "reports.jsonl", "items.jsonl"
@@ -92,7 +93,7 @@ class Study(_Line):
     """
 
     version: str = VERSION
-    made_by: str
+    made_by: str = f"vista-guard {__version__}"
     annotators: tuple[str, ...]
     seed: int
     shown: bool
@@ -157,31 +158,15 @@ def save(data: StudyData, folder: Path) -> None:
     Raises:
         ConfigError: the folder cannot be written.
     """
-    place, study = folder / FOLDER, data.study
+    study = data.study
     talks = list(dict.fromkeys(turn.talk for turn in study.turns))
-    told = {
+    contents = {
         STUDY: study.model_dump_json(indent=2) + "\n",
         CONVERSATIONS: "".join(f"{data.conversations[talk].model_dump_json()}\n" for talk in talks),
         REPORTS: "".join(f"{report.model_dump_json()}\n" for report in data.reports.values()),
         ITEMS: "".join(f"{json.dumps(asdict(item), ensure_ascii=False)}\n" for item in data.given),
     }
-    write(place, told)
-
-
-def write(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Texts as files of a folder, which is made where it is not there; what is there is replaced.
-
-    Raises:
-        ConfigError: the folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            # Not `write_text`: a sheet's lines end as they are, on every system.
-            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    except OSError as exc:
-        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
-    return [folder / name for name in contents]
+    write_files(folder / FOLDER, contents)
 
 
 def load(folder: Path) -> StudyData:
@@ -203,28 +188,21 @@ def load(folder: Path) -> StudyData:
         ) from exc
     except ValidationError as exc:
         first = exc.errors()[0]
-        raise InputError(f"{place} has no study of this version: {_where(first['loc'])}: {first['msg']}") from exc
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise InputError(f"{place} has no study of this version: {where}: {first['msg']}") from exc
     if study.version.partition(".")[0] != VERSION.partition(".")[0]:
         raise InputError(f"{place / STUDY} has version {study.version}; this vista-guard reads version {VERSION}")
     by_place = {(report.conversation_id, report.turn_index): report for report in reports}
     return StudyData(
         study,
         dict(zip(dict.fromkeys(turn.talk for turn in study.turns), conversations, strict=True)),
-        {
-            turn.id: by_place[turn.talk, turn.turn_index]
-            for turn in study.turns
-            if (turn.talk, turn.turn_index) in by_place
-        },
+        {turn.id: by_place[name] for turn in study.turns if (name := (turn.talk, turn.turn_index)) in by_place},
         tuple(items),
     )
 
 
 def _lines(path: Path) -> Sequence[bytes]:
     return [line for line in path.read_bytes().split(b"\n") if line]
-
-
-def _where(place: Sequence[object]) -> str:
-    return ".".join(map(str, place)) or "the file"
 
 
 def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
@@ -249,8 +227,13 @@ def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
     }
 
 
+def document_texts(turn: Turn) -> list[str]:
+    """The texts of a turn's documents, each below its title where it has one."""
+    return [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
+
+
 def _documents(turn: Turn) -> str:
-    texts = [f"{document.title}\n{document.text}" if document.title else document.text for document in turn.documents]
+    texts = document_texts(turn)
     if len(texts) == 1:
         return texts[0]
     return "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -336,7 +319,6 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
     _check_used(runs, drawn)
     turns, talks, reports = _number_turns(drawn)
     study = Study(
-        made_by=f"vista-guard {__version__}",
         annotators=names,
         seed=wanted.seed,
         shown=wanted.shown,
@@ -374,14 +356,7 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
     given = [item for item in items if item.id in chosen]
     files = {path.name: sha256(path.read_bytes()).hexdigest()}
     drawn = StudySet(name=path.name, files=files, conversations=len(given), of=len(items))
-    study = Study(
-        made_by=f"vista-guard {__version__}",
-        annotators=names,
-        seed=wanted.seed,
-        shown=False,
-        sets=(drawn,),
-        form=wanted.form,
-    )
+    study = Study(annotators=names, seed=wanted.seed, shown=False, sets=(drawn,), form=wanted.form)
     return StudyData(study, given=given)
 
 
@@ -531,7 +506,14 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
         raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     found = list(_candidates(source, run, claims=wanted.form.parts is not None))
     if not found:
-        raise InputError(_nothing(source, run))
+        if run is not None:
+            raise InputError(
+                f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
+            )
+        raise InputError(
+            f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the "
+            "folder with --run"
+        )
     if count is not None and count > len(found):
         raise InputError(
             f"{source.name} has {len(found):,} conversations with claims; ask for a sample of at most that, not {count:,}"
@@ -636,12 +618,3 @@ def _number_turns(
             if turn.turn_index in told
         }
     return turns, talks, reports
-
-
-def _nothing(source: Source, run: JudgedRun | None) -> str:
-    if run is not None:
-        return f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
-    return (
-        f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the folder "
-        "with --run"
-    )

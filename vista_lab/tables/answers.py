@@ -5,19 +5,16 @@ KnowMT-Bench, Fig. 1 and App. K. Texts of models are escaped, and the page's own
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
-from vista_guard._extras import require
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.visible import visible
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.delivery import Delivery, PairFinding, PairReading, delivery
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.runs.line_file import write_whole
+from vista_lab.tables.html import content_policy, page_environment
 
 MOST = 300
 """Items that are drawn, those whose S_f or S_h differ most."""
@@ -61,12 +58,7 @@ class ItemAnswers:
 
 
 def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = PairReading.CODE) -> int:
-    """Writes the page whole, or not at all.
-
-    Args:
-        path: where to.
-        cohorts: two, on one set and by one decomposer and judge.
-        reading: of pairs found both entailed and contradicted.
+    """Writes the page of two cohorts, on one set and by one decomposer and judge, whole or not at all.
 
     Returns:
         The number of items that are shown.
@@ -75,9 +67,7 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
         ConfigError: there are not two such cohorts, jinja2 is missing, or the file cannot be written.
         InputError: no item has an answer of both that is judged whole.
     """
-    require("answers side by side", "jinja2", extra="evaluation")
-    from jinja2 import Environment, FileSystemLoader
-
+    environment = page_environment()
     if len(cohorts) != 2 or cohorts[0].judged_by != cohorts[1].judged_by:
         said = ", ".join(f"{one.run}: {one.model}, {one.setting}, {one.judge}" for one in cohorts)
         raise ConfigError(
@@ -86,15 +76,10 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
     both = sorted(_both(cohorts[0], cohorts[1], reading), key=lambda one: (-one.distance, one.item.id))
     if not both:
         raise InputError("no item has an answer of both that is judged whole")
-    digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.finalize = lambda value: visible(value) if type(value) is str else value  # and no markup
     names = [f"{one.run}: {one.model}, {one.setting}" for one in cohorts]
     text = environment.get_template("answers.html.j2").render(
         style=_STYLE,
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        policy=content_policy(_STYLE),
         names=names,
         shown=both[:MOST],
         total=len(both),

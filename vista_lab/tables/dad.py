@@ -24,7 +24,7 @@ from vista_lab.runs.folder import GoldLine
 from vista_lab.tables.overview import in_brackets
 from vista_lab.tables.runs import Measured, check_comparable, names_of, notes_of
 from vista_lab.tables.vista import PAPER
-from vista_lab.tables.writers import Heading, Row, Sheet, percent, row
+from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
 
 NUMBERS = (1, 2, 3, 4)
 _ANY = "a run over a set such as factscore-chatgpt-a1-test, felm-wk or bingcheck"
@@ -78,7 +78,7 @@ class Setting:
         met = self.met
         intervals = met.balanced_interval(), met.macro_f1_interval(), met.f1_supported_interval()
         figures = [in_brackets(value, interval) for value, interval in zip(self.values(), intervals, strict=True)]
-        return [*figures, _number(met.claims)]
+        return [*figures, decimals(met.claims, 2)]
 
 
 Lines = Mapping[str, Mapping[str, Setting]]
@@ -90,12 +90,11 @@ def units_of(run: Measured) -> dict[UnitName, JudgedUnit]:
 
     Examples: a turn with gold of four sentences gives four units, one with a label of the whole gives one.
     """
-    found = {}
-    for name, line in run.gold.items():
-        report = run.reports.get(name)
-        for place, unit in enumerate(_units(line, report)):
-            found[*name, place] = unit
-    return found
+    return {
+        (*name, place): unit
+        for name, line in run.gold.items()
+        for place, unit in enumerate(_units(line, run.reports.get(name)))
+    }
 
 
 def _units(line: GoldLine, report: TurnReport | None) -> Iterator[JudgedUnit]:
@@ -117,7 +116,7 @@ def outcomes_by_place(places: Sequence[PlaceGold], outcomes: Sequence[Outcome]) 
     found: list[list[Outcome]] = [[] for _ in places]
     for outcome in outcomes:
         span = outcome.claim.span
-        shared = [0 if span is None else sum(_shared(span, one) for one in place.spans) for place in places]
+        shared = [0 if span is None else sum(_overlap(span, one) for one in place.spans) for place in places]
         most = max(shared, default=0)
         for number, length in enumerate(shared):
             if length and (length == most or not isinstance(outcome, Finding)):
@@ -127,7 +126,7 @@ def outcomes_by_place(places: Sequence[PlaceGold], outcomes: Sequence[Outcome]) 
     return found
 
 
-def _shared(one: Span, other: Span) -> int:
+def _overlap(one: Span, other: Span) -> int:
     return max(0, min(one.end, other.end) - max(one.start, other.start))
 
 
@@ -191,7 +190,8 @@ def table_1(lines: Lines) -> Sheet:
     body = [row(name, *_table_1_cells(found, settings)) for name, found in lines.items()]
     paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in rows().items()]
     title = f"Table 1. {printed('table01')['title']}"
-    notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(_runs(lines)))
+    runs = [one.run for found in lines.values() for one in found.values()]
+    notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(runs))
     return Sheet("dad-table-1", title, (_NAME, *heads), tuple(body), notes).below(paper)
 
 
@@ -207,31 +207,34 @@ def _table_1_cells(found: Mapping[str, Setting], settings: Sequence[str]) -> Ite
         return
     for values in zip(*(one.values() for one in found.values()), strict=True):
         yield percent(None if None in values else fmean(value for value in values if value is not None))
-    yield _number(fmean(one.met.claims or 0 for one in found.values()))
+    yield decimals(fmean(one.met.claims or 0 for one in found.values()), 2)
 
 
 def _printed_cells(cells: Sequence[Sequence[object]], settings: Sequence[str]) -> Iterator[str | None]:
-    sizes = {name: printed("table04")["rows"][name][2] for name in settings}
+    sizes = printed("table04")["rows"]
     for name, cell in zip(settings, cells, strict=False):
-        yield str(sizes[name])
-        yield from _printed_cell(cell, response=name in RESPONSES)
+        f1 = str(cell[F1])
+        both = (None, f1) if name in RESPONSES else (f1, None)
+        yield from (str(sizes[name][2]), str(cell[BALANCED]), *both, str(cell[CLAIMS]))
     overall = cells[-1]
     # The printed mean is of both kinds of F1, so it is neither.
     yield from (str(overall[BALANCED]), None, None, str(overall[CLAIMS]))
 
 
-def _printed_cell(cell: Sequence[object], *, response: bool) -> tuple[str | None, ...]:
-    f1 = str(cell[F1])
-    return str(cell[BALANCED]), None if response else f1, f1 if response else None, str(cell[CLAIMS])
-
-
 def details(lines: Lines) -> Sheet:
     """Recalls of both classes, size of claims, and what a turn costs."""
-    heads = (
-        _NAME, Heading("setting", figures=False), Heading("n"), Heading("coverage"), Heading("SUPPORTED", "recall"),
-        Heading("NOT SUPPORTED", "recall"), Heading("units without claims"), Heading("claims"), Heading("log2 atomicity"),
-        Heading("calls", "a turn"), Heading("tokens", "a turn"), Heading("seconds", "a turn"),
-    )  # fmt: skip
+    heads = headings(
+        ("decomposer and verifier", "setting"),
+        *(
+            "n",
+            "coverage",
+            ("recall", "SUPPORTED", "NOT SUPPORTED"),
+            "units without claims",
+            "claims",
+            "log2 atomicity",
+        ),
+        ("a turn", "calls", "tokens", "seconds"),
+    )
     body = [_details_row(name, one) for name, found in lines.items() for one in found.values()]
     note = (
         "log2 atomicity: people's facts (of BingCheck, its own claims) per claim; 0 is one fact a claim, higher is coarser. Of "
@@ -247,18 +250,15 @@ def _details_row(name: str, one: Setting) -> Row:
     tokens = None if used is None else (used.input_tokens + used.output_tokens) / turns
     return row(
         name, one.name, one.n, percent(met.coverage.value, 1), percent(met.specificity.value), percent(met.recall.value),
-        f"{one.met.without_claims:,}", _number(one.met.claims), _number(one.met.atomicity),
-        _number(None if used is None else used.calls / turns), None if tokens is None else f"{tokens:,.0f}",
-        _number(None if spent is None else spent.mean),
+        f"{one.met.without_claims:,}", decimals(one.met.claims, 2), decimals(one.met.atomicity, 2),
+        decimals(None if used is None else used.calls / turns, 2), None if tokens is None else f"{tokens:,.0f}",
+        decimals(None if spent is None else spent.mean, 2),
     )  # fmt: skip
 
 
 def differences(lines: Lines) -> Sheet:
     """McNemar's exact test on the units that both rows judged, for each pair of rows in each setting."""
-    heads = (
-        Heading("setting", figures=False), Heading("first", figures=False), Heading("second", figures=False), Heading("n"),
-        Heading("first alone", "right"), Heading("second alone", "right"), Heading("p"),
-    )  # fmt: skip
+    heads = headings(("setting", "first", "second"), "n", ("right", "first alone", "second alone"), "p")
     body = [
         _difference(setting, first, second, lines)
         for setting in printed("settings")
@@ -284,17 +284,15 @@ def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitN
 def table_2(lines: Lines) -> Sheet:
     """Every setting and metric in every row: which verifier a decomposer gains from."""
     table = printed("table02")
+    columns = headings(("setting", "metric"), *lines, *(PAPER + name for name in table["columns"]))
     body = []
     for setting in printed("settings"):
+        found = [lines[name].get(setting) for name in lines]
         for place, metric in enumerate(METRICS):
-            found = [lines[name].get(setting) for name in lines]
             values = [None if one is None else f"{percent(one.values()[place])} (n = {one.n})" for one in found]
             if any(values):
-                body.append(
-                    row(setting, metric, *values, *_printed_of_table_2(table["rows"][setting], setting, metric))
-                )
-    heads = [Heading(name) for name in (*lines, *(PAPER + name for name in table["columns"]))]
-    columns = (Heading("setting", figures=False), Heading("metric", figures=False), *heads)
+                paper = _printed_of_table_2(table["rows"][setting], setting, metric)
+                body.append(row(setting, metric, *values, *paper))
     return Sheet("dad-table-2", f"Table 2. {table['title']}", columns, tuple(body), ABOUT[1:2])
 
 
@@ -309,10 +307,11 @@ def table_3(lines: Lines) -> Sheet:
     """F1 and claims on two settings, for ways to train a decomposer."""
     table = printed("table03")
     heads = [Heading(head, name) for name in table["settings"] for head in ("n", *METRICS[1:], "claims")]
-    body = []
-    for name, found in lines.items():
-        if any(setting in found for setting in table["settings"]):
-            body.append(row(name, *_table_3_cells(found, table["settings"])))
+    body = [
+        row(name, *_table_3_cells(found, table["settings"]))
+        for name, found in lines.items()
+        if any(setting in found for setting in table["settings"])
+    ]
     paper = []
     for name, cells in table["rows"].items():
         texts: list[str | None] = []
@@ -334,9 +333,9 @@ def _table_3_cells(found: Mapping[str, Setting], settings: Sequence[str]) -> Ite
 def table_4(lines: Lines) -> Sheet:
     """The data sets as they were scored, and as the paper prints them."""
     heads = (
-        Heading("setting", figures=False), Heading("granularity", figures=False), Heading("atomicity"), Heading("n"),
-        Heading("SUPPORTED"), Heading("NOT SUPPORTED"), Heading("log2 facts"), Heading("evidence", figures=False),
-    )  # fmt: skip
+        *headings(("setting", "granularity"), "atomicity", "n", "SUPPORTED", "NOT SUPPORTED", "log2 facts"),
+        Heading("evidence", figures=False),
+    )
     sets = {one.run.data_set: one for found in lines.values() for one in found.values()}
     table = printed("table04")
     body = [row(name, *table["rows"][one.name][:2], *_sizes(one)) for name, one in sorted(sets.items())]
@@ -352,7 +351,7 @@ def _sizes(one: Setting) -> list[str]:
     supported = sum(unit.supported for unit in units)
     facts = [log2(unit.facts) for unit in units if unit.facts]
     size = [f"{len(units):,}", f"{supported:,}", f"{len(units) - supported:,}"]
-    return [*size, _number(fmean(facts) if facts else None), _source(one.run)]
+    return [*size, decimals(fmean(facts) if facts else None, 2), _source(one.run)]
 
 
 def _source(run: Measured) -> str:
@@ -378,11 +377,3 @@ def _empty(lines: Lines) -> Iterator[str]:
 def _evidence(lines: Lines) -> list[str]:
     found = {one.run.data_set: _source(one.run) for some in lines.values() for one in some.values()}
     return [f"Evidence of {name}: {source}." for name, source in found.items()]
-
-
-def _runs(lines: Lines) -> list[Measured]:
-    return [one.run for found in lines.values() for one in found.values()]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from vista_lab.metrics.decomposition import DESIDERATA, OF_SENTENCES, SUPPORTED, Marks, atomicity
 from vista_lab.metrics.intervals import percent, share_interval
 from vista_lab.runs.decompositions import DecomposedRun, MeasuredRun
-from vista_lab.tables.writers import NOTHING, Heading, Sheet, row
+from vista_lab.tables.writers import NOTHING, Sheet, decimals, headings, row
 
 Held = Sequence[tuple[str, bool]]
 """Values of each claim, sentence or fact, with the response that it is of."""
@@ -26,15 +26,15 @@ def share(held: Held) -> str:
 
 def measures(runs: Sequence[MeasuredRun], notes: Sequence[str] = ()) -> Sheet:
     """Claims a sentence, atomicity, and the three measures that need no model, a row a run."""
-    heads = ("sentences", "without claims", "claims", "claims a sentence", "log2 atomicity", *_SHARES)
     rows = [row(run.run.name, run.run.judge, *_counts(run), *map(share, _shares(run).values())) for run in runs]
-    told = (
+    remarks = (
         "Entailed: P(supported) of at least 0.5. Repeated: a cosine above 0.9 with an earlier claim, or the same words.",
         "Intervals of 95 % draw whole responses.",
         *notes,
     )
-    names = (Heading("run", figures=False), Heading("judge", figures=False))
-    return Sheet("measures", "Claims against their sentences", (*names, *map(Heading, heads)), tuple(rows), told)
+    counts = ("sentences", "without claims", "claims", "claims a sentence", "log2 atomicity")
+    heads = headings(("run", "judge"), *counts, *_SHARES)
+    return Sheet("measures", "Claims against their sentences", heads, tuple(rows), remarks)
 
 
 _SHARES = ("entailed by the sentence", "entailed in context", "repeated", "facts covered")
@@ -59,7 +59,7 @@ def _counts(run: MeasuredRun) -> Iterator[str]:
     yield f"{claims.count(0):,}"
     yield f"{sum(claims):,}"
     yield f"{sum(claims) / len(claims):.2f}"
-    yield NOTHING if atoms is None else f"{atoms:.2f}"
+    yield decimals(atoms, 2)
 
 
 def desiderata(
@@ -67,19 +67,16 @@ def desiderata(
 ) -> Sheet:
     """The five desiderata, a row for each run and each who marked it.
 
-    Args:
-        runs: whose sentences were marked.
-        marks: by who marked (`judge`, `people`), then by the sentence's id.
-        notes: below the table.
+    `marks` are by who marked (`judge`, `people`), then by the sentence's id; `notes` stand below the table.
     """
     rows = [
         row(run.name, who, *(share(held) for held in _marked(run, own).values()))
         for run in runs
         for who, own in marks.items()
     ]
-    names = (Heading("run", figures=False), Heading("marked by", figures=False))
-    told = ("Coverage and uniqueness are of sentences, the others of claims.", *notes)
-    return Sheet("desiderata", "Five desiderata", (*names, *map(Heading, DESIDERATA)), tuple(rows), told)
+    remarks = ("Coverage and uniqueness are of sentences, the others of claims.", *notes)
+    heads = headings(("run", "marked by"), *DESIDERATA)
+    return Sheet("desiderata", "Five desiderata", heads, tuple(rows), remarks)
 
 
 def _marked(run: DecomposedRun, marks: Mapping[str, Marks]) -> Mapping[str, Held]:

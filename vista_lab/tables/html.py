@@ -15,7 +15,7 @@ from datetime import datetime
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from vista_guard import __version__
 from vista_guard._extras import require
@@ -65,13 +65,7 @@ def check_place(path: Path) -> None:
 def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> None:
     """Writes the page whole, or not at all.
 
-    Args:
-        path: where to.
-        log: the log's name, for people.
-        out: the reports that were decided on.
-        heard: the log, as it was read.
-        replayed: what came of it.
-        now: when, for people.
+    `log` is its name and `now` the time, for people; `out` are the reports that were decided on, `heard` the log that was read.
 
     Raises:
         ConfigError: jinja2 is missing, or the file cannot be written.
@@ -89,13 +83,24 @@ def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed
 def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> Iterator[str]:
     """The page, piece by piece; see `write_page`."""
     style = _style()
-    digest = b64encode(sha256(style.encode()).digest()).decode()
     changed = [it.case.report_id for it in replayed.found.changed]
     shown = {turn.report.id: turn for turn in turns(out, heard, replayed, frozenset(changed[:MOST_CHANGED]))}
-    template = _environment().get_template("policies.html.j2")
+    environment = page_environment()
+    environment.globals.update(
+        actions=tuple(Action),
+        look=look,
+        words=words,
+        quotes=_quotes,
+        label=label_of,
+        anchor=lambda first, second: f"{first}-{second}".lower(),
+    )
+    environment.filters.update(
+        share=words.share, percent=lambda count, turns: round(100 * count / turns) if turns else 0
+    )
+    template = environment.get_template("policies.html.j2")
     return template.generate(
         style=style,
-        policy=f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'",
+        policy=content_policy(style),
         log=log,
         now=now,
         version=__version__,
@@ -112,41 +117,35 @@ def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime
     )
 
 
-def _environment() -> Environment:
+def page_environment() -> Environment:
+    """Templates of this folder, strict and escaping. Texts lose what turns lines around; markup is the templates' own.
+
+    Raises:
+        ConfigError: jinja2 is not installed.
+    """
+    require("a page of HTML", "jinja2", extra="evaluation")
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_display,
+        finalize=lambda value: visible(value) if type(value) is str else value,
     )
-    environment.globals.update(
-        actions=tuple(Action), look=look, words=words, quotes=_quotes, label=label_of, anchor=_anchor
-    )
-    environment.filters.update(share=words.share, percent=_percent)
-    return environment
 
 
-def _display(value: Any) -> Any:
-    """Texts without what turns lines around; what is markup already is the template's own."""
-    return visible(value) if type(value) is str else value
+def content_policy(style: str) -> str:
+    """A page's content security policy: no script, no network, this style sheet alone."""
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
 def _style() -> str:
     """The style sheet, with a class for each width of a bar: attributes with style are what the content policy forbids."""
     widths = "".join(f".w{share}{{width:{share}%}}" for share in range(101))
     return (HERE / "policies.css").read_text(encoding="utf-8") + widths
-
-
-def _percent(count: int, turns: int) -> int:
-    return round(100 * count / turns) if turns else 0
-
-
-def _anchor(first: Action, second: Action) -> str:
-    return f"{first}-{second}".lower()
 
 
 def _groups(shown: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:

@@ -31,8 +31,15 @@ from vista_lab.metrics.delivery import (
 )
 from vista_lab.metrics.intervals import bootstrap_interval, stars
 from vista_lab.runs.dialogues.scored import Cohort
-from vista_lab.tables.knowmt_settings import EXPERIMENTS, experiment_sheets, other_judges
-from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
+from vista_lab.tables.knowmt_settings import (
+    BRIEF,
+    EXPERIMENTS,
+    experiment_sheets,
+    other_judges,
+    range_text,
+    share_interval,
+)
+from vista_lab.tables.writers import NOTHING, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
 """Of the paper's tables and figures that runs fill; 14 stands for 14 to 18, which are its tests one by one, fig4 also for 14."""
@@ -97,13 +104,7 @@ class Change:
 def sheets(
     cohorts: Sequence[Cohort], asked: frozenset[str] | None = None, reading: PairReading = PairReading.CODE
 ) -> list[Sheet]:
-    """The tables that cohorts fill.
-
-    Args:
-        cohorts: of any runs.
-        asked: names of tables, of `NUMBERS`; all but 13 when None.
-        reading: of pairs found both entailed and contradicted.
-    """
+    """The tables that cohorts fill: those of `asked`, names of `NUMBERS`; all but 13 when None."""
     makers: Mapping[str, Callable[[Sequence[Cohort], str, PairReading], list[Sheet]]] = {
         "12": _delivery, "13": _overlap, "14": _changes, "2": _parts, "fig5": _by_turns, "fig4": _relations, "guard": _guarded,
     }  # fmt: skip
@@ -142,35 +143,22 @@ def _place(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(getattr(cohort, name)) for name in names)
 
 
-def _heads(names: Sequence[str]) -> tuple[Heading, ...]:
-    return tuple(Heading(name, figures=False) for name in names)
-
-
 def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     names = _names(cohorts)
     each = [(one, figures(one.answers, reading)) for one in cohorts]
-    best = {
-        "s_f": max(found.s_f for _, found in each),
-        "s_h": min(found.s_h for _, found in each),
-    }
-    columns = (
-        *_heads(names),
-        *map(Heading, ("dialogues", "answered", "judged %")),
-        *(Heading(head, "factual") for head in ("R_f", "P_f", "S_f", "95 %")),
-        *(Heading(head, "contradicted ↓") for head in ("R_m", "P_fc", "S_h", "95 %")),
-        *(Heading(head, "tokens a fact") for head in ("D_f ↓", "no D_f %", "D_h", "no D_h %", "D_R ↓")),
-        *(Heading(head, "pooled") for head in ("D_f ↓", "D_h")),
-        Heading("tokens"),
+    best = {"s_f": max(found.s_f for _, found in each), "s_h": min(found.s_h for _, found in each)}
+    columns = headings(
+        names,
+        *("dialogues", "answered", "judged %"),
+        ("factual", "R_f", "P_f", "S_f", "95 %"),
+        ("contradicted ↓", "R_m", "P_fc", "S_h", "95 %"),
+        ("tokens a fact", "D_f ↓", "no D_f %", "D_h", "no D_h %", "D_R ↓"),
+        ("pooled", "D_f ↓", "D_h"),
+        "tokens",
     )
-    rows = [_row(one, found, names, best, reading) for one, found in each]
-    found = Sheet(
-        file_name("delivery", *_judged_name(cohorts[0])),
-        f"Table 12. Facts delivered ({where})",
-        columns,
-        tuple(rows),
-        (*NOTES, *_remarks(each)),
-    )
-    return [found]
+    rows = tuple(_row(one, found, names, best, reading) for one, found in each)
+    name, notes = file_name("delivery", *_judged_name(cohorts[0])), (*NOTES, *_remarks(each))
+    return [Sheet(name, f"Table 12. Facts delivered ({where})", columns, rows, notes)]
 
 
 def _judged_name(cohort: Cohort) -> tuple[str, ...]:
@@ -209,9 +197,7 @@ def _row(
 
 
 def _interval(each: Sequence[Delivery], name: str) -> str:
-    values = np.array([_BY_NAME[name].of(one) for one in each])
-    low, high = bootstrap_interval([one.id for one in each], lambda rows: float(values[rows].mean()))
-    return f"{100 * low:.1f}–{100 * high:.1f}"
+    return range_text(share_interval([_BY_NAME[name].of(one) for one in each], each))
 
 
 def _cost(cost: Cost) -> tuple[str, str]:
@@ -219,7 +205,7 @@ def _cost(cost: Cost) -> tuple[str, str]:
 
 
 def _tokens(value: float | None) -> str:
-    return NOTHING if value is None or not isfinite(value) else f"{value:.1f}"
+    return decimals(value if value is not None and isfinite(value) else None, 1)
 
 
 def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
@@ -248,12 +234,8 @@ def change(
 ) -> Change | None:
     """A measure in two cohorts on the items that both have judged whole; None where they share none.
 
-    Args:
-        before: a cohort.
-        after: another, on the same data.
-        measure: of each answer; a cost counts with the largest of its cohort where an answer has no such fact.
-        reading: of pairs found both entailed and contradicted.
-        sides: 1: the test asks whether the measure goes the way of its `sign`; 2: whether it changes.
+    A cost counts with the largest of its cohort where an answer has no such fact. With one side the test asks whether the measure
+    goes the way of its `sign`, with two `sides` whether it changes.
     """
     shared = [name for name in before.by_id if name in after.by_id]
     if not shared:
@@ -295,15 +277,13 @@ def setting_pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple
 
 
 def _changes(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    return _change_sheet(
-        list(setting_pairs(cohorts, guarded=False)),
-        "change",
-        f"Tables 14 to 18. From one question to a dialogue ({where})",
-        reading,
-        1,
+    pairs = list(setting_pairs(cohorts, guarded=False))
+    title = f"Tables 14 to 18. From one question to a dialogue ({where})"
+    note = (
         "p: one-sided Wilcoxon signed-rank test, in the direction of the arrow, fixed beforehand (App. H.2); * .05, ** .01, "
-        "*** .001. A larger D_h is sparser in contradictions: better.",
+        "*** .001. A larger D_h is sparser in contradictions: better."
     )
+    return _change_sheet(pairs, "change", title, reading, 1, note)
 
 
 def _change_sheet(
@@ -317,10 +297,7 @@ def _change_sheet(
     ]
     if not rows:
         return []
-    columns = (
-        *_heads(("run", "model", "from", "to", "figure")),
-        *map(Heading, ("items", "from", "to", "change", "95 %", "p", "")),
-    )
+    columns = headings(("run", "model", "from", "to", "figure"), *("items", "from", "to", "change", "95 %", "p", ""))
     return [Sheet(file_name(name, *_judged_name(pairs[0][0])), title, columns, tuple(rows), (note, NOTES[0], NOTES[1]))]
 
 
@@ -353,19 +330,16 @@ def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[
     }
     titles = {"turns": "By number of turns", "domain": "Table 2. By domain", "source": "By source"}
     found = []
+    names = _names(cohorts)
     for what, keys in by.items():
-        names = _names(cohorts)
         rows = [
             row(*_place(cohort, names), key, len(answers), *_brief(answers, reading))
             for cohort in cohorts
             for key, answers in sorted(_split(cohort, keys).items())
         ]
-        columns = (*_heads((*names, what)), *map(Heading, ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")))
         if rows:
-            title = f"{titles[what]} ({where})"
-            found.append(
-                Sheet(file_name("by", what, *_judged_name(cohorts[0])), title, columns, tuple(rows), NOTES[:2])
-            )
+            name, title = file_name("by", what, *_judged_name(cohorts[0])), f"{titles[what]} ({where})"
+            found.append(Sheet(name, title, headings((*names, what), *BRIEF), tuple(rows), NOTES[:2]))
     return found
 
 
@@ -386,14 +360,12 @@ def _by_turns(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> li
             first, second = (figures([one.by_id[name] for name in names], reading) for one in (before, after))
             changes = (_relative(*pair) for pair in zip(four(first), four(second), strict=True))
             rows.append(row(after.run, after.model, after.setting, number, len(names), *changes))
-    columns = (*_heads(("run", "model", "to")), *map(Heading, ("turns", "items", *(f"Δ {name} %" for name in FOUR))))
+    if not rows:
+        return []
+    columns = headings(("run", "model", "to"), "turns", "items", *(f"Δ {name} %" for name in FOUR))
     note = "(dialogue − one question) / one question, of the means over the same items; intervals stand in the table by turns."
     title = f"Figure 5. Change from one question by number of turns ({where})"
-    return (
-        [Sheet(file_name("by turns change", *_judged_name(cohorts[0])), title, columns, tuple(rows), (note,))]
-        if rows
-        else []
-    )
+    return [Sheet(file_name("by turns change", *_judged_name(cohorts[0])), title, columns, tuple(rows), (note,))]
 
 
 FOUR = ("S_f", "S_h", "D_f", "D_h")
@@ -442,16 +414,13 @@ def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> lis
             varied = len(values) > 2 and len(set(values)) > 1 and len(set(s_f)) > 1
             cells += [percent(fmean(values)), f"{pearsonr(values, s_f).statistic:.2f}" if varied else None]
         rows.append(row(*_place(cohort, names), len(s_f), *cells))
-    heads = (Heading(head, name) for name in OVERLAPS for head in ("mean", "r with S_f"))
+    heads = headings(names, "answers", *((name, "mean", "r with S_f") for name in OVERLAPS))
     note = "Means over answers, in percent: BLEU-4 of sentences (sacrebleu, smoothed), F of ROUGE with stems (rouge-score)."
-    sheet = Sheet(
+    name, title = (
         file_name("overlap", *_judged_name(cohorts[0])),
         f"Table 13. Overlap of n-grams with the reference ({where})",
-        (*_heads(names), Heading("answers"), *heads),
-        tuple(rows),
-        (note,),
     )
-    return [sheet]
+    return [Sheet(name, title, heads, tuple(rows), (note,))]
 
 
 OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
@@ -480,7 +449,11 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
     """How far S_f tells S_h and D_f tells D_h over the rows (Fig. 4), and what each row has beyond that (Fig. 14)."""
     each = [(one, figures(one.answers, reading)) for one in cohorts]
     lines, beyond = [], {}
-    for name, of in (("S_f, S_h", _shares), ("D_f, D_h", _costs)):
+    pairs: Mapping[str, Callable[[DeliveryFigures], tuple[float | None, float | None]]] = {
+        "S_f, S_h": lambda one: (100 * one.s_f, 100 * one.s_h),
+        "D_f, D_h": lambda one: (one.d_f.mean, one.d_h.mean),
+    }
+    for name, of in pairs.items():
         found = [(cohort, *of(one)) for cohort, one in each]
         points = [(cohort, x, y) for cohort, x, y in found if x is not None and y is not None]
         line = least_squares([x for _, x, _ in points], [y for *_, y in points])
@@ -495,33 +468,15 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
         row(*_place(one, names), *(f"{own[id(one)]:+.2f}" if id(one) in own else None for own in beyond.values()))
         for one in cohorts
     ]
-    heads = (Heading("figures", figures=False), *map(Heading, ("rows", "slope", "R²", "p")))
+    heads = headings(["figures"], "rows", "slope", "R²", "p")
     note = "Least squares over the rows of this report; p: t-test of the slope. Few rows tell little."
     above = "S_h or D_h of a row above what its S_f or D_f lets expect: S_h in points, D_h in tokens a fact."
+    judged = _judged_name(cohorts[0])
+    title = f"Figure 14. Beyond the line ({where})"
     return [
-        Sheet(
-            file_name("relations", *_judged_name(cohorts[0])),
-            f"Figure 4. Relations ({where})",
-            heads,
-            tuple(lines),
-            (note,),
-        ),
-        Sheet(
-            file_name("beyond", *_judged_name(cohorts[0])),
-            f"Figure 14. Beyond the line ({where})",
-            (*_heads(names), *map(Heading, beyond)),
-            tuple(rows),
-            (above,),
-        ),
+        Sheet(file_name("relations", *judged), f"Figure 4. Relations ({where})", heads, tuple(lines), (note,)),
+        Sheet(file_name("beyond", *judged), title, headings(names, *beyond), tuple(rows), (above,)),
     ]
-
-
-def _shares(one: DeliveryFigures) -> tuple[float | None, float | None]:
-    return 100 * one.s_f, 100 * one.s_h
-
-
-def _costs(one: DeliveryFigures) -> tuple[float | None, float | None]:
-    return one.d_f.mean, one.d_h.mean
 
 
 def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
@@ -539,34 +494,21 @@ def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> lis
     if not pairs:
         return []
     same = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
-    columns = (
-        *_heads(("run", "model", "setting")),
-        *(
-            Heading(head, "answers")
-            for head in ("all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld")
-        ),
-        *(Heading(head, "delivered only") for head in ("n", "S_f", "S_h ↓")),
-        *map(Heading, ("seconds", "calls", "guard's calls")),
+    columns = headings(
+        ("run", "model", "setting"),
+        ("answers", "all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld"),
+        ("delivered only", "n", "S_f", "S_h ↓"),
+        *("seconds", "calls", "guard's calls"),
     )
     rows = [_guard_row(after, reading) for _, after in pairs]
     note = (
         "Seconds and calls are of the last answer, in the mean. What the guard delivered is scored; delivered only: without "
         f"dialogues whose last answer it changed. {same}"
     )
-    did = Sheet(
-        file_name("guard", *_judged_name(cohorts[0])), f"What the guard did ({where})", columns, tuple(rows), (note,)
-    )
-    return [
-        did,
-        *_change_sheet(
-            pairs,
-            "guard change",
-            f"Without and with a guard ({where})",
-            reading,
-            2,
-            f"p: two-sided Wilcoxon signed-rank test on the same items. {same}",
-        ),
-    ]
+    name, title = file_name("guard", *_judged_name(cohorts[0])), f"What the guard did ({where})"
+    did = Sheet(name, title, columns, tuple(rows), (note,))
+    test = f"p: two-sided Wilcoxon signed-rank test on the same items. {same}"
+    return [did, *_change_sheet(pairs, "guard change", f"Without and with a guard ({where})", reading, 2, test)]
 
 
 def _guard_row(cohort: Cohort, reading: PairReading) -> Row:

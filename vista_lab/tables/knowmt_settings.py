@@ -13,13 +13,17 @@ from statistics import fmean
 import numpy as np
 
 from vista_lab.metrics.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
-from vista_lab.metrics.intervals import bootstrap_interval
+from vista_lab.metrics.intervals import mean_interval
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.runs.dialogues.settings import DialogueSetting, read_setting
-from vista_lab.tables.writers import NOTHING, Cell, Heading, Row, Sheet, file_name, percent, row
+from vista_lab.tables.writers import Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 MOST_TOKENS = "19"
 """The table whose rows differ in the longest answer, not in the setting."""
+
+
+BRIEF = ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")
+"""Heads of figures, where a table has no more."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +112,11 @@ def _parts(setting: DialogueSetting) -> set[str]:
 
 def _lengths(cohorts: Sequence[Cohort]) -> Iterator[tuple[Cohort, str, bool]]:
     """Settings that were asked with several limits; the smallest is the base."""
-    limits = {setting: {one.most_tokens for one in cohorts if one.setting == setting} for setting in _settings(cohorts)}
-    for setting, own in limits.items():
-        if len(own) > 1:
-            for one in sorted((one for one in cohorts if one.setting == setting), key=lambda one: one.most_tokens):
-                yield one, f"{setting}, {one.most_tokens:,} tokens", one.most_tokens == min(own)
-
-
-def _settings(cohorts: Sequence[Cohort]) -> list[str]:
-    return list(dict.fromkeys(one.setting for one in cohorts))
+    for setting in dict.fromkeys(one.setting for one in cohorts):
+        own = sorted((one for one in cohorts if one.setting == setting), key=lambda one: one.most_tokens)
+        if own[0].most_tokens != own[-1].most_tokens:
+            for one in own:
+                yield one, f"{setting}, {one.most_tokens:,} tokens", one.most_tokens == own[0].most_tokens
 
 
 def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: PairReading) -> Compared:
@@ -129,8 +129,13 @@ def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: Pair
 
 def share_interval(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
     """95 % of a mean over answers, drawing items."""
-    known = np.array(values)
-    return bootstrap_interval([one.id for one in each], lambda rows: float(known[rows].mean()))
+    return mean_interval([one.id for one in each], values)
+
+
+def range_text(interval: tuple[float, float]) -> str:
+    """An interval of shares in percent."""
+    low, high = interval
+    return f"{100 * low:.1f}–{100 * high:.1f}"
 
 
 def _better(one: Compared, rows: Sequence[Compared]) -> frozenset[str]:
@@ -148,14 +153,7 @@ def _better(one: Compared, rows: Sequence[Compared]) -> frozenset[str]:
 def experiment_sheets(
     cohorts: Sequence[Cohort], asked: frozenset[str] | None, where: str, reading: PairReading
 ) -> Iterator[Sheet]:
-    """A table for each experiment that the cohorts fill.
-
-    Args:
-        cohorts: on one set and by one judge.
-        asked: names of experiments; all when None.
-        where: set and judge, for titles.
-        reading: of pairs found both entailed and contradicted.
-    """
+    """A table for each experiment of `asked` that the cohorts fill; of all when None. `where` is set and judge, for titles."""
     for one in EXPERIMENTS:
         groups = list(compared(cohorts, one, reading)) if asked is None or one.name in asked else []
         if groups:
@@ -164,10 +162,7 @@ def experiment_sheets(
 
 def _sheet(one: Experiment, groups: Sequence[Sequence[Compared]], where: str) -> Sheet:
     first = groups[0][0].cohort
-    columns = (
-        *(Heading(head, figures=False) for head in ("run", "model", "setting")),
-        *map(Heading, ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")),
-    )
+    columns = headings(("run", "model", "setting"), *BRIEF)
     rows = tuple(_cells(each, group) for group in groups for each in group)
     rules = frozenset(np.cumsum([len(group) for group in groups])[:-1].tolist())
     note = (
@@ -188,15 +183,22 @@ def _cells(one: Compared, group: Sequence[Compared]) -> Row:
         best = (
             len(rivals) > 1 and one in rivals and value == max(known, key=lambda own: SIGNS[name] * own, default=None)
         )
-        text = NOTHING if value is None else f"{value:.2f}" if name.startswith("S") else f"{value:.1f}"
+        text = decimals(value, 2 if name.startswith("S") else 1)
         return Cell(text, bold=best and value is not None, underlined=name in one.better)
 
-    (low, high), (least, most) = one.intervals
+    s_f, s_h = map(range_text, one.intervals)
     return row(
-        one.cohort.run, one.cohort.model, one.label, one.figures.answers,
-        cell("S_f"), f"{100 * low:.1f}–{100 * high:.1f}", cell("S_h"), f"{100 * least:.1f}–{100 * most:.1f}",
-        cell("D_f"), cell("D_h"),
-    )  # fmt: skip
+        one.cohort.run,
+        one.cohort.model,
+        one.label,
+        one.figures.answers,
+        cell("S_f"),
+        s_f,
+        cell("S_h"),
+        s_h,
+        cell("D_f"),
+        cell("D_h"),
+    )
 
 
 FEWEST = 3
@@ -240,10 +242,7 @@ def _rankings(several: Ways, ways: Sequence[tuple[str, str]], reading: PairReadi
             first, second = zip(*points, strict=True)
             r, rho = float(pearsonr(first, second).statistic), float(spearmanr(first, second).statistic)
             rows.append(row(" and ".join(ways[0]), " and ".join(way), len(points), f"{r:.3f}", f"{rho:.3f}"))
-    heads = (
-        *(Heading(head, figures=False) for head in ("first", "other")),
-        *map(Heading, ("rows", "Pearson r", "Spearman ρ")),
-    )
+    heads = headings(("first", "other"), "rows", "Pearson r", "Spearman ρ")
     title = "Table 9. S_f under another decomposer or judge"
     note = "Over rows of models and settings, each on the items that both judged whole. Few rows tell little."
     return [Sheet(file_name("rankings"), title, heads, tuple(rows), (note,))] if rows else []
@@ -256,18 +255,11 @@ def _configurations(several: Ways, ways: Sequence[tuple[str, str]], reading: Pai
         for way in ways:
             if way in by and shared:
                 one = _row(by[way], "", True, shared, reading)
-                (low, high), (least, most) = one.intervals
-                rows.append(
-                    row(
-                        *place, " and ".join(way), one.figures.answers,
-                        percent(one.figures.s_f), f"{100 * low:.1f}–{100 * high:.1f}",
-                        percent(one.figures.s_h), f"{100 * least:.1f}–{100 * most:.1f}",
-                        *(NOTHING if (value := one.values[name]) is None else f"{value:.1f}" for name in ("D_f", "D_h")),
-                    )
-                )  # fmt: skip
-    heads = (
-        *(Heading(head, figures=False) for head in ("run", "model", "setting", "decomposer and judge")),
-        *map(Heading, ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")),
-    )
+                s_f, s_h = map(range_text, one.intervals)
+                found = one.figures
+                costs = (decimals(one.values[name], 1) for name in ("D_f", "D_h"))
+                shares = (percent(found.s_f), s_f, percent(found.s_h), s_h)
+                rows.append(row(*place, " and ".join(way), found.answers, *shares, *costs))
+    heads = headings(("run", "model", "setting", "decomposer and judge"), *BRIEF)
     note = "The same answers, on the items that every decomposer and judge judged whole."
     return Sheet(file_name("configurations"), "Table 10. Other decomposers and judges", heads, tuple(rows), (note,))

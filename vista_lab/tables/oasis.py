@@ -8,7 +8,7 @@ such as those of other papers, fill neither.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from vista_lab.tables.overview import in_brackets, overview
 from vista_lab.tables.plots import Point, recall_curves
 from vista_lab.tables.runs import Measured, check_comparable, discordant, names_of, notes_of
 from vista_lab.tables.vista import PAPER
-from vista_lab.tables.writers import Cell, Heading, Sheet, one_line, percent, row
+from vista_lab.tables.writers import Cell, Sheet, decimals, headings, one_line, percent, row
 
 NUMBERS = (4, 5, 8)
 """Of the paper's tables that runs and scores can fill. Table 2 is `oasis stats`, Table 3 `oasis agree`."""
@@ -96,14 +96,13 @@ def numbers(asked: str) -> frozenset[int]:
     Raises:
         InputError: something in it is no number of such a table.
     """
-    found = set()
-    for part in asked.split(","):
-        if part.strip() not in map(str, NUMBERS):
-            raise InputError(
-                f"--tables has {part.strip()!r}; of LLM-OASIS runs fill 4, 5 and 8 (Table 2: oasis stats, 3: oasis agree)"
-            )
-        found.add(int(part))
-    return frozenset(found)
+    parts = [part.strip() for part in asked.split(",")]
+    wrong = next((part for part in parts if part not in map(str, NUMBERS)), None)
+    if wrong is not None:
+        raise InputError(
+            f"--tables has {wrong!r}; of LLM-OASIS runs fill 4, 5 and 8 (Table 2: oasis stats, 3: oasis agree)"
+        )
+    return frozenset(map(int, parts))
 
 
 def sheets(material: OasisMaterial, asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
@@ -146,29 +145,14 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
         )
         if without is not None and with_evidence is not None:
             gains.append(_gain(place[2], without, with_evidence))
-    columns = (
-        *(Heading(head, figures=False) for head in ("data set", "system", "model")),
-        Heading("n"),
-        Heading("coverage"),
-        Heading("params"),
-        Heading("w/o ext.", "B-Acc."),
-        Heading("w/ ext.", "B-Acc."),
-    )
+    columns = headings(("data set", "system", "model"), "n", "coverage", "params", ("B-Acc.", "w/o ext.", "w/ ext."))
     released = f"{printed('released')['task_1']:,}"
     paper = [
-        row(
-            "LLM-OASIS gold",
-            _system(model),
-            PAPER + model,
-            released,
-            None,
-            params,
-            _or_none(without),
-            str(with_evidence),
-        )
+        row("LLM-OASIS gold", _system(model), PAPER + model, released, None, params, None if without == "-" else without,
+            with_evidence)
         for model, (params, without, with_evidence) in printed("table04")["rows"].items()
-    ]
-    notes = (DRAWN, *gains, *_sizes(), *notes_of(fitting))
+    ]  # fmt: skip
+    notes = (DRAWN, *gains, _sizes(), *notes_of(fitting))
     return [Sheet("oasis-table-4", f"Table 4. {printed('table04')['title']}", columns, tuple(rows), notes).below(paper)]
 
 
@@ -193,19 +177,13 @@ def table_5(runs: Sequence[Measured]) -> list[Sheet]:
     rows = [
         row(run.data_set, run.system, names[run.name], _n(run), _coverage(run), None, _balanced(run)) for run in fitting
     ]
-    columns = (
-        *(Heading(head, figures=False) for head in ("data set", "system", "model")),
-        Heading("n"),
-        Heading("coverage"),
-        Heading("params"),
-        Heading("B-Acc."),
-    )
+    columns = headings(("data set", "system", "model"), "n", "coverage", "params", "B-Acc.")
     released = f"{printed('released')['task_2']:,}"
     paper = [
         row("LLM-OASIS gold", _system(model), PAPER + model, released, None, params, str(accuracy))
         for model, (params, accuracy) in printed("table05")["rows"].items()
     ]
-    notes = (DRAWN, *_sizes(), *notes_of(fitting))
+    notes = (DRAWN, _sizes(), *notes_of(fitting))
     return [Sheet("oasis-table-5", f"Table 5. {printed('table05')['title']}", columns, tuple(rows), notes).below(paper)]
 
 
@@ -214,23 +192,18 @@ def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
     if not scores:
         return []
     k = printed("table08")["k"]
-    rows = [row(one.embedder, f"{one.claims:,}", _recall(one.at(k))) for one in scores]
+    rows = [row(one.embedder, f"{one.claims:,}", decimals(one.at(k))) for one in scores]
     paper = [row(PAPER + model, None, str(recall)) for model, recall in printed("table08")["rows"].items()]
-    heads = (Heading("retriever", figures=False), Heading("claims"), Heading(f"R@{k}"))
+    heads = headings(["retriever"], "claims", f"R@{k}")
     note = (
         f"The paper searches {printed('text')['corpus_millions']} million passages; fewer passages are easier. Its number of "
         "claims is not printed."
     )
     title = f"Table 8. {printed('table08')['title']}"
-    curve = tuple(row(one.embedder, *(_recall(one.at(at)) for at in KS)) for one in scores)
-    curves = (Heading("retriever", figures=False), *(Heading(f"R@{at}") for at in KS))
-    figure = Sheet(
-        "oasis-figure-2",
-        "Figure 2. Recall at k",
-        curves,
-        curve,
-        ("The paper prints no figures of its curve but R@30.",),
-    )
+    curve = tuple(row(one.embedder, *(decimals(one.at(at)) for at in KS)) for one in scores)
+    curves = headings(["retriever"], *(f"R@{at}" for at in KS))
+    remark = "The paper prints no figures of its curve but R@30."
+    figure = Sheet("oasis-figure-2", "Figure 2. Recall at k", curves, curve, (remark,))
     return [Sheet("oasis-table-8", title, heads, tuple(rows), (note,)).below(paper), figure]
 
 
@@ -243,13 +216,10 @@ def draw(scores: Sequence[RecallScores], folder: Path) -> list[Picture]:
     if not scores:
         return []
     caption = "Recall at k of retrievers (the paper's Figure 2)"
-    lines = [
-        (
-            f"{one_line(one.embedder)}, {one.claims:,} claims",
-            [Point(k, value, one.claims) for k, value in enumerate(one.recall, 1)],
-        )
-        for one in scores
-    ]
+    lines = []
+    for one in scores:
+        points = [Point(k, value, one.claims) for k, value in enumerate(one.recall, 1)]
+        lines.append((f"{one_line(one.embedder)}, {one.claims:,} claims", points))
     return [Picture(caption, *recall_curves(folder, "oasis-figure-2", caption, lines))]
 
 
@@ -257,9 +227,9 @@ def _system(model: str) -> str:
     return "pipeline" if model == "Our Model" else WITHOUT
 
 
-def _sizes() -> Iterator[str]:
+def _sizes() -> str:
     released = printed("released")
-    yield (
+    return (
         f"The paper's rows: {released['task_1']:,} texts and {released['task_2']:,} claims were released, without labels; how "
         "many it scored is not printed."
     )
@@ -290,11 +260,3 @@ def _gain(name: str, without: Measured, with_evidence: Measured) -> str:
     stars = "" if test.stars == NOT_SIGNIFICANT else f" {test.stars}"
     gain = 100 * (values[1] - values[0])
     return f"{name}: evidence gains {gain:+.2f} points (McNemar, p = {test.p:.4f}{stars}, n = {test.n:,})."
-
-
-def _or_none(value: object) -> str | None:
-    return None if value == "-" else str(value)
-
-
-def _recall(value: float | None) -> str | None:
-    return None if value is None else f"{value:.3f}"

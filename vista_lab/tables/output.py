@@ -26,10 +26,6 @@ class Picture:
     svg: Path
     png: Path
 
-    @property
-    def files(self) -> tuple[Path, Path]:
-        return self.svg, self.png
-
 
 def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
     """The runs' folders among places and below them, by names that tell them apart, in the order given.
@@ -91,21 +87,17 @@ def text(sheets: Sequence[Sheet], form: str, title: str = TITLE) -> str:
 
 
 def write(
-    sheets: Sequence[Sheet],
-    forms: Sequence[str],
-    folder: Path,
-    pictures: Sequence[Picture] = (),
-    title: str = TITLE,
+    sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures: Sequence[Picture] = (), title: str = TITLE
 ) -> list[Path]:
     """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
 
     Returns:
-        What was written.
+        What was written, and the pictures' files.
 
     Raises:
         ConfigError: the folder cannot be written.
     """
-    contents: dict[str, str] = {}
+    contents: dict[str, str | bytes] = {}
     for form in forms:
         if form == "csv":
             names = unique_names(sheet.name for sheet in sheets)
@@ -114,10 +106,21 @@ def write(
             contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
         else:
             contents[f"tables.{form}"] = text(sheets, form)
+    drawn = [path for picture in pictures for path in (picture.svg, picture.png)]
+    return [*write_files(folder, contents), *drawn]
+
+
+def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
+    """Texts as files of a folder, which is made where it is not there; what is there is replaced.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            (folder / name).write_text(content, encoding="utf-8")
+            # Not `write_text`: a sheet's lines end as they are, on every system.
+            (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
     return [folder / name for name in contents]
@@ -129,18 +132,6 @@ def _inline(svg: Path) -> str:
 
 NUMBERS = (2, 3, 4, 5, *range(8, 22))
 """Of the paper's tables that runs can fill. Tables 1, 6 and 7 are of annotations."""
-
-NEEDS = {
-    "2": "a data set of unverifiable turns with labels of its own",
-    "3": "claims that people labelled, judged with --claims given",
-    "4": "two of vista, no-ac, no-history and zero-shot, with one judge on one data set",
-    "5": "a data set of contradictions",
-    "8 to 11": "two runs on one data set",
-    "12 to 19": "claims that people labelled, judged with --claims given",
-    "20": "a data set of abstentions",
-    "21": "a data set of abstentions",
-}
-"""The requirement of each table on the runs."""
 
 
 def numbers(asked: str) -> frozenset[int]:
@@ -168,32 +159,31 @@ def numbers(asked: str) -> frozenset[int]:
 def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables, in the order of their numbers, and which of those asked for nothing fills.
 
-    Args:
-        runs: of any data sets and systems.
-        asked: numbers of tables; all that can be filled when None.
+    `asked` are numbers of tables; all that can be filled when None.
 
     Raises:
         InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
     found, empty = [overview(runs)], []
-    for name, fill, own in _fillers(asked or frozenset()):
-        if asked is None or asked & own:
-            filled = fill(runs)
+    for own, fill, need in _FILLERS:
+        if asked is None or asked & {*own}:
+            filled = tables_12_to_19(runs, asked or ()) if fill is tables_12_to_19 else fill(runs)
             found += filled
             if not filled and asked is not None:
-                empty.append(f"no run fills Table {name}: it needs {NEEDS[name]}")
+                name = f"{own[0]} to {own[-1]}" if len(own) > 1 else f"{own[0]}"
+                empty.append(f"no run fills Table {name}: it needs {need}")
     return found, empty
 
 
-def _fillers(asked: frozenset[int]) -> list[tuple[str, Callable[[Sequence[Measured]], list[Sheet]], frozenset[int]]]:
-    return [
-        ("2", table_2, frozenset({2})),
-        ("3", table_3, frozenset({3})),
-        ("4", table_4, frozenset({4})),
-        ("5", table_5, frozenset({5})),
-        ("8 to 11", tables_8_to_11, frozenset(range(8, 12))),
-        ("12 to 19", lambda runs: tables_12_to_19(runs, asked), frozenset(range(12, 20))),
-        ("20", table_20, frozenset({20})),
-        ("21", table_21, frozenset({21})),
-    ]
+_FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[Measured]], list[Sheet]], str]] = (
+    ([2], table_2, "a data set of unverifiable turns with labels of its own"),
+    ([3], table_3, "claims that people labelled, judged with --claims given"),
+    ([4], table_4, "two of vista, no-ac, no-history and zero-shot, with one judge on one data set"),
+    ([5], table_5, "a data set of contradictions"),
+    (range(8, 12), tables_8_to_11, "two runs on one data set"),
+    (range(12, 20), tables_12_to_19, "claims that people labelled, judged with --claims given"),
+    ([20], table_20, "a data set of abstentions"),
+    ([21], table_21, "a data set of abstentions"),
+)
+"""Numbers of tables, what fills them, and what they need of the runs."""

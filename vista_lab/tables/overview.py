@@ -10,21 +10,25 @@ from itertools import combinations
 
 from vista_guard.policy.turn_risk import macro_score, micro_score
 from vista_lab.metrics.detection import Detection, Reading
-from vista_lab.metrics.intervals import Discordant, Share
+from vista_lab.metrics.intervals import Share
 from vista_lab.metrics.labels import accuracy, macro_f1
 from vista_lab.papers.vista import differences, table
 from vista_lab.tables.runs import Interval, Measured, discordant, names_of, notes_of
 from vista_lab.tables.vista import PAPER, data_sets_of, paper_set, systems_of, title_of
-from vista_lab.tables.writers import NOTHING, Heading, Row, Sheet, file_name, percent, row
+from vista_lab.tables.writers import NOTHING, Row, Sheet, file_name, headings, percent, row
 
-COLUMNS = (
-    Heading("data set", figures=False), Heading("system", figures=False), Heading("judge", figures=False), Heading("n"),
-    Heading("coverage"), Heading("strict", "turn accuracy"), Heading("safe", "turn accuracy"),
-    Heading("original", "turn accuracy"), Heading("P", "turns found"), Heading("R", "turns found"), Heading("F1", "turns found"),
-    Heading("claims"), Heading("accuracy", "labels of claims"), Heading("macro-F1", "labels of claims"),
-    Heading("micro", "VISTA score"), Heading("macro", "VISTA score"), Heading("median", "seconds a turn"),
-    Heading("95 %", "seconds a turn"), Heading("calls", "a turn"), Heading("tokens", "a turn"), Heading("USD", "a turn"),
-)  # fmt: skip
+COLUMNS = headings(
+    ("data set", "system", "judge"),
+    "n",
+    "coverage",
+    ("turn accuracy", "strict", "safe", "original"),
+    ("turns found", "P", "R", "F1"),
+    "claims",
+    ("labels of claims", "accuracy", "macro-F1"),
+    ("VISTA score", "micro", "macro"),
+    ("seconds a turn", "median", "95 %"),
+    ("a turn", "calls", "tokens", "USD"),
+)
 
 NOTES = (
     "strict: some claim is not VERIFIED; safe: some claim is LACKING_EVIDENCE or CONTRADICTED; both by people's labels on "
@@ -60,10 +64,11 @@ def _turns(run: Measured, met: Detection | None) -> list[str]:
     reports = list(run.reports.values())
     # Without gold there is still to say of how many turns each claim was judged.
     covered = met.coverage if met is not None else Share.of(not report.unchecked for report in reports)
-    return [f"{n:,}", percent(covered.value, 1), *(_accuracy(run, reading) for reading in Reading)]
+    return [f"{n:,}", percent(covered.value, 1), *(accuracy_text(run, reading) for reading in Reading)]
 
 
-def _accuracy(run: Measured, reading: Reading) -> str:
+def accuracy_text(run: Measured, reading: Reading) -> str:
+    """A run's turn accuracy under a reading, with its interval; a dash without gold."""
     met = run.detection(reading)
     return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
 
@@ -100,11 +105,7 @@ SIGNIFICANCE_NOTES = (
 )
 OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
 
-SIGNIFICANCE_COLUMNS = (
-    Heading("model", figures=False), Heading("comparison", figures=False), Heading("n"), Heading("Δ"), Heading("p"),
-    Heading("sig."),
-    Heading("b"), Heading("c"),
-)  # fmt: skip
+SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", "b", "c")
 
 
 def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
@@ -120,13 +121,8 @@ def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
             known = paper_set(name)
             number = f"Table {table('table08_11')[known]['number']}. " if known else ""
             title = f"{number}{name}: {table('table08_11')['title']}"
-            sheet = Sheet(
-                file_name("significance", name),
-                title,
-                SIGNIFICANCE_COLUMNS,
-                tuple(rows),
-                (*SIGNIFICANCE_NOTES, *([OF_PAPER] if known else []), *notes_of(here)),
-            )
+            notes = (*SIGNIFICANCE_NOTES, *([OF_PAPER] if known else []), *notes_of(here))
+            sheet = Sheet(file_name("significance", name), title, SIGNIFICANCE_COLUMNS, tuple(rows), notes)
             found.append(sheet.below(_printed(known) if known else []))
     return found
 
@@ -134,26 +130,20 @@ def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
 def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
     order = systems_of(runs)
     ranked = sorted(runs, key=lambda run: order.index(run.system))
-    for first, second in combinations(ranked, 2):
-        if first.judge == second.judge or first.system == second.system or _own(first) or _own(second):
-            yield first, second
-
-
-def _own(run: Measured) -> bool:
-    """True when the system asks no judge but itself."""
-    return run.judge == run.system
+    for pair in combinations(ranked, 2):
+        first, second = pair
+        asks_nobody = any(run.judge == run.system for run in pair)
+        if first.judge == second.judge or first.system == second.system or asks_nobody:
+            yield pair
 
 
 def _significance_row(first: Measured, second: Measured, names: Mapping[str, str]) -> Row:
     left, right = names[first.name], names[second.name]
     met = discordant(first, second, first.reading)
     pair = f"{title_of(first.system)} – {title_of(second.system)}"
-    return row(left if left == right else f"{left} / {right}", pair, *_figures(met))
-
-
-def _figures(met: Discordant) -> list[str]:
-    counts = [f"{met.first}", f"{met.second}"]
-    return [f"{met.n:,}", percent(met.difference), f"{met.p:.6f}" if met.n else percent(None), met.stars, *counts]
+    p = f"{met.p:.6f}" if met.n else NOTHING
+    model = left if left == right else f"{left} / {right}"
+    return row(model, pair, f"{met.n:,}", percent(met.difference), p, met.stars, f"{met.first}", f"{met.second}")
 
 
 def _printed(data_set: str) -> list[Row]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from vista_guard.policy.risk import reliability as binned
 from vista_lab.metrics.detection import Reading
-from vista_lab.metrics.intervals import bootstrap_interval
+from vista_lab.metrics.intervals import mean_interval
 from vista_lab.papers.vista import table
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade
@@ -37,26 +37,15 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     found: list[Picture] = []
     for data_set, file in _files(runs):
         here = _Drawing([run for run in runs if run.data_set == data_set], names, folder, file)
-        for make in (
-            here.accuracies,
-            here.readings,
-            here.scores,
-            here.reliabilities,
-            here.spent,
-            here.batching,
-            here.confusions,
-        ):
-            found += make()
+        found += [*here.accuracies(), *here.readings(), *here.scores(), *here.reliabilities()]
+        found += [*here.spent(), *here.batching(), *here.confusions()]
     return found
 
 
 def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> list[Picture]:
     """The paper's Figure 2 alone: each data set's runs by its own labels and by people's, where turns have both.
 
-    Args:
-        runs: of any data sets.
-        folder: where the files go.
-        remark: what the title has to say besides.
+    `remark` is what the title has to say besides.
 
     Raises:
         ConfigError: matplotlib is not installed, or the folder cannot be written.
@@ -200,15 +189,13 @@ def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
 
 
 def _over_turns(run: Measured) -> list[Point]:
-    places = {place: np.array(scores) for place, scores in run.scores_by_place().items() if len(scores) >= FEWEST}
-    return [_score_point(place, scores) for place, scores in places.items()]
-
-
-def _score_point(place: int, scores: np.ndarray) -> Point:
-    # Each conversation has one turn at a place: turns are drawn again.
-    names = [str(number) for number in range(len(scores))]
-    low, high = bootstrap_interval(names, lambda rows: float(scores[rows].mean()), draws=400)
-    return Point(place, float(scores.mean()), len(scores), low, high)
+    points = []
+    for place, values in run.scores_by_place().items():
+        if len(values) >= FEWEST:
+            # Each conversation has one turn at a place: turns are drawn again.
+            low, high = mean_interval([str(number) for number in range(len(values))], values, draws=400)
+            points.append(Point(place, float(np.mean(values)), len(values), low, high))
+    return points
 
 
 def _title(run: Measured) -> str:

@@ -20,7 +20,6 @@ from vista_guard.errors import ConfigError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
 
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
@@ -104,13 +103,7 @@ def bars(
 ) -> tuple[Path, Path]:
     """Horizontal bars, grouped by label in the order in which they come; values in percent stand at their ends.
 
-    Args:
-        folder: where the files go.
-        name: of the files.
-        title: above the bars.
-        axis: what the values are.
-        shown: the bars.
-        kinds: of the bars, in the legend's order.
+    `axis` says what the values are; `kinds` are those of the bars, in the legend's order.
     """
     labels = list(dict.fromkeys(bar.label for bar in shown))
     places = _places(labels, shown)
@@ -125,18 +118,18 @@ def bars(
         figure.suptitle(set_titles(title, 7.2))  # over the figure: beside long labels the axes are narrow
         axes.set_xticks(range(0, 101, 20))
         if len(kinds) > 1:
-            keys = [_key(kind) for kind in range(len(kinds))]
+            from matplotlib.patches import Patch
+
+            keys = [Patch(**_fill(kind)) for kind in range(len(kinds))]
             figure.legend(keys, kinds, loc="outside lower center", ncols=3)
         return save(figure, folder, name)
 
 
 def _bar(axes: Axes, bar: Bar, at: float, kind: int) -> None:
-    colour, hatch = pick(COLOURS, kind), pick(HATCHES, kind)
-    axes.barh(at, 100 * bar.value, height=0.8, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
-    low, high = (bar.value if edge is None else edge for edge in (bar.low, bar.high))
-    reach = [[max(100 * (bar.value - low), 0)], [max(100 * (high - bar.value), 0)]]
+    axes.barh(at, 100 * bar.value, height=0.8, **_fill(kind))
+    reach = _reach(bar.value, bar.low, bar.high)
     axes.errorbar(100 * bar.value, at, xerr=reach, fmt="none", ecolor="black", elinewidth=1.1, capsize=3)
-    end = (100 * max(high, bar.value), at)
+    end = (100 * max(bar.value, bar.value if bar.high is None else bar.high), at)
     axes.annotate(f"{100 * bar.value:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center")
 
 
@@ -151,10 +144,20 @@ def _places(labels: Sequence[str], shown: Sequence[Bar]) -> dict[Bar, float]:
     return found
 
 
-def _key(kind: int) -> Patch:
-    from matplotlib.patches import Patch
+def _fill(kind: int) -> dict[str, Any]:
+    return {"facecolor": pick(COLOURS, kind), "hatch": pick(HATCHES, kind), "edgecolor": "black", "linewidth": 0.6}
 
-    return Patch(facecolor=pick(COLOURS, kind), hatch=pick(HATCHES, kind), edgecolor="black", linewidth=0.6)
+
+def _reach(value: float, low: float | None, high: float | None) -> list[list[float]]:
+    """How far an interval reaches to either side, in percent; 0 without one."""
+    return [
+        [0 if low is None else max(100 * (value - low), 0)],
+        [0 if high is None else max(100 * (high - value), 0)],
+    ]
+
+
+def _stroke(place: int) -> dict[str, Any]:
+    return {"color": pick(COLOURS, place), "ls": pick(LINES, place)}
 
 
 @dataclass(frozen=True)
@@ -177,13 +180,12 @@ def over_turns(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path,
     with open_figure(7.2, 3.6 + 0.22 * len(lines)) as figure:
         axes = figure.subplots()
         for place, (label, points) in enumerate(lines):
-            colour, turns = pick(COLOURS, place), [point.x for point in points]
-            axes.plot(turns, [100 * point.y for point in points], color=colour, label=label, ls=pick(LINES, place),
-                      marker=pick(MARKERS, place), markersize=5)  # fmt: skip
+            turns, scores = [point.x for point in points], [100 * point.y for point in points]
+            axes.plot(turns, scores, label=label, marker=pick(MARKERS, place), markersize=5, **_stroke(place))
             lows = [100 * point.low for point in points if point.low is not None]
             highs = [100 * point.high for point in points if point.high is not None]
             if len(lows) == len(highs) == len(points):
-                axes.fill_between(turns, lows, highs, color=colour, alpha=0.15, linewidth=0)
+                axes.fill_between(turns, lows, highs, color=pick(COLOURS, place), alpha=0.15, linewidth=0)
         axes.set(
             title=set_titles(title, 7.2), xlabel="turn of the conversation", ylabel="VISTA score, %", ylim=(0, 102)
         )
@@ -197,13 +199,8 @@ def recall_curves(folder: Path, name: str, title: str, lines: Lines) -> tuple[Pa
     with open_figure(7.2, 3.6 + 0.22 * len(lines)) as figure:
         axes = figure.subplots()
         for place, (label, points) in enumerate(lines):
-            axes.plot(
-                [point.x for point in points],
-                [100 * point.y for point in points],
-                color=pick(COLOURS, place),
-                label=label,
-                ls=pick(LINES, place),
-            )
+            recalls = [100 * point.y for point in points]
+            axes.plot([point.x for point in points], recalls, label=label, **_stroke(place))
         axes.set(title=set_titles(title, 7.2), xlabel="k", ylabel="recall at k, %", ylim=(0, 102))
         figure.legend(loc="outside lower center", ncols=1)
         return save(figure, folder, name)
@@ -216,15 +213,7 @@ def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path
         axes.plot([0, 100], [0, 100], color="black", linewidth=0.8, linestyle=(0, (1, 2)))
         for place, (label, points) in enumerate(lines):
             xs, ys = [100 * point.x for point in points], [100 * point.y for point in points]
-            axes.plot(
-                xs,
-                ys,
-                color=pick(COLOURS, place),
-                label=label,
-                ls=pick(LINES, place),
-                marker=pick(MARKERS, place),
-                markersize=6,
-            )
+            axes.plot(xs, ys, label=label, marker=pick(MARKERS, place), markersize=6, **_stroke(place))
             for point, x, y in zip(points, xs, ys, strict=True):
                 axes.annotate(f"{point.n}", (x, y), xytext=(5, -9), textcoords="offset points", fontsize=7)
         axes.set(
@@ -245,18 +234,14 @@ def matrix(
         for y, line in enumerate(counts):
             for x, count in enumerate(line):
                 dark = shares[y][x] > 0.6
-                told = f"{count}\n{shares[y][x]:.0%}" if count else "0"
-                axes.text(x, y, told, ha="center", va="center", color="white" if dark else "black", fontsize=8)
-        axes.set_xticks(range(len(columns)), [_broken(column) for column in columns])
-        axes.set_yticks(range(len(rows)), [_broken(row) for row in rows])
+                text = f"{count}\n{shares[y][x]:.0%}" if count else "0"
+                axes.text(x, y, text, ha="center", va="center", color="white" if dark else "black", fontsize=8)
+        axes.set_xticks(range(len(columns)), [column.replace("_", "\n").lower() for column in columns])
+        axes.set_yticks(range(len(rows)), [row.replace("_", "\n").lower() for row in rows])
         axes.grid(visible=False)
         axes.tick_params(length=0)
         axes.set(title=set_titles(title, 6.0), xlabel="model", ylabel="human")
         return save(figure, folder, name)
-
-
-def _broken(label: str) -> str:
-    return label.replace("_", "\n").lower()
 
 
 @dataclass(frozen=True)
@@ -275,8 +260,7 @@ def trade(folder: Path, name: str, title: str, axis: str, spots: Sequence[Spot])
     with open_figure(6.6, 3.6 + 0.2 * len(spots)) as figure:
         axes = figure.subplots()
         for place, spot in enumerate(spots):
-            low, high = (spot.y if edge is None else edge for edge in (spot.low, spot.high))
-            reach = [[max(100 * (spot.y - low), 0)], [max(100 * (high - spot.y), 0)]]
+            reach = _reach(spot.y, spot.low, spot.high)
             axes.errorbar(spot.x, 100 * spot.y, yerr=reach, label=spot.label, capsize=3, linestyle="none",
                           color=pick(COLOURS, place), marker=pick(MARKERS, place), mec="black", markersize=7)  # fmt: skip
         numbers = [spot.x for spot in spots if not isinstance(spot.x, str)]
@@ -318,17 +302,7 @@ def scatter(
     line: tuple[float, float] | None = None,
     quadrants: tuple[float, float] | None = None,
 ) -> tuple[Path, Path]:
-    """Rows as marks with their names.
-
-    Args:
-        folder: where the files go.
-        name: of the files.
-        title: above the marks.
-        axes_of: what the axes are.
-        marks: the rows.
-        line: slope and intercept of a line through them.
-        quadrants: where the axes cross.
-    """
+    """Rows as marks with their names. `line` is slope and intercept of one through them, `quadrants` is where the axes cross."""
     series = list(dict.fromkeys(mark.series for mark in marks))
     with open_figure(7.2, 5.2) as figure:
         axes = figure.subplots()
@@ -369,8 +343,8 @@ def panels(folder: Path, name: str, title: str, places: Sequence[str], shown: Se
         for axes, panel in zip(figure.subplots(1, len(shown)), shown, strict=True):
             for place, (label, values) in enumerate(panel.series):
                 known = [(at, value) for at, value in enumerate(values) if value is not None]
-                axes.plot([at for at, _ in known], [value for _, value in known], label=label, ls=pick(LINES, place),
-                          color=pick(COLOURS, place), marker=pick(MARKERS, place), markersize=5)  # fmt: skip
+                places_of, shown_of = [at for at, _ in known], [value for _, value in known]
+                axes.plot(places_of, shown_of, label=label, marker=pick(MARKERS, place), markersize=5, **_stroke(place))
             axes.set_xticks(range(len(places)), places, rotation=90 if max(map(len, places)) > 4 else 0)
             axes.set(title=panel.axis, xlim=(-0.5, len(places) - 0.5))
         figure.suptitle(set_titles(title, 11.0))

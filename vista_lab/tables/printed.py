@@ -20,7 +20,7 @@ from vista_lab.papers.checks import (
     sets_with_jaccard,
 )
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, confusion, differences, table, whole_number
-from vista_lab.tables.writers import Cell, Heading, Row, Sheet, markdown, percent, row
+from vista_lab.tables.writers import Cell, Heading, Row, Sheet, headings, markdown, percent, row
 
 
 def sheets() -> list[Sheet]:
@@ -37,7 +37,7 @@ def label_counts() -> Sheet:
         row(label, str(n), str(printed["percents"][label]), percent(n / printed["total"], 1))
         for label, n in printed["counts"].items()
     ]
-    heads = _columns("label", "claims", "percent, printed", "percent of the counts")
+    heads = headings(["label"], "claims", "percent, printed", "percent of the counts")
     return Sheet("paper-table-1", f"Table 1. {printed['title']}", heads, tuple(rows))
 
 
@@ -57,7 +57,7 @@ def turn_accuracy() -> Sheet:
         "Superscripts by the p-values of Tables 8 to 11: f better than FActScore, l than LLM-as-Judge, † than both.",
     )
     title = f"Table 2. {table('table02')['title']}"
-    return Sheet("paper-table-2", title, (Heading("model", figures=False), *columns), tuple(rows), notes)
+    return Sheet("paper-table-2", title, (*headings(["model"]), *columns), tuple(rows), notes)
 
 
 def claim_figures() -> Sheet:
@@ -73,8 +73,8 @@ def claim_figures() -> Sheet:
         "majority", str(always["turn"]), f"{printed['unverifiable']} of {printed['turns']}", str(always["claim"]),
         percent(accuracy(majority)), str(always["macro_f1"]), percent(macro_f1(majority)),
     )  # fmt: skip
-    heads = _columns(
-        "model",
+    heads = headings(
+        ["model"],
         "turns, printed",
         "turns right",
         "claims, printed",
@@ -94,7 +94,7 @@ def ablations() -> Sheet:
         right = whole_number(value, printed["turns"])
         said = f"{right:,} of {printed['turns']:,}" if right is not None else "no whole number"
         rows.append(row(printed["names"][system], str(value), said))
-    heads = _columns("setting", "accuracy", "turns right")
+    heads = headings(["setting"], "accuracy", "turns right")
     return Sheet("paper-table-4", f"Table 4. {printed['title']}", heads, tuple(rows))
 
 
@@ -108,9 +108,8 @@ def contradictions() -> Sheet:
             shares = (found.accuracy.value, found.precision.value, found.recall.value, found.f1)
             counts = (str(found.tp), str(found.fp))
             rows.append(row(model, SYSTEMS[system], *map(str, values), *counts, *(percent(one, 1) for one in shares)))
-    columns = [Heading(head, group) for group in ("printed", "computed") for head in ("Acc.", "Prec", "Rec", "F1")]
-    names = (Heading("model", figures=False), Heading("method", figures=False))
-    heads = (*names, *columns[:4], Heading("tp"), Heading("fp"), *columns[4:])
+    four = ("Acc.", "Prec", "Rec", "F1")
+    heads = headings(("model", "method"), ("printed", *four), "tp", "fp", ("computed", *four))
     every = frozenset(range(4, len(rows), 4))
     return Sheet("paper-table-5", f"Table 5. {printed['title']}", heads, tuple(rows), rule_before=every)
 
@@ -122,7 +121,7 @@ def claim_sets() -> Sheet:
         row(pair, str(jaccard), str(f1), f"{sets_with_jaccard(float(jaccard)).f1:.3f}")
         for pair, (jaccard, f1) in printed["pairs"].items()
     ]
-    heads = _columns("pair", "Jaccard", "F1, printed", "2J / (1 + J)")
+    heads = headings(["pair"], "Jaccard", "F1, printed", "2J / (1 + J)")
     notes = ("The identity holds for sets that are pooled over turns, and not for means over turns.",)
     mean = row("mean", *map(str, printed["mean"]), None)
     return Sheet("paper-table-6", f"Table 6. {printed['title']}", heads, (*rows, mean), notes, frozenset({len(rows)}))
@@ -140,10 +139,9 @@ def turn_labels() -> Sheet:
         f"Unverifiable by people: {found.tp + found.fp}; by the data sets: {found.tp + found.fn}.",
     )
     total = row("sum", str(found.turns))
-    columns = _columns("category", "turns")
-    return Sheet(
-        "paper-table-7", f"Table 7. {printed['title']}", columns, (*rows, total), notes, frozenset({len(rows)})
-    )
+    columns = headings(["category"], "turns")
+    title = f"Table 7. {printed['title']}"
+    return Sheet("paper-table-7", title, columns, (*rows, total), notes, frozenset({len(rows)}))
 
 
 def differing_labels(data_set: str) -> Sheet:
@@ -158,33 +156,24 @@ def differing_labels(data_set: str) -> Sheet:
                 row(one.model, pair, str(one.difference), str(one.p), one.stars, str(one.only_first), str(one.only_second),
                     f"{found.p:.6f}", found.stars)
             )  # fmt: skip
-    names = (Heading("model", figures=False), Heading("comparison", figures=False))
-    heads = (*names, Heading("Δ"), Heading("p", "printed"), Heading("sig.", "printed"), Heading("b"), Heading("c"),
-             Heading("p", "computed"), Heading("sig.", "computed"))  # fmt: skip
+    heads = headings(("model", "comparison"), "Δ", ("printed", "p", "sig."), "b", "c", ("computed", "p", "sig."))
     title = f"Table {number}. {data_set}: {table('table08_11')['title']}"
     every = frozenset(range(3, len(rows), 3))
     return Sheet(f"paper-table-{number}", title, heads, tuple(rows), rule_before=every)
 
 
 def confusions(model: str) -> Sheet:
-    """One of Tables 12 to 19."""
+    """One of Tables 12 to 19, with its margins."""
     printed = table("table12_19")
     number = printed[model]["number"]
-    return claim_confusion(
-        f"paper-table-{number}", f"Table {number}. {printed['title']}: {model}", confusion_rows(model)
-    )
-
-
-def confusion_rows(model: str) -> list[list[int]]:
-    """Counts of a model with its margins, as printed: the labels in their order, and the totals last."""
-    rows: list[list[int]] = table("table12_19")[model]["rows"]
-    return rows
+    title = f"Table {number}. {printed['title']}: {model}"
+    return claim_confusion(f"paper-table-{number}", title, printed[model]["rows"])
 
 
 def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes: Sequence[str] = ()) -> Sheet:
     """Counts with margins in the layout of Tables 12 to 19."""
     labels = [str(label) for label in table("table12_19")["labels"]]
-    heads = (Heading("human \\ model", figures=False), *(Heading(label) for label in [*labels, "Total"]))
+    heads = headings(["human \\ model"], *labels, "Total")
     shown: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
     return Sheet(name, title, heads, tuple(shown), tuple(notes), frozenset({len(labels)}))
 
@@ -199,8 +188,7 @@ def abstentions() -> Sheet:
         f"Accuracy {percent(found.accuracy.value, 1)}, precision {percent(found.precision.value, 1)}, recall "
         f"{percent(found.recall.value, 1)}. The errors were sorted by hand.",
     )
-    heads = (Heading("gold", figures=False), Heading(str(Label.ABSTENTION), "VISTA"), Heading("none", "VISTA"),
-             Heading("errors (Table 21)", figures=False))  # fmt: skip
+    heads = (*headings(["gold"], ("VISTA", str(Label.ABSTENTION), "none")), Heading("errors (Table 21)", figures=False))
     return Sheet("paper-table-20", f"Tables 20 and 21. {printed['title']}", heads, tuple(rows), notes)
 
 
@@ -212,10 +200,6 @@ def contradicting(found: Verdict, paper: str = "") -> Sheet:
     whose = f"{paper}: " if paper else ""
     title = f"{whose}{len(rows)} printed figures contradict others; {len(found.held)} hold"
     return Sheet(f"paper-contradictions-{paper.lower()}".rstrip("-"), title, heads, tuple(rows))
-
-
-def _columns(name: str, *figures: str) -> tuple[Heading, ...]:
-    return (Heading(name, figures=False), *map(Heading, figures))
 
 
 def _sorted(errors: dict[str, int]) -> str:

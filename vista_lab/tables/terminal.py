@@ -12,7 +12,7 @@ from rich.text import Text
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.policy.risk import ALARMS, Reliability, RiskGroup, RiskTable
 from vista_guard.reading.visible import visible
-from vista_guard.types import Action, Decision
+from vista_guard.types import Action
 from vista_lab.metrics.calibration import turn_name
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import percent
@@ -21,6 +21,7 @@ from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
 from vista_lab.policies.replayed import Replayed, ReplayedTurn
 from vista_lab.runs.summary import Found, RunSummary
+from vista_lab.tables.writers import decimals
 
 LONGEST = 300
 """Characters of a turn, or of a reason, that a terminal shows."""
@@ -55,11 +56,8 @@ def _of(count: int, turns: int) -> str:
 
 
 def _transitions(replayed: Replayed) -> Table:
-    table = _table(
-        "from one to the other",
-        f"{_names(replayed)[0]} ↓  {_names(replayed)[1]} →",
-        *(look(one).word for one in Action),
-    )
+    first, second = _names(replayed)
+    table = _table("from one to the other", f"{first} ↓  {second} →", *(look(one).word for one in Action))
     for one in Action:
         table.add_row(look(one).word, *(f"{replayed.found.transitions[one, other]:,}" for other in Action))
     return table
@@ -91,11 +89,8 @@ def _lines(replayed: Replayed, shown: Iterable[ReplayedTurn]) -> Iterable[Text]:
         yield Text(f"{visible(where)}: {step}{people}", style="cyan")
         yield Text(f"  {_cut(turn.report.response)}")
         for name, decision in zip(replayed.names, (turn.first, turn.second), strict=True):
-            yield Text(f"  {visible(name)}: {_because(decision)}", style="dim")
-
-
-def _because(decision: Decision) -> str:
-    return f"{look(decision.action).word}, {_cut(decision.reason)}"
+            reason = f"{look(decision.action).word}, {_cut(decision.reason)}"
+            yield Text(f"  {visible(name)}: {reason}", style="dim")
 
 
 def _cut(text: str) -> str:
@@ -142,7 +137,7 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
         for label in ALARMS:
             limit = group.threshold(label, rate)
             row.append("none" if limit is None else f"{limit:.4f}")
-            row.append(share_text(missed.loss(label, limit) if missed and limit is not None else None))
+            row.append(decimals(missed.loss(label, limit) if missed and limit is not None else None))
         shown.add_row(*row)
     return shown
 
@@ -154,9 +149,8 @@ def turn_risk_table(found: Fit) -> RenderableType:
     shown = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
     for rate in RATES:
         limit = group.threshold(rate)
-        shown.add_row(
-            f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", share_text(limit and found.caught(limit))
-        )
+        caught = decimals(limit and found.caught(limit))
+        shown.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", caught)
     return shown
 
 
@@ -164,7 +158,7 @@ def reliability_table(found: Reliability) -> RenderableType:
     """The reliability diagram as a table."""
     shown = plain_table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
     for one in found.bins:
-        shown.add_row(share_text(one.confidence), share_text(one.accuracy), f"{one.n:,}")
+        shown.add_row(decimals(one.confidence), decimals(one.accuracy), f"{one.n:,}")
     return shown
 
 
@@ -176,8 +170,8 @@ def _totals(summary: ReplaySummary, title: str) -> Table:
     table.add_row("turns", f"{summary.turns:,}{earlier}")
     table.add_row("turns a second", "–" if rate is None else f"{rate:,.1f}")
     table.add_row("turns without any evidence", f"{summary.evidence_missing:,}")
-    table.add_row("VISTA score over claims (micro)", share_text(summary.micro))
-    table.add_row("VISTA score over turns (macro)", share_text(summary.macro))
+    table.add_row("VISTA score over claims (micro)", decimals(summary.micro))
+    table.add_row("VISTA score over turns (macro)", decimals(summary.macro))
     for action, count in summary.actions.items():
         table.add_row(f"decision {action}", f"{count:,}")
     table.add_row("entries of the log not read", f"{summary.broken:,}", style="red" if summary.broken else None)
@@ -187,8 +181,8 @@ def _totals(summary: ReplaySummary, title: str) -> Table:
 def _claims(summary: ReplaySummary) -> Table:
     table = plain_table("claims", "label", "claims", "share")
     for label, count in summary.labels.items():
-        table.add_row(label, f"{count:,}", share_text(count / summary.claims if summary.claims else None))
-    share = share_text(summary.unchecked / summary.claims if summary.claims else None)
+        table.add_row(label, f"{count:,}", decimals(count / summary.claims if summary.claims else None))
+    share = decimals(summary.unchecked / summary.claims if summary.claims else None)
     table.add_row("unchecked", f"{summary.unchecked:,}", share, style="red" if summary.unchecked else None)
     table.add_row("all", f"{summary.claims:,}", "")
     return table
@@ -211,10 +205,10 @@ def _usage(summary: ReplaySummary) -> Table:
 def _agreement(agreement: LabelAgreement) -> Table:
     table = plain_table("agreement with human labels", "", "value", "n")
     claims, turns = f"{agreement.claims:,} claims", f"{agreement.turns:,} turns"
-    table.add_row("claim supported or not, accuracy", share_text(agreement.supported), claims)
-    table.add_row("five labels, accuracy", share_text(agreement.labels), claims)
-    table.add_row("five labels, macro-F1", share_text(agreement.macro_f1), claims)
-    table.add_row("turn verifiable or not, accuracy", share_text(agreement.turn), turns)
+    table.add_row("claim supported or not, accuracy", decimals(agreement.supported), claims)
+    table.add_row("five labels, accuracy", decimals(agreement.labels), claims)
+    table.add_row("five labels, macro-F1", decimals(agreement.macro_f1), claims)
+    table.add_row("turn verifiable or not, accuracy", decimals(agreement.turn), turns)
     return table
 
 
@@ -224,11 +218,6 @@ def plain_table(title: str, *columns: str) -> Table:
     for number, column in enumerate(columns):
         table.add_column(column, justify="right" if number else "left", no_wrap=True)
     return table
-
-
-def share_text(value: float | None) -> str:
-    """A share in [0, 1] to three places; a dash where there is none."""
-    return "–" if value is None else f"{value:.3f}"
 
 
 def run_table(figures: RunSummary, gold: Literal["strict", "safe", "original"]) -> RenderableType:
@@ -247,28 +236,25 @@ def _coverage(figures: RunSummary) -> Table:
     table.add_row("turns to judge", f"{figures.turns:,}")
     table.add_row("with a report", f"{figures.reported:,}")
     table.add_row("with every claim judged", f"{figures.judged:,}")
-    table.add_row("coverage", share_text(figures.coverage))
+    table.add_row("coverage", decimals(figures.coverage))
     table.add_row("rows that could not be read", f"{figures.skipped:,}", style="red" if figures.skipped else None)
     table.add_row("seconds of judging", f"{figures.judging_seconds:,.1f}")
     return table
 
 
-def _balanced(found: Found) -> str:
-    if found.balanced_accuracy is None or found.balanced_interval is None:
-        return share_text(found.balanced_accuracy)
-    return percent(found.balanced_accuracy, found.balanced_interval)
+def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
+    return decimals(value) if value is None or interval is None else percent(value, interval)
 
 
 def _score_table(found: Found, gold: str) -> Table:
     table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
     table.add_row("turns with gold", f"{found.turns:,}")
     table.add_row("of them not judged", f"{found.unchecked:,}", style="red" if found.unchecked else None)
-    accuracy = "–" if found.accuracy is None or found.interval is None else percent(found.accuracy, found.interval)
-    table.add_row("accuracy of the judged", accuracy)
-    table.add_row("balanced accuracy", _balanced(found))
-    table.add_row("precision", share_text(found.precision))
-    table.add_row("recall", share_text(found.recall))
-    table.add_row("F1", share_text(found.f1))
+    table.add_row("accuracy of the judged", _with_interval(found.accuracy, found.interval))
+    table.add_row("balanced accuracy", _with_interval(found.balanced_accuracy, found.balanced_interval))
+    table.add_row("precision", decimals(found.precision))
+    table.add_row("recall", decimals(found.recall))
+    table.add_row("F1", decimals(found.f1))
     table.add_row("found, missed", f"{found.tp:,}, {found.fn:,}")
     table.add_row("wrongly found, rightly not", f"{found.fp:,}, {found.tn:,}")
     return table

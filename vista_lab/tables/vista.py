@@ -13,7 +13,7 @@ from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
 from vista_lab.tables.printed import claim_confusion, confusions
 from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
-from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, percent, row
+from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, headings, percent, row
 
 PAPER = "paper: "
 """Before the names of rows that are not measured here."""
@@ -79,11 +79,11 @@ def table_20(runs: Sequence[Measured]) -> list[Sheet]:
         shares = (percent(met.accuracy.value, 1), percent(met.precision.value, 1), percent(met.recall.value, 1))
         rows.append(row(*who, "Abst.", f"{met.tp}", f"{met.fn}", f"{none[True]}", *shares))
         rows.append(row("", "", "", "No Abst.", f"{met.fp}", f"{met.tn}", f"{none[False]}", "", "", ""))
-    columns = (
-        *(Heading(head, figures=False) for head in ("data set", "model", "system", "gold")),
-        Heading("Abst.", "found"), Heading("No Abst.", "found"), Heading("not judged", "found"),
-        *map(Heading, ("Acc.", "Prec", "Rec")),
-    )  # fmt: skip
+    columns = headings(
+        ("data set", "model", "system", "gold"),
+        ("found", "Abst.", "No Abst.", "not judged"),
+        *("Acc.", "Prec", "Rec"),
+    )
     notes = tuple(notes_of(fitting))
     return [
         Sheet("table-20", "Table 20. Abstention detection", columns, tuple(rows), notes).below(_printed_abstentions())
@@ -104,25 +104,19 @@ def table_21(runs: Sequence[Measured]) -> list[Sheet]:
     fitting = _runs_of_table(runs)
     names, found = names_of(fitting), []
     printed = {**table("table20_21")["missed"], **table("table20_21")["false_alarms"]}
+    heads = (*headings(["error"], "turns"), Heading("nearest of the paper", figures=False), Heading("paper"))
     for run in fitting:
         errors: Counter[str] = Counter()
         for turn, (gold, said) in run.answers(Reading.ORIGINAL).items():
             if said is not None and said is not gold:
                 errors[_kind(run.reports[turn], missed=gold)] += 1
         rows = [
-            row(kind, str(errors[kind]), OF_PAPER.get(kind), _of(printed, kind))
+            row(kind, str(errors[kind]), OF_PAPER.get(kind), printed.get(OF_PAPER.get(kind, "")))
             for kind in (NO_CLAIM, SCOPE, OTHER, PARTIAL, WHOLE)
         ]
         title = f"Table 21. Errors of abstention detection: {run.data_set}, {title_of(run.system)}, {names[run.name]}"
-        heads = (
-            Heading("error", figures=False),
-            Heading("turns"),
-            Heading("nearest of the paper", figures=False),
-            Heading("paper"),
-        )
-        found.append(
-            Sheet(file_name("table-21", run.data_set, run.system, names[run.name]), title, heads, tuple(rows), (NOTE,))
-        )
+        name = file_name("table-21", run.data_set, run.system, names[run.name])
+        found.append(Sheet(name, title, heads, tuple(rows), (NOTE,)))
     return found
 
 
@@ -139,14 +133,7 @@ def _kind(report: TurnReport, *, missed: bool) -> str:
     return SCOPE if all(label is Label.OUT_OF_SCOPE for label in labels) else OTHER
 
 
-def _of(printed: dict[str, int], kind: str) -> str | None:
-    return str(printed[OF_PAPER[kind]]) if kind in OF_PAPER else None
-
-
-COLUMNS = (
-    *(Heading(head, figures=False) for head in ("data set", "model", "system")),
-    *map(Heading, ("turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")),
-)
+COLUMNS = headings(("data set", "model", "system"), "turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")
 
 
 def table_3(runs: Sequence[Measured]) -> list[Sheet]:
@@ -163,11 +150,8 @@ def table_3(runs: Sequence[Measured]) -> list[Sheet]:
         "that of the gold: of turns, and of claims.",
         *notes_of(fitting),
     )
-    return [
-        Sheet("table-3", "Table 3. Classification on claims that people labelled", COLUMNS, tuple(rows), notes).below(
-            _printed_claims()
-        )
-    ]
+    title = "Table 3. Classification on claims that people labelled"
+    return [Sheet("table-3", title, COLUMNS, tuple(rows), notes).below(_printed_claims())]
 
 
 def _row(run: Measured, name: str) -> Row:
@@ -191,19 +175,16 @@ def _majority(run: Measured) -> Row:
 def _printed_claims() -> list[Row]:
     printed = table("table03")
     counts = (f"{printed['turns']}", f"{table('table01')['total']}")
-    majority = printed["majority"]
-    found = [
+    majority = [printed["majority"][one] for one in ("turn", "claim", "macro_f1")]
+    return [
         row(
             "VISTA, human evaluation",
-            f"{PAPER}majority",
-            "",
+            PAPER + model,
+            "" if model == "majority" else "VISTA",
             *counts,
-            *(str(majority[one]) for one in ("turn", "claim", "macro_f1")),
+            *map(str, figures),
         )
-    ]
-    return found + [
-        row("VISTA, human evaluation", PAPER + model, "VISTA", *counts, *map(str, figures))
-        for model, figures in printed["models"].items()
+        for model, figures in {"majority": majority, **printed["models"]}.items()
     ]
 
 
@@ -215,11 +196,8 @@ def tables_12_to_19(runs: Sequence[Measured], numbers: Collection[int] = ()) -> 
     for run in fitting:
         of = f"{run.data_set}, {title_of(run.system)}, {names[run.name]}"
         name = file_name("confusion", run.data_set, run.system, names[run.name])
-        found.append(
-            claim_confusion(
-                name, f"Claims by human and by model label: {of}", confusion_counts(run.confusion), notes_of([run])
-            )
-        )
+        title = f"Claims by human and by model label: {of}"
+        found.append(claim_confusion(name, title, confusion_counts(run.confusion), notes_of([run])))
     asked = [model for model in MODELS if table("table12_19")[model]["number"] in numbers]
     return found + ([confusions(model) for model in asked] if fitting else [])
 
@@ -244,10 +222,7 @@ def table_2(runs: Sequence[Measured]) -> list[Sheet]:
     places = _places(fitting)
     names = names_of(fitting)
     rows = [_measured_row(label, places, fitting, names) for label in dict.fromkeys(names.values())]
-    columns = (
-        Heading("model", figures=False),
-        *(Heading(title_of(system), group) for (_, system), group in places.items()),
-    )
+    columns = (*headings(["model"]), *(Heading(title_of(system), group) for (_, system), group in places.items()))
     notes = (
         "Superscripts are computed: f better than FActScore, l than LLM-as-Judge, † than both, by McNemar's test on the same "
         "turns with p < .05.",
@@ -267,10 +242,7 @@ def _places(runs: Sequence[Measured]) -> dict[Place, str]:
         n = " to ".join(f"{count:,}" for count in dict.fromkeys((counts[0], counts[-1])))
         systems = systems_of(here)
         if paper_set(name):
-            systems = [
-                *table("table02")["systems"],
-                *(one for one in systems if one not in table("table02")["systems"]),
-            ]
+            systems = list(dict.fromkeys([*table("table02")["systems"], *systems]))
         found |= {(name, system): f"{name} (n = {n})" for system in systems}
     return found
 
@@ -322,12 +294,9 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     chosen = {place: group for place, group in groups.items() if len({run.system for run in group}) > 1}
     if not chosen:
         return []
+    names = table("table04")["names"]
     rows = [
-        row(
-            table("table04")["names"][system],
-            *(_ablation_row(system, group) for group in chosen.values()),
-            str(printed),
-        )
+        row(names[system], *(_ablation(system, group) for group in chosen.values()), str(printed))
         for system, printed in settings.items()
     ]
     fitting = [run for group in chosen.values() for run in group]
@@ -341,7 +310,7 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
         *_several(chosen),
         *notes_of(fitting),
     )
-    heads = (Heading("setting", figures=False), *columns, paper)
+    heads = (*headings(["setting"]), *columns, paper)
     return [Sheet("table-4", "Table 4. Turn accuracy on ablations", heads, tuple(rows), notes)]
 
 
@@ -353,7 +322,7 @@ def _several(chosen: Mapping[Place, Sequence[Measured]]) -> Iterator[str]:
                 yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
 
 
-def _ablation_row(system: str, group: Sequence[Measured]) -> Cell | None:
+def _ablation(system: str, group: Sequence[Measured]) -> Cell | None:
     by_system = {one.system: one for one in reversed(group)}
     run, whole = by_system.get(system), by_system.get("vista")
     if run is None:
@@ -378,10 +347,7 @@ def table_5(runs: Sequence[Measured]) -> list[Sheet]:
         for model, found in printed["models"].items()
         for system, values in found.items()
     ]
-    columns = (
-        *(Heading(head, figures=False) for head in ("model", "method", "data set")),
-        *map(Heading, ("n", "Acc.", "Prec", "Rec", "F1")),
-    )
+    columns = headings(("model", "method", "data set"), "n", "Acc.", "Prec", "Rec", "F1")
     title = "Table 5. Contradiction detection: some claim of the turn is CONTRADICTED"
     return [Sheet("table-5", title, columns, tuple(rows), tuple(notes_of(fitting))).below(paper)]
 

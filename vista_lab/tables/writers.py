@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import groupby
 
 _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -81,9 +82,29 @@ class Sheet:
         return replace(self, rows=self.rows + tuple(rows), rule_before=self.rule_before | {len(self.rows)})
 
 
+def headings(names: Sequence[str], *figures: str | tuple[str, ...]) -> tuple[Heading, ...]:
+    """Heads of the columns that name the rows, then of figures; a tuple is a common head with those below it.
+
+    Examples:
+        >>> [column.whole for column in headings(["system"], "n", ("found", "P", "R"))]
+        ['system', 'n', 'found: P', 'found: R']
+    """
+    columns = [Heading(name, figures=False) for name in names]
+    for one in figures:
+        group, *heads = ("", one) if isinstance(one, str) else one
+        columns += [Heading(head, group) for head in heads]
+    return tuple(columns)
+
+
 def row(*values: Cell | str | float | None) -> Row:
     """Cells of values: a number is written as it is, None as a dash."""
-    return tuple(value if isinstance(value, Cell) else Cell(_text(value)) for value in values)
+    texts = (NOTHING if value is None else value for value in values)
+    return tuple(value if isinstance(value, Cell) else Cell(str(value)) for value in texts)
+
+
+def decimals(value: float | Decimal | None, digits: int = 3) -> str:
+    """A number with so many digits behind the point; a dash for None."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 2) -> str:
@@ -113,10 +134,6 @@ def unique_names(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _text(value: str | float | None) -> str:
-    return NOTHING if value is None else str(value)
-
-
 FORMATS = ("md", "tex", "csv", "html")
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
@@ -126,7 +143,7 @@ def markdown(sheets: Iterable[Sheet]) -> str:
     """GitHub's tables. A common head stands in each column's own.
 
     Examples:
-        >>> sheet = Sheet("turns", "Turns", (Heading("system", figures=False), Heading("turns")), (row("vista", 12),))
+        >>> sheet = Sheet("turns", "Turns", headings(["system"], "turns"), (row("vista", 12),))
         >>> markdown([sheet]).splitlines()[-1]
         '| vista | 12 |'
     """
@@ -146,13 +163,13 @@ def comma_separated(sheet: Sheet) -> str:
 def page(sheets: Sequence[Sheet], title: str, pictures: Sequence[tuple[str, str]] = ()) -> str:
     """One HTML page that needs nothing else: no script, no network.
 
-    Args:
-        sheets: the tables.
-        title: of the page.
-        pictures: what each shows, and its address, which may be a `data:` URL.
+    `pictures` are what each shows, and its address, which may be a `data:` URL.
     """
     body = "\n".join(map(_html, sheets))
-    drawn = "\n".join(_picture(_plain_html(what), html.escape(address)) for what, address in pictures)
+    drawn = "\n".join(
+        f'<figure><img src="{html.escape(address)}" alt="{what}"><figcaption>{what}</figcaption></figure>'
+        for what, address in ((_plain_html(text), address) for text, address in pictures)
+    )
     head = (
         f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_plain_html(title)}</title>'
     )
@@ -160,10 +177,6 @@ def page(sheets: Sequence[Sheet], title: str, pictures: Sequence[tuple[str, str]
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n'
         f"<body><h1>{_plain_html(title)}</h1>\n{body}\n{drawn}\n</body></html>\n"
     )
-
-
-def _picture(what: str, address: str) -> str:
-    return f'<figure><img src="{address}" alt="{what}"><figcaption>{what}</figcaption></figure>'
 
 
 def _markdown(sheet: Sheet) -> str:
@@ -405,12 +418,9 @@ def _cell(cell: Cell) -> str:
 def _tex(text: str) -> str:
     # Decomposed letters, as some systems have them in the names of files, are unknown to pdfLaTeX.
     whole = unicodedata.normalize("NFC", one_line(text))
-    pieces = groupby((letter for letter in whole if unicodedata.category(letter) != "Cf"), key=_is_foreign)
+    known = (letter for letter in whole if unicodedata.category(letter) != "Cf")
+    pieces = groupby(known, key=lambda letter: letter > "~" and letter not in _SET and letter not in _KNOWN)
     return "".join(_foreign("".join(letters)) if foreign else _escape("".join(letters)) for foreign, letters in pieces)
-
-
-def _is_foreign(letter: str) -> bool:
-    return letter > "~" and letter not in _SET and letter not in _KNOWN
 
 
 def _foreign(text: str) -> str:

@@ -18,7 +18,8 @@ from typer.testing import CliRunner, Result
 from tests.lab.runs.ruled import lasting
 from vista_guard.cli import app
 from vista_guard.testing import ScriptedChatServer, Verdict, judge_script
-from vista_lab.cli.eval import Claims, Gold
+from vista_lab.cli.eval import Gold
+from vista_lab.cli.replay import Claims
 from vista_lab.metrics.detection import Reading
 from vista_lab.runs.loop import ClaimsMode
 from vista_lab.runs.summary import RunSummary

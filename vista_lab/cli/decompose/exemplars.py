@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
+    from asyncio import Event
     from collections.abc import Callable, Sequence
 
     from vista_lab.training.decomposer.exemplars import LabelledLog, SentenceInput, StepsPrompt, Taught, Teacher
@@ -57,28 +59,35 @@ def exemplars(
     """
     with exit_codes():
         from vista_guard.settings.sources import Settings
-        from vista_lab.training.decomposer.exemplars import EmbeddedTeacher, ModelTeacher, StepsPrompt
+        from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
+        from vista_lab.training.decomposer.exemplars import (
+            EmbeddedTeacher,
+            ModelTeacher,
+            StepsPrompt,
+            Teaching,
+            teach,
+        )
 
         prompt = StepsPrompt(Settings.load().model)
         if teacher == EMBEDDED:
             asked: Teacher = EmbeddedTeacher()
         else:
             asked = ModelTeacher(chat_model_of(teacher, max_cost, at_once), prompt)
-        found, signals = _run(
-            _logs(logs, log_format), asked, prompt, out, limit, seed, at_once, _estimating(asked, prompt, max_cost)
-        )
-        typer.echo(_told(found, out))
-    if signals:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED + signals[0])
-    if not found.complete:
-        why = found.stopped or f"{found.unasked:,} sentences got no answer: {found.fault}"
-        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
-        raise typer.Exit(FAILED)
+        how, chosen = Teaching(asked, prompt, limit, seed, at_once), _logs(logs, log_format)
+
+        async def work(done: Callable[[int], None], stop: Event) -> Taught:
+            try:
+                return await teach(chosen, out, how, done, stop, _estimating(asked, prompt, max_cost))
+            finally:
+                await asked.aclose()
+
+        found, signals = run_stoppable("sentences", limit or 0, work)
+        typer.echo(_summary(found, out))
+    why = None if found.complete else found.stopped or f"{found.unasked:,} sentences got no answer: {found.fault}"
+    exit_unfinished(signals, why)
 
 
 def _logs(given: Sequence[str], log_format: str) -> list[LabelledLog]:
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.plan import of_log
     from vista_lab.training.decomposer.exemplars import LabelledLog
 
@@ -95,39 +104,6 @@ def _logs(given: Sequence[str], log_format: str) -> list[LabelledLog]:
     return found
 
 
-def _run(
-    logs: Sequence[LabelledLog],
-    teacher: Teacher,
-    prompt: StepsPrompt,
-    out: Path,
-    limit: int | None,
-    seed: int,
-    at_once: int,
-    before: Callable[[Sequence[SentenceInput]], None],
-) -> tuple[Taught, list[int]]:
-    import asyncio
-
-    from vista_lab.cli.calibrate import steps
-    from vista_lab.cli.long_runs import stopping
-    from vista_lab.training.decomposer.exemplars import Teaching, teach
-
-    signals: list[int] = []
-
-    async def run() -> Taught:
-        stop = asyncio.Event()
-        how = Teaching(teacher, prompt, limit, seed, at_once)
-        with (
-            steps("sentences", limit or 0) as told,
-            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "sentences"), err=True)),
-        ):
-            try:
-                return await teach(logs, out, how, told, stop, before)
-            finally:
-                await teacher.aclose()
-
-    return asyncio.run(run()), signals
-
-
 def _estimating(
     asked: Teacher, prompt: StepsPrompt, max_cost: float | None
 ) -> Callable[[Sequence[SentenceInput]], None]:
@@ -142,7 +118,7 @@ def _estimating(
     return tell
 
 
-def _told(found: Taught, out: Path) -> str:
+def _summary(found: Taught, out: Path) -> str:
     parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in found.parts.items())
     resumed = f" ({found.resumed:,} were there before)" if found.resumed else ""
     left = found.total - found.kept - found.reasons.total()

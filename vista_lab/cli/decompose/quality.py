@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -63,7 +66,6 @@ def quality(
     desiderata, then vista-guard agree. Exits with 0, 1 when the judge left sentences unmarked, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_lab.runs.line_file import write_whole
         from vista_lab.tables.output import chosen_formats
 
@@ -101,7 +103,7 @@ def _marks(
     """Marks by who gave them, and why the judge left sentences unmarked."""
     import asyncio
 
-    from vista_lab.cli.calibrate import steps
+    from vista_lab.cli.long_runs import steps
     from vista_lab.people.desiderata import read_consensus
     from vista_lab.systems.claim_judges import AT_ONCE, ask_all, desiderata_judge, kept_answers
 
@@ -188,9 +190,6 @@ def _sheets(
 
 def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]], failed: Mapping[str, str]) -> str:
     """Every sentence of every run, a line of JSON each."""
-    import json
-    from dataclasses import asdict
-
     lines = []
     for run in runs:
         for one, measured in zip(run.run.sentences, run.sentences, strict=True):
@@ -198,9 +197,6 @@ def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]]
             why = {"unmarked": failed[one.id]} if one.id in failed else {}
             place = {"conversation": one.turn[0], "turn": one.turn[1], "place": one.place, "id": one.id}
             made = {"question": one.made.question, "sentence": one.made.sentence, "claims": one.made.claims}
-            lines.append(
-                json.dumps(
-                    {"run": run.run.name, **place, **made, **asdict(measured), **given, **why}, ensure_ascii=False
-                )
-            )
+            line = {"run": run.run.name, **place, **made, **asdict(measured), **given, **why}
+            lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)

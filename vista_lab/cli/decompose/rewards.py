@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -112,11 +115,8 @@ def _score(
     rows: Sequence[CompletionRow], how: Scoring, judge: str | None, max_cost: float | None, out: Path | None
 ) -> list[ScoredRow]:
     import asyncio
-    from contextlib import nullcontext
-    from dataclasses import replace
 
-    from vista_guard.errors import ConfigError
-    from vista_lab.cli.calibrate import steps
+    from vista_lab.cli.long_runs import steps
     from vista_lab.systems.claim_judges import checklist_judge, kept_answers
     from vista_lab.training.decomposer.completions import AT_ONCE, score
 
@@ -142,7 +142,7 @@ def table(scored: Sequence[ScoredRow], how: Scoring) -> Sheet:
     """Mean and range of each term over the rows that have it; what is unscored is counted beside it."""
     from statistics import fmean
 
-    from vista_lab.tables.writers import Heading, Sheet, row
+    from vista_lab.tables.writers import Sheet, headings, row
 
     both = ("dense", "sparse") if "verifier" in how.terms and how.threshold is not None else ()
     found = []
@@ -151,7 +151,7 @@ def table(scored: Sequence[ScoredRow], how: Scoring) -> Sheet:
         figures = [f"{figure(held):.4f}" if held else None for figure in (fmean, min, max)]
         label = f"total ({' + '.join(how.terms)})" if name == "total" else name
         found.append(row(label, f"{len(held):,}", f"{len(scored) - len(held):,}", *figures))
-    heads = (Heading("term", figures=False), *map(Heading, ("rows", "unscored", "mean", "least", "most")))
+    heads = headings(["term"], "rows", "unscored", "mean", "least", "most")
     without = sum(not one.claims for one in scored)
     malformed = sum(one.malformed is not None for one in scored)
     notes = [f"The verifier's term is the {how.reward} reward."] if "verifier" in how.terms else []

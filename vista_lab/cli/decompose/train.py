@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from vista_guard.cli.common import exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from vista_lab.training.decomposer.completions import Scoring, Term
-    from vista_lab.training.decomposer.exemplars import StepsPrompt
-    from vista_lab.training.decomposer.recipes import PolicyRecipe
     from vista_lab.training.decomposer.train import DecomposerJob
 
 JUDGED = "judged.jsonl"
@@ -91,11 +91,11 @@ def train(
     nothing, a model was down or the budget is spent, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_guard.settings.sources import Settings
         from vista_lab.training.decomposer.exemplars import StepsPrompt
+        from vista_lab.training.decomposer.inputs import exemplar_parts, sentence_parts
         from vista_lab.training.decomposer.recipes import read_policy_recipe
-        from vista_lab.training.decomposer.train import require_libraries
+        from vista_lab.training.decomposer.train import DecomposerJob, require_libraries
         from vista_lab.training.decomposer.train import train as run
 
         chosen = read_policy_recipe(recipe, stage, base)
@@ -107,10 +107,11 @@ def train(
                 name for name, one in (("--judge", judge), ("--terms", terms), ("--threshold", threshold)) if one
             ]:
                 raise ConfigError(f"{given[0]} is for grpo: sft has exemplars and no rewards")
-            job = _of_exemplars(chosen, data, prompt, out)
+            job = DecomposerJob(chosen, exemplar_parts(data, prompt), prompt, out, data.name)
         else:
             scoring = _scoring(terms, judge, verifier, threshold, reward, planned=dry_run)
-            job = _of_sentences(chosen, data, prompt, out, scoring, patience)
+            parts = sentence_parts(data, scoring.terms)
+            job = DecomposerJob(chosen, parts, prompt, out, data.name, scoring, patience)
         if dry_run:
             _show_plan(job)
             return
@@ -119,22 +120,6 @@ def train(
         for name, value in made.after.items():
             typer.echo(f"{name:<20} {made.before.get(name, float('nan')):.3f} → {value:.3f}")
         typer.echo(f"wrote {out}: serve it as a chat model, and set decomposer to steps:openai:MODEL@URL")
-
-
-def _of_exemplars(recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path) -> DecomposerJob:
-    from vista_lab.training.decomposer.inputs import exemplar_parts
-    from vista_lab.training.decomposer.train import DecomposerJob
-
-    return DecomposerJob(recipe, exemplar_parts(data, prompt), prompt, out, data.name)
-
-
-def _of_sentences(
-    recipe: PolicyRecipe, data: Path, prompt: StepsPrompt, out: Path, how: Scoring, patience: int
-) -> DecomposerJob:
-    from vista_lab.training.decomposer.inputs import sentence_parts
-    from vista_lab.training.decomposer.train import DecomposerJob
-
-    return DecomposerJob(recipe, sentence_parts(data, how.terms), prompt, out, data.name, how, patience)
 
 
 def _scoring(
@@ -147,7 +132,6 @@ def _scoring(
     planned: bool,
 ) -> Scoring:
     """The rewards, without the judge; of a plan without the verifier either."""
-    from vista_guard.errors import ConfigError
     from vista_lab.training.decomposer.completions import TERMS, Scoring, check_terms
 
     terms: tuple[Term, ...] = check_terms([part.strip() for part in given.split(",")]) if given else TERMS
@@ -163,7 +147,6 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
     if judge is None or "checklist" not in job.how.terms:
         yield job
         return
-    from dataclasses import replace
 
     from vista_guard._aio import run
     from vista_lab.systems.claim_judges import checklist_judge, kept_answers
@@ -183,15 +166,12 @@ def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> It
 
 def _show_plan(job: DecomposerJob) -> None:
     from vista_lab.tables.output import text
-    from vista_lab.tables.writers import Heading, Sheet, row
+    from vista_lab.tables.writers import Sheet, headings, row
     from vista_lab.training.decomposer.plan import plan
 
     found = plan(job)
-    heads = (Heading(f"{job.recipe.name}, {job.stage}", figures=False), Heading("plan"))
-    memory = [row(f"GB: {name}", f"{size:.1f}") for name, size in found.memory]
-    rows = [
-        *(row(name, value) for name, value in found.facts),
-        *memory,
-        row("GB: most at the same time", f"{found.peak:.1f}"),
-    ]
+    heads = headings([f"{job.recipe.name}, {job.stage}"], "plan")
+    rows = [row(name, value) for name, value in found.facts]
+    rows += [row(f"GB: {name}", f"{size:.1f}") for name, size in found.memory]
+    rows.append(row("GB: most at the same time", f"{found.peak:.1f}"))
     typer.echo(text([Sheet("plan", "Plan", heads, tuple(rows), found.notes)], "md"), nl=False)

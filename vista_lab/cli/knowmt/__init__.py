@@ -7,8 +7,7 @@ lies in the run's folder. `build` makes a set of one's own questions, `validate`
 
 from __future__ import annotations
 
-import typer
-
+from vista_guard.cli.common import command_group
 from vista_lab.cli.knowmt.attribute import attribute
 from vista_lab.cli.knowmt.build import build
 from vista_lab.cli.knowmt.judge import judge
@@ -16,13 +15,9 @@ from vista_lab.cli.knowmt.report import report
 from vista_lab.cli.knowmt.run import run
 from vista_lab.cli.knowmt.validate import validate
 
-knowmt_app = typer.Typer(
-    name="knowmt",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Measure which facts an assistant delivers at the end of a dialogue, and what a guard changes (KnowMT-Bench).",
+knowmt_app = command_group(
+    "knowmt",
+    "Measure which facts an assistant delivers at the end of a dialogue, and what a guard changes (KnowMT-Bench).",
 )
 knowmt_app.command("run")(run)
 knowmt_app.command("judge")(judge)

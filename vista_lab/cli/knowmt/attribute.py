@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.knowmt.judge import QuestionsOption
 
 if TYPE_CHECKING:
@@ -42,7 +44,6 @@ def attribute(
     with 0, or 2 for wrong usage or input, or where no dialogue is left.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError, InputError
         from vista_lab.runs.dialogues.attribution import load_local
         from vista_lab.runs.line_file import write_whole
 
@@ -67,15 +68,10 @@ def attribute(
 
 
 def _escaped(text: str) -> str:
-    from html import escape
-
-    from vista_guard.cli.common import visible
-
     return escape(visible(text))
 
 
 def _cohort(folder: Path, questions: Path | None, model: str | None, setting: str) -> Cohort:
-    from vista_guard.errors import InputError
     from vista_lab.runs.dialogues.scored import read_cohorts, run_questions, token_counter
 
     found = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import exit_codes
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from asyncio import Event
+    from collections.abc import Callable
 
-    from vista_lab.datasets.questions import QuestionItem
-    from vista_lab.synthesis.question_sets import Built, QuestionSetMaker
+    from vista_lab.synthesis.question_sets import Built
 
 
 def build(
@@ -57,56 +57,31 @@ def build(
     so. Exits with 0, 1 when questions are left, 2 for wrong usage or input, 130 after Ctrl-C.
     """
     with exit_codes():
+        from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
         from vista_lab.datasets.questions import read_questions
-        from vista_lab.synthesis.question_sets import QuestionSetMaker
+        from vista_lab.synthesis.question_sets import QuestionSetMaker, read_reviews
+        from vista_lab.synthesis.question_sets import build as run
 
         read = read_questions(questions)
         for note in read.skipped:
             typer.echo(note, err=True)
         maker = QuestionSetMaker(chat_model_of(model, max_cost, at_once), verifier_of(verifier), seed, prompts)
-        built, signals = _build(read.items, questions, out, maker, at_once, reviewed or [])
-        typer.echo(_told(built, out))
-    if signals:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED + signals[0])
-    if not built.complete:
-        why = built.work.stopped or built.work.fault
-        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
-        raise typer.Exit(FAILED)
+        reviews = read_reviews(reviewed) if reviewed else None
 
-
-def _build(
-    items: Sequence[QuestionItem],
-    source: Path,
-    out: Path,
-    maker: QuestionSetMaker,
-    at_once: int,
-    reviewed: Sequence[Path],
-) -> tuple[Built, list[int]]:
-    import asyncio
-
-    from vista_lab.cli.calibrate import steps
-    from vista_lab.cli.long_runs import stopping
-    from vista_lab.synthesis.question_sets import build, read_reviews
-
-    signals: list[int] = []
-    reviews = read_reviews(reviewed) if reviewed else None
-
-    async def work() -> Built:
-        stop = asyncio.Event()
-        with (
-            steps("questions", len(items)) as told,
-            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "questions"), err=True)),
-        ):
+        async def work(done: Callable[[int], None], stop: Event) -> Built:
             try:
-                return await build(items, source, out, maker, at_once=at_once, told=told, stop=stop, reviews=reviews)
+                return await run(
+                    read.items, questions, out, maker, at_once=at_once, told=done, stop=stop, reviews=reviews
+                )
             finally:
                 await maker.model.aclose()
 
-    return asyncio.run(work()), signals
+        built, signals = run_stoppable("questions", len(read.items), work)
+        typer.echo(_summary(built, out))
+    exit_unfinished(signals, None if built.complete else f"{built.work.stopped or built.work.fault}")
 
 
-def _told(built: Built, out: Path) -> str:
+def _summary(built: Built, out: Path) -> str:
     from vista_lab.synthesis.question_sets import QUESTIONS
     from vista_lab.synthesis.records import State
 

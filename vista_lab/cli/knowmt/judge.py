@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import exit_codes
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from asyncio import Event
+    from collections.abc import Callable
 
     from vista_guard.protocols import Decomposer
-    from vista_lab.datasets.questions import QuestionItem
     from vista_lab.runs.dialogues.judging import JudgedDialogues, PairJudge
 
 QuestionsOption = Annotated[
@@ -70,20 +71,29 @@ def judge(
     when something is left to judge, 2 for wrong usage or input, 130 after Ctrl-C.
     """
     with exit_codes():
+        from vista_guard.judges.composed import ensemble
+        from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
+        from vista_lab.runs.dialogues.judging import judge_dialogues, scored_answers
         from vista_lab.runs.dialogues.scored import run_questions
 
         read = run_questions(folder, questions)
         takes_apart = _decomposer(decomposer, prompts, cache, max_cost, at_once)
         pairs = pair_judge(judge_name, prompts, max_cost, at_once, cache)
-        judged, signals = _judge(folder, read.items, takes_apart, pairs, at_once)
-        typer.echo(_told(judged, pairs.name, folder))
-    if signals:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED + signals[0])
-    if judged.work.stopped or judged.work.unasked or judged.reasons:
-        why = judged.work.stopped or judged.work.fault or f"{judged.unjudged:,} pairs are unjudged"
-        typer.echo(f"not finished: {why}; run the same command again to go on", err=True)
-        raise typer.Exit(FAILED)
+
+        async def work(done: Callable[[int], None], stop: Event) -> JudgedDialogues:
+            try:
+                return await judge_dialogues(
+                    folder, read.items, takes_apart, pairs, at_once=at_once, told=done, stop=stop
+                )
+            finally:
+                await pairs.aclose()
+                await ensemble.aclose(takes_apart)  # type: ignore[arg-type]  # closes what can be closed
+
+        judged, signals = run_stoppable("answers", sum(1 for _ in scored_answers(folder)), work)
+        typer.echo(_summary(judged, pairs.name, folder))
+    unfinished = judged.work.stopped or judged.work.unasked or judged.reasons
+    why = judged.work.stopped or judged.work.fault or f"{judged.unjudged:,} pairs are unjudged"
+    exit_unfinished(signals, why if unfinished else None)
 
 
 def _decomposer(
@@ -110,7 +120,6 @@ def pair_judge(
     Raises:
         ConfigError: there is none of that name, or prompts are given for another than a model.
     """
-    from vista_guard.errors import ConfigError
     from vista_guard.judges.named import build_judge
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.entries import OnnxEmbedder
@@ -128,35 +137,7 @@ def pair_judge(
     return found if cache is None else CachedPairs(found, cache / "pairs")
 
 
-def _judge(
-    folder: Path, items: Sequence[QuestionItem], decomposer: Decomposer, pairs: PairJudge, at_once: int
-) -> tuple[JudgedDialogues, list[int]]:
-    import asyncio
-
-    from vista_guard.judges.composed import ensemble
-    from vista_lab.cli.calibrate import steps
-    from vista_lab.cli.long_runs import stopping
-    from vista_lab.runs.dialogues.judging import judge_dialogues, scored_answers
-
-    signals: list[int] = []
-    total = sum(1 for _ in scored_answers(folder))
-
-    async def work() -> JudgedDialogues:
-        stop = asyncio.Event()
-        with (
-            steps("answers", total) as told,
-            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "answers"), err=True)),
-        ):
-            try:
-                return await judge_dialogues(folder, items, decomposer, pairs, at_once=at_once, told=told, stop=stop)
-            finally:
-                await pairs.aclose()
-                await ensemble.aclose(decomposer)  # type: ignore[arg-type]  # closes what can be closed
-
-    return asyncio.run(work()), signals
-
-
-def _told(judged: JudgedDialogues, name: str, folder: Path) -> str:
+def _summary(judged: JudgedDialogues, name: str, folder: Path) -> str:
     lines = [f"{judged.pairs:,} pairs of {judged.answers:,} answers are judged by {name}, in {folder}"]
     lines += [f"  {count:>6,}  not judged: {reason}" for reason, count in judged.reasons.most_common()]
     return "\n".join(lines)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.common import exit_codes
+from vista_guard.errors import InputError
+from vista_lab.cli.compare import FiguresOption, FormatsOption, OutOption, print_or_write
 from vista_lab.cli.knowmt.judge import QuestionsOption
 
 if TYPE_CHECKING:
@@ -32,13 +34,8 @@ def report(
             "14) to fig9; guard.  [default: all that the runs fill but 13]",
         ),
     ] = None,
-    formats: Annotated[
-        str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
-    ] = "md",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
-    ] = None,
+    formats: FormatsOption = "md",
+    out: OutOption = None,
     tokens: Annotated[
         str | None,
         typer.Option(
@@ -61,10 +58,7 @@ def report(
         list[str] | None,
         typer.Option(metavar="CONDITION", help="Exit with 4 where it holds, as 'S_f<0.2'; may be repeated."),
     ] = None,
-    figures: Annotated[
-        bool,
-        typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
-    ] = False,
+    figures: FiguresOption = False,
     setting: Annotated[
         list[str] | None, typer.Option(metavar="SETTING", help="Only these settings; may be repeated.  [default: all]")
     ] = None,
@@ -85,12 +79,11 @@ def report(
     """
     missed: list[str] = []
     with exit_codes():
-        from vista_guard.errors import InputError
         from vista_lab.metrics.delivery import PairReading
         from vista_lab.runs.dialogues.scored import token_counter
         from vista_lab.tables import knowmt
         from vista_lab.tables.knowmt_pictures import draw
-        from vista_lab.tables.output import chosen_formats, text, write
+        from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)
         counter, how = token_counter(tokens), PairReading(reading)
@@ -113,22 +106,12 @@ def report(
 
             count = write_answers(answers, cohorts, how)
             typer.echo(f"wrote {count:,} items with both answers to {answers}", err=True)
-        if out is None:
-            typer.echo(text(found, wanted[0], _TITLE), nl=False)
-        else:
-            pictures = draw(cohorts, out / "figures", how) if figures else []
-            for path in [
-                *write(found, wanted, out, pictures, _TITLE),
-                *(path for one in pictures for path in one.files),
-            ]:
-                typer.echo(f"wrote {path}")
+        drawing = (lambda folder: draw(cohorts, folder, how)) if figures else None
+        print_or_write(found, wanted, out, drawing, "Facts delivered in dialogues")
     for one in missed:
         typer.echo(f"failed: {one}", err=True)
     if missed:
         raise typer.Exit(GATE)
-
-
-_TITLE = "Facts delivered in dialogues"
 
 
 def _cohorts(places: Sequence[Path], questions: Path | None, counter: TokenCounter) -> list[Cohort]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, EmbedderOption, exit_codes
+from vista_guard.cli.common import EmbedderOption, exit_codes
+from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.datasets import DataOption
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from asyncio import Event
+    from collections.abc import Callable, Mapping, Sequence
 
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_lab.datasets.questions import QuestionItem, QuestionSet
@@ -130,7 +132,8 @@ def run(
     Ctrl-C.
     """
     with exit_codes():
-        from vista_lab.runs.dialogues.asking import Dialogues
+        from vista_lab.cli.long_runs import exit_unfinished, run_stoppable
+        from vista_lab.runs.dialogues.asking import Dialogues, ask
         from vista_lab.runs.dialogues.retrieving import with_references
         from vista_lab.runs.dialogues.settings import paper_settings, read_setting
 
@@ -161,15 +164,20 @@ def run(
         for left, ids in dialogues.manifest().left_out.items():
             typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
         typer.echo(_estimate(dialogues, max_tokens), err=True)
-        held, signals = _hold(dialogues, out, at_once, finder)
-        typer.echo(_told(held, out))
-    if signals:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED + signals[0])
-    if not held.complete:
-        why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
-        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
-        raise typer.Exit(FAILED)
+
+        async def hold(done: Callable[[int], None], stop: Event) -> Held:
+            try:
+                return await ask(dialogues, out, at_once=at_once, told=done, stop=stop, finder=finder)
+            finally:
+                if finder is not None:
+                    await finder.aclose()
+                for one in dialogues.assistants:
+                    await one.aclose()
+
+        held, signals = run_stoppable("dialogues", len(dialogues.jobs()), hold)
+        typer.echo(_summary(held, out))
+    why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
+    exit_unfinished(signals, None if held.complete else why)
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
@@ -220,7 +228,6 @@ def _noise(
     errors: Errors,
 ) -> tuple[str, dict[tuple[str, str], Mapping[str, Past]]]:
     """The fingerprint of the noise and the turns before the last, by kind and model; nothing where no setting has noise."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.dialogues.histories import read_history
     from vista_lab.synthesis.noise import fingerprint, mastered, noisy_histories
 
@@ -252,7 +259,6 @@ def _noise(
 
 def _alone(folder: Path, questions: QuestionSet) -> list[Cohort]:
     """The cohorts of a run in the setting single, of the same set and by one judge."""
-    from vista_guard.errors import ConfigError
     from vista_lab.runs.dialogues.asking import read_dialogue_manifest
     from vista_lab.runs.dialogues.scored import read_cohorts, token_counter
 
@@ -270,7 +276,6 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
     """The run's wrong answers; made, confirmed and written down where it has none yet."""
     import asyncio
 
-    from vista_guard.errors import ConfigError
     from vista_lab.cli.knowmt.judge import pair_judge
     from vista_lab.runs.dialogues.records import NOISE
     from vista_lab.runs.line_file import write_whole
@@ -282,9 +287,8 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
         kept = read_noise(place.read_text(encoding="utf-8"), place)
         if given is not None and any(given.get(one.id) != one.answer for one in kept):
             raise ConfigError(f"{place} has other wrong answers than --errors {errors.given}; choose another --out")
-        return _with_reviews(
-            kept, errors.reviewed
-        )  # reviews that are new make it another run, which its manifest refuses
+        # Reviews that are new make it another run, which its manifest refuses.
+        return _with_reviews(kept, errors.reviewed)
     asked = pair_judge(errors.judge, None, errors.max_cost, 8)
 
     async def make() -> list[WrongAnswer]:
@@ -319,7 +323,6 @@ def _finder(
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
     """Finds passages as the options say, and what they say; None where nothing is retrieved."""
-    from vista_guard.errors import ConfigError
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.runs.dialogues.reranking import build_reranker
@@ -339,7 +342,6 @@ def _finder(
 def _store(corpus: str | None, questions: QuestionSet, embedder: Embedder) -> DocumentStore | None:
     import asyncio
 
-    from vista_guard.errors import InputError
     from vista_guard.stores.memory import MemoryDocuments
     from vista_lab.runs.dialogues.retrieving import documents_of
 
@@ -423,7 +425,6 @@ def _assistant(name: str, max_cost: float | None, at_once: int, max_tokens: int)
 
 def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
     from vista_guard.cli.inputs import read_text
-    from vista_guard.errors import ConfigError
 
     found: dict[str, str] = {}
     names = [one.name for one in assistants]
@@ -437,40 +438,11 @@ def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str,
 
 
 def _refuse_doubles(option: str, names: Sequence[str]) -> None:
-    from vista_guard.errors import ConfigError
-
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"{option} {twice} is given twice")
 
 
-def _hold(dialogues: Dialogues, out: Path, at_once: int, finder: PassageFinder | None) -> tuple[Held, list[int]]:
-    import asyncio
-
-    from vista_lab.cli.calibrate import steps
-    from vista_lab.cli.long_runs import stopping
-    from vista_lab.runs.dialogues.asking import ask
-
-    signals: list[int] = []
-    total = len(dialogues.jobs())
-
-    async def hold() -> Held:
-        stop = asyncio.Event()
-        with (
-            steps("dialogues", total) as told,
-            stopping(stop, signals, lambda said: typer.echo(said.replace("turns", "dialogues"), err=True)),
-        ):
-            try:
-                return await ask(dialogues, out, at_once=at_once, told=told, stop=stop, finder=finder)
-            finally:
-                if finder is not None:
-                    await finder.aclose()
-                for one in dialogues.assistants:
-                    await one.aclose()
-
-    return asyncio.run(hold()), signals
-
-
-def _told(held: Held, out: Path) -> str:
+def _summary(held: Held, out: Path) -> str:
     lines = [
         f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
     ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import ConfigError
 from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 from vista_lab.cli.knowmt.judge import CacheOption, PromptsOption, QuestionsOption, pair_judge
 
@@ -66,7 +68,6 @@ def validate(
     judge fails, 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_lab.runs.dialogues.validating import answers_of, decomposed, read_consensus, read_labelled
 
         chosen = sum((out is not None, people is not None, counts is not None, naturalness))
@@ -99,9 +100,6 @@ def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list
 
 
 def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, out: Path) -> None:
-    import json
-
-    from vista_guard.cli.common import visible
     from vista_lab.runs.dialogues.validating import answers_of
     from vista_lab.runs.line_file import write_whole
 

@@ -7,17 +7,11 @@ verdicts of a run as the benchmark's publishers take them.
 
 from __future__ import annotations
 
-import typer
-
+from vista_guard.cli.common import command_group
 from vista_lab.cli.oasis import generate, people, submit, training
 
-oasis_app = typer.Typer(
-    name="oasis",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    help="Make tests and training data of your own documents, as LLM-OASIS does, and check them with people.",
+oasis_app = command_group(
+    "oasis", "Make tests and training data of your own documents, as LLM-OASIS does, and check them with people."
 )
 
 oasis_app.command("generate")(generate.generate)

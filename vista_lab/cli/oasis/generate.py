@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import FAILED, STOPPED, exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import InputError
+from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
+    from asyncio import Event
+    from collections.abc import Callable
+
     from vista_lab.synthesis.chat import ModelGenerator
     from vista_lab.synthesis.embedded import EmbeddedGenerator
     from vista_lab.synthesis.generate import Outcome
@@ -68,10 +74,7 @@ def generate(
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="Part I of N, by document; oasis join puts the sets together.")
     ] = "1/1",
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", help="Stop when the model has cost this much.  [default: no limit]"),
-    ] = None,
+    max_cost: MaxCostOption = None,
     at_once: Annotated[int, typer.Option(min=1, metavar="N", help="Passages worked on at the same time.")] = AT_ONCE,
 ) -> None:
     """Make pairs of factual and unfactual texts of your own documents (LLM-OASIS).
@@ -84,6 +87,8 @@ def generate(
     is spent, 130 after Ctrl-C.
     """
     with exit_codes():
+        from vista_lab.cli.long_runs import exit_unfinished
+        from vista_lab.synthesis.judged import VerifierGates
         from vista_lab.synthesis.passages import Cut, survey
 
         part, parts = _shard(shard)
@@ -91,13 +96,13 @@ def generate(
         maker = _generator(model, calls, prompts, edits, seed, max_cost, at_once)
         corpus = survey(folder, cut)
         _tell_corpus(corpus)
-        code = _run(maker, _gates(gate, corpus), corpus, out, at_once, max_cost)
-    raise typer.Exit(code)
+        gates = None if gate == "none" else VerifierGates(verifier_of(gate), corpus.elsewhere())
+        outcome, signals = _run(maker, gates, corpus, out, at_once, max_cost)
+    unasked = f"{outcome.unasked:,} passages got no answer" if outcome.unasked else None
+    exit_unfinished(signals, outcome.stopped or unasked)
 
 
 def _shard(text: str) -> tuple[int, int]:
-    from vista_guard.errors import InputError
-
     part, _, parts = text.partition("/")
     if not (part.isdigit() and parts.isdigit()):
         raise InputError(f"--shard is {text!r}; give the part and the number of parts, such as 2/8")
@@ -113,8 +118,6 @@ def _generator(
     max_cost: float | None,
     at_once: int,
 ) -> ModelGenerator | EmbeddedGenerator:
-    from vista_guard.settings.sources import Settings
-
     if model is None:
         from vista_guard._extras import require
 
@@ -124,30 +127,12 @@ def _generator(
         if prompts is not None or max_cost is not None:
             typer.echo("no --model is named: --prompts and --max-cost change nothing", err=True)
         return EmbeddedGenerator(edits, seed)
-    from vista_lab.synthesis.chat import ModelGenerator, chat_model
+    from vista_lab.synthesis.chat import ModelGenerator
 
-    options = Settings.load().model
-    run = options.budget.run.model_copy(update={} if max_cost is None else {"cost": max_cost})
-    budget = options.budget.model_copy(update={"run": run})
-    options = options.model_copy(update={"budget": budget, "concurrency": max(at_once, options.concurrency)})
-    return ModelGenerator(chat_model(model, options), calls, prompts)
-
-
-def _gates(name: str, corpus: Corpus) -> VerifierGates | None:
-    """The judged gates, with the windows of all documents to look for what a falsified claim is true of."""
-    if name == "none":
-        return None
-    from vista_guard.judges.verifiers import build_verifier
-    from vista_guard.settings.sources import Settings
-    from vista_lab.synthesis.judged import VerifierGates
-
-    settings = Settings.load()
-    verifier = build_verifier(name, settings.verifier_options, settings.model).verifier
-    return VerifierGates(verifier, corpus.elsewhere())
+    return ModelGenerator(chat_model_of(model, max_cost, at_once), calls, prompts)
 
 
 def _tell_corpus(corpus: Corpus) -> None:
-    from vista_guard.cli.common import visible
     from vista_guard.cli.document_store import counted
 
     broken = [one for one in corpus.skipped if one.broken]
@@ -166,66 +151,35 @@ def _run(
     out: Path,
     at_once: int,
     max_cost: float | None,
-) -> int:
-    """Generates; progress and the estimate go to stderr, the outcome to stdout. Returns the exit code."""
-    import asyncio
-
-    from vista_lab.cli.long_runs import stopping
+) -> tuple[Outcome, list[int]]:
+    """Generates; progress and the estimate go to stderr, the outcome to stdout. Returns the signals that came, too."""
+    from vista_lab.cli.long_runs import run_stoppable, tell_estimate
     from vista_lab.synthesis.card import write_card
     from vista_lab.synthesis.chat import ModelGenerator
-    from vista_lab.synthesis.generate import HowGenerated, Making
+    from vista_lab.synthesis.generate import HowGenerated, Making, count_records
     from vista_lab.synthesis.generate import generate as run
 
     prompts = maker.prompts if isinstance(maker, ModelGenerator) else {}
     how = HowGenerated(maker.name, "none" if gates is None else gates.name, maker.options, prompts)
-    if isinstance(maker, ModelGenerator):
-        _tell_estimate(maker, corpus, out, max_cost)
-    stopped: list[int] = []
+    left = corpus.passages - count_records(out)
+    if isinstance(maker, ModelGenerator) and left > 0:
+        found = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
+        tell_estimate(f"{left:,} passages", found, max_cost)
 
-    async def generate_and_close() -> Outcome:
-        making = Making(maker, gates, at_once)
+    async def work(done: Callable[[int], None], stop: Event) -> Outcome:
         try:
-            with (
-                _bar(corpus.passages) as done,
-                stopping(making.stop, stopped, lambda said: typer.echo(said.replace("turns", "passages"), err=True)),
-            ):
-                making.told = lambda _: done(1)
-                return await run(corpus, making, out, how)
+            return await run(corpus, Making(maker, gates, at_once, lambda _: done(1), stop), out, how)
         finally:
             if isinstance(maker, ModelGenerator):
                 await maker.aclose()
 
-    outcome = asyncio.run(generate_and_close())
+    outcome, signals = run_stoppable("passages", corpus.passages, work)
     write_card(out)
-    typer.echo(_outcome(outcome, out))
-    if stopped:
-        typer.echo("stopped; run the same command again to resume", err=True)
-        return STOPPED + stopped[0]
-    if outcome.stopped or outcome.unasked:
-        why = outcome.stopped or f"{outcome.unasked:,} passages got no answer"
-        typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
-        return FAILED
-    return 0
+    typer.echo(_summary(outcome, out))
+    return outcome, signals
 
 
-def _bar(total: int):  # type: ignore[no-untyped-def]  # typed where it is made
-    from vista_lab.cli.calibrate import steps
-
-    return steps("passages", total)
-
-
-def _tell_estimate(maker: ModelGenerator, corpus: Corpus, out: Path, max_cost: float | None) -> None:
-    from vista_lab.cli.long_runs import tell_estimate
-    from vista_lab.synthesis.generate import count_records
-
-    left = corpus.passages - count_records(out)
-    if left <= 0:
-        return
-    found = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
-    tell_estimate(f"{left:,} passages", found, max_cost)
-
-
-def _outcome(outcome: Outcome, out: Path) -> str:
+def _summary(outcome: Outcome, out: Path) -> str:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(outcome.states.items())) or "no new records"
     resumed = f" ({outcome.resumed:,} were there before)" if outcome.resumed else ""
     lines = [f"{states}{resumed}; {outcome.made + outcome.resumed:,} of {outcome.total:,} passages are in {out}"]
@@ -262,8 +216,6 @@ def stats(
     Exits with 0, also where a shortcut is found; 2 for wrong usage or input.
     """
     with exit_codes():
-        from itertools import chain
-
         from rich.console import Console
 
         from vista_lab.synthesis.records import read_records
@@ -293,21 +245,15 @@ def tables(found: SetFigures) -> Iterable[object]:
     yield _counted("records", {str(state): found.states.get(state, 0) for state in State})
     if found.reasons:
         yield _counted("reasons", dict(list(found.reasons.items())[:12]))
-    gates = Table("gate", *(str(grade) for grade in Grade), "passed, share", title="gates, by a record's worst verdict")
+    gates = Table("gate", *map(str, Grade), "passed, share", title="gates, by a record's worst verdict")
     for name, grades in found.gates.items():
-        total = sum(grades.values())
-        gates.add_row(
-            name, *(f"{grades.get(grade, 0):,}" for grade in Grade), f"{grades.get(Grade.PASSED, 0) / total:.1%}"
-        )
+        share = grades.get(Grade.PASSED, 0) / sum(grades.values())
+        gates.add_row(name, *(f"{grades.get(grade, 0):,}" for grade in Grade), f"{share:.1%}")
     yield gates
-    bands = Table(
-        "overlap of F and passage", *(str(state) for state in State), "accepted, share", title="acceptance by overlap"
-    )
+    bands = Table("overlap of F and passage", *map(str, State), "accepted, share", title="acceptance by overlap")
     for name, states in found.overlaps.items():
-        total = sum(states.values())
-        bands.add_row(
-            name, *(f"{states.get(state, 0):,}" for state in State), f"{states.get(State.ACCEPTED, 0) / total:.1%}"
-        )
+        share = states.get(State.ACCEPTED, 0) / sum(states.values())
+        bands.add_row(name, *(f"{states.get(state, 0):,}" for state in State), f"{share:.1%}")
     yield bands
     for title, results in (
         ("shortcuts in triplets of c and its falsified version", found.shortcuts),
@@ -379,13 +325,7 @@ def export(
         from vista_lab.synthesis.exports import export as run
         from vista_lab.synthesis.splits import Splitting
 
-        chosen = None
-        if neutrals is not None:
-            from vista_guard.judges.verifiers import build_verifier
-            from vista_guard.settings.sources import Settings
-
-            settings = Settings.load()
-            chosen = build_verifier(neutrals, settings.verifier_options, settings.model).verifier
+        chosen = None if neutrals is None else verifier_of(neutrals)
         how = Exporting(Splitting(split, test, validation, seed), doubtful, entailed_by_unfactual, chosen)
         note = run(sets, out, how)
         for name, count in note.counts.items():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
 from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.compare import tell_written
+from vista_lab.cli.people import check_answers_kept, is_same
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,10 +99,9 @@ def sheets(
 
 
 def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> None:
-    from vista_guard.cli.common import visible
-    from vista_guard.errors import ConfigError
     from vista_lab.people import sheets as engine
-    from vista_lab.people.study import save, write
+    from vista_lab.people.study import save
+    from vista_lab.tables.output import write_files
 
     if out.exists() and any(out.iterdir() if out.is_dir() else [out]):
         raise ConfigError(f"{out} exists and may hold an annotator's work. Choose another --out")
@@ -110,24 +114,18 @@ def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> No
             contents[f"{name}{suffix}"] = engine.content(table(study.form, own, study.about), suffix)
         save(data, place)
         if texts := engine.too_long(study.form, data.items):
-            write(place / "texts", texts)
-        for path in write(place, contents):
-            typer.echo(f"wrote {visible(str(path))}")
+            write_files(place / "texts", texts)
+        tell_written(write_files(place, contents))
     _tell(next(iter(steps.values())))
 
 
 def _tell(data: StudyData) -> None:
-    from vista_guard.cli.common import visible
-
     counts = {name: sum(item.is_for(name) for item in data.items) for name in data.study.annotators}
     typer.echo(visible(data.study.about), err=True)
     typer.echo(", ".join(f"{name} {count:,}" for name, count in counts.items()) + " passages at each step", err=True)
 
 
 def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None:
-    from contextlib import closing
-
-    from vista_guard.errors import InputError
     from vista_guard.stores.reports import Database
     from vista_lab.people.batches import FormBatches
     from vista_lab.people.database import WHO
@@ -173,14 +171,14 @@ def agree(
     and nothing is taken. Exits with 0, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_lab.people.oasis import GOLD_FOLDER, SHEETS, OasisResults, read_work, with_discussed
+        from vista_lab.people.oasis import DISCUSS, GOLD_FOLDER, SHEETS, OasisResults, read_work, with_discussed
         from vista_lab.people.oasis_tables import tables
         from vista_lab.synthesis.records import read_records
         from vista_lab.tables.output import chosen_formats
 
         target = out or folder / GOLD_FOLDER
         wanted = chosen_formats(formats, target, figures=False)
-        _check_answers_kept(target, settled)
+        check_answers_kept([target / DISCUSS], settled)
         records = list(read_records(folder))
         if batch is None:
             works = read_work(place or folder / SHEETS, records)
@@ -193,9 +191,6 @@ def agree(
 
 
 def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWork]:
-    from contextlib import closing
-
-    from vista_guard.errors import InputError
     from vista_guard.stores.reports import Database
     from vista_lab.people.oasis import Step
 
@@ -209,7 +204,6 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
-    from vista_guard.errors import InputError
     from vista_lab.people.batches import FormBatches
     from vista_lab.people.oasis import StepWork, check_items
 
@@ -226,17 +220,6 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
     return StepWork.of(step, items, answers, about, batches.settled(name))
 
 
-def _check_answers_kept(out: Path, settled: Path | None) -> None:
-    """Answers that somebody wrote into the discuss sheet are not lost by a call that forgets them."""
-    from vista_guard.errors import ConfigError
-    from vista_lab.people.oasis import DISCUSS, has_answers
-
-    path = out / DISCUSS
-    given = settled is not None and settled.resolve() == path.resolve()
-    if path.exists() and not given and has_answers(path):
-        raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
-
-
 def _report(
     folder: Path,
     results: OasisResults,
@@ -247,16 +230,11 @@ def _report(
     *,
     as_json: bool,
 ) -> None:
-    import json
-
-    from vista_guard.cli.common import visible
     from vista_lab.people.oasis import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.people.sheets import content
-    from vista_lab.people.study import write
     from vista_lab.synthesis.exports import EXPORT
     from vista_lab.synthesis.tasks import TASK_1, TASK_2
-    from vista_lab.tables.output import text
-    from vista_lab.tables.output import write as write_tables
+    from vista_lab.tables.output import text, write, write_files
 
     contents: dict[str, str | bytes] = dict(results.gold.files())
     if contents:
@@ -265,17 +243,16 @@ def _report(
         (out / name).unlink(missing_ok=True)  # of an earlier call, when there was gold
     queue = discussion(results.works)
     own = out / DISCUSS
-    if settled is None or settled.resolve() != own.resolve():
+    if not is_same(own, settled):
         own.unlink(missing_ok=True)  # of an earlier call, and without answers
         if queue is not None:
             contents[DISCUSS] = content(queue, ".tsv")
-    written = [*write_tables(found, wanted, out, (), TITLE), *write(out, contents)]
+    written = [*write(found, wanted, out, (), TITLE), *write_files(out, contents)]
     if as_json:
         typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     else:
         typer.echo(text(found, "md", TITLE), nl=False)
-        for path in written:
-            typer.echo(f"wrote {visible(str(path))}", err=True)
+        tell_written(written, err=True)
     if not results.gold.records:
         typer.echo("no gold: no passage was marked by all of its annotators and by nobody as wrong", err=True)
     if results.open:

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
 
 
 def submit(
@@ -25,7 +25,6 @@ def submit(
     or input.
     """
     with exit_codes():
-        from vista_guard.cli.common import visible
         from vista_lab.runs.line_file import write_whole
         from vista_lab.runs.submission import read_submission
 

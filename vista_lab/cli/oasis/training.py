@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes
+from vista_guard.cli.common import exit_codes, visible
+from vista_guard.errors import ConfigError
 
 if TYPE_CHECKING:
     from vista_lab.metrics.retrieval import RecallCurve
@@ -65,7 +68,6 @@ def train(
     text. Needs the extra train. Exits with 0 when the model was written, 2 for wrong usage or input, 1 for other failures.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_guard.judges.verifiers import build_verifier
         from vista_lab.training.generated import read_split
         from vista_lab.training.oasis import Job, require_libraries
@@ -88,7 +90,6 @@ def _show(made: Training, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from vista_guard.cli.common import visible
     from vista_lab.training.oasis import SETTINGS
 
     data = made.data
@@ -125,17 +126,14 @@ def score(
     first k, with its 95 % interval over documents. Exits with 0, 2 for wrong usage or input, 1 for other failures.
     """
     with exit_codes():
-        from vista_guard.errors import ConfigError
         from vista_lab.training import figures
         from vista_lab.training.generated import read_held_out, windows_of
 
         if part == "extractor":
             if documents is not None:
                 raise ConfigError("--documents is for the retriever: an extractor searches nothing")
-            found = figures.extractor_score(
-                figures.load_extractor(model), read_held_out(folder, "extractor", doubtful=doubtful)
-            )
-            _show_easiness(model, found, json_lines)
+            held_out = read_held_out(folder, "extractor", doubtful=doubtful)
+            _show_easiness(model, figures.extractor_score(figures.load_extractor(model), held_out), json_lines)
             return
         from vista_guard.stores.embedders import build_embedder
 
@@ -146,13 +144,8 @@ def score(
 
 
 def _show_easiness(model: str, found: ExtractorScore, json_lines: bool) -> None:
-    import json
-    from dataclasses import asdict
-
     from rich.console import Console
     from rich.table import Table
-
-    from vista_guard.cli.common import visible
 
     if json_lines:
         typer.echo(json.dumps({"extractor": model, **asdict(found.easiness), "unread": found.unread}))
@@ -169,12 +162,9 @@ def _show_easiness(model: str, found: ExtractorScore, json_lines: bool) -> None:
 
 
 def _show_recall(model: str, curve: RecallCurve, json_lines: bool) -> None:
-    import json
-
     from rich.console import Console
     from rich.table import Table
 
-    from vista_guard.cli.common import visible
     from vista_lab.metrics.intervals import percent
     from vista_lab.training.figures import KS
 
