@@ -6,11 +6,11 @@ The lab adds the commands of `vista-guard reports`, and the export of people's d
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import command_group, exit_codes, given
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
@@ -41,8 +41,7 @@ def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, st
     from vista_guard.assembly import reports_url
     from vista_guard.settings.sources import Settings
 
-    given: dict[str, Any] = {"reports": reports, "data_dir": data_dir}
-    settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
+    settings = Settings.load(**given(reports=reports, data_dir=data_dir))
     if settings.reports is None:
         settings = settings.model_copy(update={"reports": "sqlite"})
     return settings, reports_url(settings) or ""

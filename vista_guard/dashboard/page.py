@@ -24,8 +24,7 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
-from vista_guard.stores.reviews.queue import Reviews, person
-from vista_guard.stores.reviews.records import Word
+from vista_guard.stores.reviews.queue import Reviews, Word, person
 from vista_guard.types import Label
 
 FIRST_STEPS: Final = """\
@@ -130,25 +129,13 @@ class Desk:
         if self.database is None:
             draw(empty("No turns yet", "The first guarded turn appears here by itself."), key="invitation")
         else:
-            self._show_first_steps(self.database)
+            text = "Copy these lines. The first guarded turn appears here by itself."
+            draw(el("section", el("h2", "No turns yet"), el("p", text), cls="state invite"), key="invitation")
+            # Streamlit's colours for the shell are too faint.
+            st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language=None)
+            demo = el("code", "vista-guard dashboard --demo")
+            draw(el("p", "Just looking? ", demo, cls="faint small"), key="look-around")
         st.fragment(self._wait, run_every=WAIT_S)()
-
-    def _show_first_steps(self, database: str) -> None:
-        draw(
-            el(
-                "section",
-                el("h2", "No turns yet"),
-                el("p", "Copy these lines. The first guarded turn appears here by itself."),
-                cls="state invite",
-            ),
-            key="invitation",
-        )
-        st.code(
-            FIRST_STEPS.format(database=shlex.quote(database)), language=None
-        )  # its colours for the shell are too faint
-        draw(
-            el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
-        )
 
     def _wait(self) -> None:
         try:

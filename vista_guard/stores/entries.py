@@ -236,6 +236,14 @@ class SearchedDocuments(ABC):
         )
 
     @abstractmethod
+    async def delete(self, document_id: str) -> int:
+        """Deletes a document; returns its number of passages."""
+
+    @abstractmethod
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Lists the documents that were added completely, by id."""
+
+    @abstractmethod
     async def _replace(self, document: Document) -> int:
         """Stores a document in place of its older version; returns its number of passages."""
 

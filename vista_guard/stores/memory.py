@@ -42,14 +42,12 @@ class MemoryDocuments(SearchedDocuments):
         self._lock = Lock()
 
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         with self._lock:
             removed = self._documents.pop(document_id, None)
             self._whole = None
         return 0 if removed is None else len(removed[1])
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that have passages, by id."""
         with self._lock:
             listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
         return tuple(sorted(listed, key=lambda one: one.id))

@@ -186,7 +186,6 @@ class PgvectorDocuments(SearchedDocuments):
         return own
 
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         await self._open()
         owner = [self._tenant, digest(document_id)]
 
@@ -197,7 +196,6 @@ class PgvectorDocuments(SearchedDocuments):
         return await self._postgres.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that have passages, by id."""
         await self._open()
         listed = (
             "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"

@@ -131,7 +131,6 @@ class QdrantDocuments(SearchedDocuments):
         return own
 
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         if not await self._exists(self._name):
             return 0
         chosen = _where(owner=digest(document_id))
@@ -144,7 +143,6 @@ class QdrantDocuments(SearchedDocuments):
         return await self._qdrant.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that were added completely, by id."""
         if not await self._exists(self._name):
             return ()
         rows = await self._qdrant.run(

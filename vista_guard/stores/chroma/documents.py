@@ -106,7 +106,6 @@ class ChromaDocuments(SearchedDocuments):
         return own
 
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         made = await self._made([self._name])
         where: dict[str, Any] = {"document": digest(document_id)}
 
@@ -119,7 +118,6 @@ class ChromaDocuments(SearchedDocuments):
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that were added completely, by id."""
         made = await self._made([self._name])
         rows = [row for collection in made for row in await self._complete_rows(collection)]
         listed = {str(row["source_id"]): _listed_document(row) for row in rows}

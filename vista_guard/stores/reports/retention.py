@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -116,17 +117,15 @@ def state(url: str) -> DatabaseState:
         StoreError: the database is missing or cannot be read.
     """
     database = Database(url, create=False)
-    try:
-        return database.look("look at the tables", lambda connection: _state(connection, database.name))
-    finally:
-        database.close()
 
+    def read(connection: sql.Connection) -> DatabaseState:
+        schema, count = look(connection), 0
+        if schema.revision is not None:
+            count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
+        return DatabaseState(database.name, schema, count)
 
-def _state(connection: sql.Connection, name: str) -> DatabaseState:
-    schema, count = look(connection), 0
-    if schema.revision is not None:
-        count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
-    return DatabaseState(name, schema, count)
+    with closing(database):
+        return database.look("look at the tables", read)
 
 
 def bring_up_to_date(url: str) -> Schema:
@@ -135,19 +134,14 @@ def bring_up_to_date(url: str) -> Schema:
     Raises:
         StoreError: the database cannot be written, or this version cannot read its schema.
     """
-    database = Database(url)
-    try:
-        with database.translating_errors("upgrade the tables"):
-            return upgrade(database.engine)
-    finally:
-        database.close()
+    with closing(Database(url)) as database, database.translating_errors("upgrade the tables"):
+        return upgrade(database.engine)
 
 
 def prune_all(url: str, report_days: float | None) -> Pruned:
     """Deletes all expired texts, and all reports older than `report_days` unless None, in batches."""
-    database, now = Database(url, create=False), datetime.now(UTC)
-    reports = texts = 0
-    try:
+    now, reports, texts = datetime.now(UTC), 0, 0
+    with closing(Database(url, create=False)) as database:
         while True:
             gone = database.write("delete old reports", lambda c: prune(c, now, report_days))
             reports, texts = reports + gone.reports, texts + gone.texts
@@ -155,6 +149,4 @@ def prune_all(url: str, report_days: float | None) -> Pruned:
                 break
         if database.is_sqlite:
             database.write("delete old reports", truncate_log)
-    finally:
-        database.close()
     return Pruned(reports, texts)

@@ -64,7 +64,8 @@ def reason_of(report: TurnReport) -> Reason | None:
     """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
-    if _has_disagreement(report):
+    # An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`).
+    if report.judge.name.startswith("ensemble:") and any(finding.confidence < 1 for finding in report.findings):
         return Reason.DISAGREEMENT
     if any(finding.confidence < LOW_CONFIDENCE for finding in report.findings):
         return Reason.LOW_CONFIDENCE
@@ -80,22 +81,15 @@ def drawn(report_id: str) -> bool:
 
 def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
     """Queues the report if it has a reason."""
-    reason = reason_of(report)
+    reason, made = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, report.created_at.astimezone(UTC)))
-        made = report.created_at.astimezone(UTC)
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, made))
         connection.execute(_TOLD, {"report": number, "at": made, "who": GUARD, "what": "queued", "text": reason.value})
 
 
 def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
     """Returns the row of an open review."""
     return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
-
-
-def _has_disagreement(report: TurnReport) -> bool:
-    """An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`)."""
-    of_several = report.judge.name.startswith("ensemble:")
-    return of_several and any(finding.confidence < 1 for finding in report.findings)
 
 
 _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
