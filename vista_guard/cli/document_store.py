@@ -185,17 +185,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-@dataclass(frozen=True)
-class Collected:
-    """The files of the given places. `files` are the places that are files."""
-
-    entries: Sequence[DocumentFile | SkippedFile]
-    files: Collection[Path]
-
-
 def collect(
     places: Sequence[Path], prefix: str, *, follow_links: bool = False, pages: Iterable[DocumentFile | SkippedFile] = ()
-) -> Collected:
+) -> list[DocumentFile | SkippedFile]:
     """Finds every file of the places, and behind them the pages; prefixes their ids. A second one with an id counts as broken.
 
     Raises:
@@ -221,7 +213,7 @@ def collect(
         left_out = "".join(f"\n  {entry}" for entry in entries if isinstance(entry, SkippedFile))
         named = f"no file to add in {', '.join(map(str, places))}" if places else "no page to add at these addresses"
         raise InputError(f"there is {named}{left_out}")
-    return Collected(entries, {place for place in places if not place.is_dir()})
+    return entries
 
 
 def fetched(
@@ -246,8 +238,18 @@ def fetched(
 class Adding:
     """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
 
-    def __init__(self, found: Collected, location: Location, *, reader: FileReader, prune: bool, dry_run: bool) -> None:
-        self._found = found
+    def __init__(
+        self,
+        entries: Sequence[DocumentFile | SkippedFile],
+        files: Collection[Path],
+        location: Location,
+        *,
+        reader: FileReader,
+        prune: bool,
+        dry_run: bool,
+    ) -> None:
+        """`files` were named themselves: one that cannot be added has failed."""
+        self._entries, self._files = entries, files
         self._location = location
         self._reader = reader
         self._prune = prune
@@ -269,8 +271,8 @@ class Adding:
 
     async def _add_all(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         with self._progress:
-            task = self._progress.add_task("", total=len(self._found.entries))
-            for entry in self._found.entries:
+            task = self._progress.add_task("", total=len(self._entries))
+            for entry in self._entries:
                 if isinstance(entry, SkippedFile):
                     self._left_out(entry)
                 else:
@@ -316,7 +318,7 @@ class Adding:
             raise InputError(f"holds a word of {_LONGEST_WORD:,} characters or more: encoded data, no text")
 
     def _left_out(self, file: SkippedFile) -> None:
-        broken = file.broken or file.path in self._found.files
+        broken = file.broken or file.path in self._files
         self._counts["failed" if broken else "skipped"] += 1
         self._tell(f"{'failed' if broken else 'skipped'} {file}")
 
@@ -335,7 +337,7 @@ class Adding:
 
     def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
         """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
-        found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
+        found = {entry.id: entry.folder for entry in self._entries if isinstance(entry, DocumentFile)}
         folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
         moved = {
             str(document.metadata.get("folder")) for document in known.values() if found.get(document.id) is not None

@@ -87,9 +87,11 @@ def add(
         )
         pages = fetched(addresses, urls, sitemap or (), limits)
         files = [Path(place) for place in places or () if place not in addresses]
-        found = collect(files, prefix, follow_links=follow_links, pages=pages)
+        entries = collect(files, prefix, follow_links=follow_links, pages=pages)
+        named = {file for file in files if not file.is_dir()}
         with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
-            failed = asyncio.run(Adding(found, location, reader=reader, prune=prune, dry_run=dry_run).run())
+            adding = Adding(entries, named, location, reader=reader, prune=prune, dry_run=dry_run)
+            failed = asyncio.run(adding.run())
     if failed:
         raise typer.Exit(WRONG_INPUT)
 

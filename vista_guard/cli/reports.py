@@ -59,11 +59,11 @@ def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> Non
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
-        found = state(configured(reports, data_dir)[1])
-        typer.echo(f"{found.name}: schema {found.schema.revision or 'none yet'}, newest {found.schema.newest}")
-        if found.schema.revision is not None:
-            typer.echo(f"{found.reports:,} reports")
-        if not found.schema.is_newest:
+        name, schema, count = state(configured(reports, data_dir)[1])
+        typer.echo(f"{name}: schema {schema.revision or 'none yet'}, newest {schema.newest}")
+        if schema.revision is not None:
+            typer.echo(f"{count:,} reports")
+        if not schema.is_newest:
             typer.echo("run: vista-guard db upgrade")
 
 
@@ -90,8 +90,8 @@ def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None
         from vista_guard.stores.reports.retention import prune_all
 
         settings, url = configured(reports, data_dir)
-        gone = prune_all(url, settings.report_retention_days)
-        typer.echo(f"deleted {gone.reports:,} reports and the texts of {gone.texts:,}")
+        old, texts = prune_all(url, settings.report_retention_days)
+        typer.echo(f"deleted {old:,} reports and the texts of {texts:,}")
 
 
 def forget(

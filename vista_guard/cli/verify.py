@@ -234,7 +234,7 @@ async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) ->
     store = MemoryDocuments(embedder, search=settings.search)
     most = settings.limits.document_chars
     with FileReader() as reader:
-        for entry in collect([folder], "").entries:
+        for entry in collect([folder], ""):
             if isinstance(entry, SkippedFile):
                 _tell(f"skipped {entry.path}: {entry.reason}")
                 continue

@@ -70,13 +70,12 @@ def main() -> None:
 def _where(environment: str | None, database: str | None) -> Node:
     """Says on every page which product, deployment and database this is."""
     named = None if environment is None else el("span", environment, cls="chip tone-scope")
-    return el("div", el("b", "vista-guard"), named, database and _place(database), cls="row small where")
-
-
-def _place(database: str) -> Node:
-    url = urlsplit(database)
-    short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
-    return el("span", short, cls="faint", title=database)
+    place = None
+    if database:
+        url = urlsplit(database)
+        short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
+        place = el("span", short, cls="faint", title=database)
+    return el("div", el("b", "vista-guard"), named, place, cls="row small where")
 
 
 def signed_in(settings: DashboardSettings) -> Viewer | None:

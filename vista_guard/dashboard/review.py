@@ -224,27 +224,23 @@ def reviewing(desk: Desk, who: str, report_id: str) -> None:
     _comment(desk, report_id, who)
     trail = desk.reviews.trail(report_id)
     if trail:
-        draw(el("section", el("h3", "What was done"), _trail(trail)), key="trail")
+        events = el("ol", *(_event(event, place) for place, event in enumerate(trail)), cls="talks")
+        draw(el("section", el("h3", "What was done"), events), key="trail")
 
 
 def _show(desk: Desk, turn: GuardedTurn) -> None:
-    chosen = selected()
-    turns = _around(desk, turn)
-    sources = sources_of(desk.reports, turn.report.conversation_id, turns, chosen.outcome(turn))
+    chosen, name = selected(), turn.report.conversation_id
+    # The turn, with the ones before it, so that one sees what it answers.
+    window = desk.reports.conversation(name, around=turn).turns if name else ()
+    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), None)
+    turns = [turn] if at is None else list(window[max(at - BEFORE, 0) : at + 1])
+    sources = sources_of(desk.reports, name, turns, chosen.outcome(turn))
     beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
     body = dialogue(turns, chosen, reveal=False)  # the decision on top stays in view
     event = draw(el("div", body, beside, cls=f"talk{' with-panel' if chosen.claim else ''}"), key="reviewed")
     if isinstance(event, Act) and follow(event):
         st.rerun()
     desk.follow(event)
-
-
-def _around(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
-    """The turn, with the ones before it, so that one sees what it answers."""
-    name = turn.report.conversation_id
-    window = desk.reports.conversation(name, around=turn).turns if name else ()
-    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), None)
-    return [turn] if at is None else list(window[max(at - BEFORE, 0) : at + 1])
 
 
 def _head(turn: GuardedTurn, review: Review | None, who: str) -> Node:
@@ -337,10 +333,6 @@ def _done(work: Callable[[], Any]) -> None:
         show_problem("This was not done", exc)
         return
     st.rerun()
-
-
-def _trail(trail: tuple[ReviewEvent, ...]) -> Node:
-    return el("ol", *(_event(event, place) for place, event in enumerate(trail)), cls="talks")
 
 
 def _event(event: ReviewEvent, place: int) -> Node:

@@ -7,10 +7,8 @@
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
 A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
-flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does. Presets
-let code through and say in the reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and
-`max_flag_rate` the thresholds come from a
-risk table (docs/design/risk-control.md).
+flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does.
+With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a risk table (docs/design/risk-control.md).
 """
 
 from __future__ import annotations

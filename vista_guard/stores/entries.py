@@ -8,7 +8,7 @@ import sqlite3
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
@@ -62,28 +62,25 @@ def storable(text: str) -> str:
 
 def persona_passages(persona: Persona) -> tuple[Passage, ...]:
     """Returns one passage for each fact, in order."""
+    name, kind = storable(persona.name), SourceKind.PERSONA
     return tuple(
-        Passage(
-            source=SourceKind.PERSONA,
-            source_id=f"{persona.key}:{number}",
-            text=storable(fact),
-            title=storable(persona.name),
-        )
+        Passage(source=kind, source_id=f"{persona.key}:{number}", text=storable(fact), title=name)
         for number, fact in enumerate(persona.facts)
     )
 
 
 def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...]:
-    """Returns one passage for each claim, in order, named `turn key:claim id`."""
-    return tuple(
-        Passage(
-            source=SourceKind.KNOWLEDGE,
-            source_id=f"{turn_key}:{name}",
-            text=storable(claim.text),
-            label=claim.label if isinstance(claim, EarnedClaim) else None,
-        )
-        for name, claim in zip(_unique(claims), claims, strict=True)
-    )
+    """Returns one passage for each claim, in order, named `turn key:claim id`. A repeated id of imported claims gets `#2`."""
+    seen: Counter[str] = Counter()
+    passages = []
+    for claim in claims:
+        name = storable(claim.id)
+        seen[name] += 1
+        source_id = f"{turn_key}:{name}" if seen[name] == 1 else f"{turn_key}:{name}#{seen[name]}"
+        label = claim.label if isinstance(claim, EarnedClaim) else None
+        text = storable(claim.text)
+        passages.append(Passage(source=SourceKind.KNOWLEDGE, source_id=source_id, text=text, label=label))
+    return tuple(passages)
 
 
 def nearest(embedder: Embedder, query: str, known: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
@@ -332,15 +329,6 @@ def _knowledge_passage(row: Mapping[str, Any]) -> Passage:
     return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
 
 
-def _unique(claims: Sequence[Claim]) -> Iterator[str]:
-    """Yields the claims' ids. A repeated id of imported claims gets `#2`."""
-    seen: Counter[str] = Counter()
-    for claim in claims:
-        name = storable(claim.id)
-        seen[name] += 1
-        yield name if seen[name] == 1 else f"{name}#{seen[name]}"
-
-
 DIMENSION = 384
 
 MAX_TOKENS = 128
@@ -365,27 +353,20 @@ class VectorCache:
         import numpy as np
 
         wanted = {_key(text): text for text in texts}
-        found = self._known(wanted)
-        missing = [key for key in wanted if key not in found]
+        with self._lock:
+            known = {key: self._vectors[key] for key in wanted if key in self._vectors}
+            for key in known:
+                self._vectors.move_to_end(key)
+        missing = [key for key in wanted if key not in known]
         if missing:
             rows = embed([wanted[key] for key in missing])
             fresh = {key: row.copy() for key, row in zip(missing, rows, strict=True)}
-            self._keep(fresh)
-            found |= fresh
-        return np.stack([found[_key(text)] for text in texts]) if texts else np.empty((0, dimension), np.float32)
-
-    def _known(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
-        with self._lock:
-            found = {key: self._vectors[key] for key in keys if key in self._vectors}
-            for key in found:
-                self._vectors.move_to_end(key)
-            return found
-
-    def _keep(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
-        with self._lock:
-            self._vectors.update(vectors)
-            while len(self._vectors) > self._size:
-                self._vectors.popitem(last=False)
+            known |= fresh
+            with self._lock:
+                self._vectors.update(fresh)
+                while len(self._vectors) > self._size:
+                    self._vectors.popitem(last=False)
+        return np.stack([known[_key(text)] for text in texts]) if texts else np.empty((0, dimension), np.float32)
 
 
 class OnnxEmbedder:

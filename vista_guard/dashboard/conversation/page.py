@@ -106,17 +106,14 @@ def conversation(desk: Desk) -> None:
     if turn is None and name is None:
         listing(desk)
         return
-    window = _window(desk, name, turn)
+    if name is None:  # nobody named the conversation: the turn stands alone
+        window = Window((turn,) if turn else ())
+    else:
+        window = desk.reports.conversation(name, around=turn, after=address.read(AFTER))
     if not window.turns and not window.unreadable:
         _lost("No such conversation", f"There is no conversation {name} among those that you may see.", desk)
         return
     _show(desk, window, turn, chosen)
-
-
-def _window(desk: Desk, name: str | None, turn: GuardedTurn | None) -> Window:
-    if name is None:  # nobody named the conversation: the turn stands alone
-        return Window((turn,) if turn else ())
-    return desk.reports.conversation(name, around=turn, after=address.read(AFTER))
 
 
 def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> None:

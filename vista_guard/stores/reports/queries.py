@@ -235,8 +235,3 @@ def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
     """The columns of a row that a dataclass has by the same name; times with their zone."""
     found = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
     return {name: utc(value) if isinstance(value, datetime) else value for name, value in found.items()}
-
-
-def place(row: sql.Row[Any]) -> str:
-    """The cursor of a row with `created_at` and `number`."""
-    return to_cursor(utc(row.created_at), str(row.number))

@@ -29,6 +29,8 @@ from vista_guard.stores.reports.filters import (
     TurnRow,
     from_cursor,
     number_of,
+    to_cursor,
+    utc,
 )
 from vista_guard.stores.reports.rollups import Maker, Rollup, Step
 from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
@@ -146,8 +148,9 @@ class ReportReader:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
         rows = self._rows(query, limit + 1, lambda row: row)
-        following = queries.place(rows[limit - 1]) if len(rows) > limit else None
-        return Page(tuple(self._kept_turn(row) for row in rows[:limit]), following)
+        last = rows[limit - 1] if len(rows) > limit else None
+        following = None if last is None else to_cursor(utc(last.created_at), str(last.number))
+        return Page(tuple(map(self._kept_turn, rows[:limit])), following)
 
     def conversation_ids(self, tenant: str) -> list[str]:
         """Returns the ids of all of a tenant's conversations."""

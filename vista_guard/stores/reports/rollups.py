@@ -140,7 +140,7 @@ def reason_of(error: str) -> str:
 
 
 def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
-    """The rows that a report adds to the roll-ups."""
+    """The rows that a report adds to the roll-ups, in the order of their keys: so two writers never wait for each other."""
     hour = report.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     base = {"hour": hour, "tenant": report.tenant or "", "judge": judge_name(report)}
     way = {**base, "policy": report.policy, "gate": report.gate or "", "action": report.decision.action.value}
@@ -184,21 +184,6 @@ def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
         counts[label] += 1
         sure[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
     return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
-
-
-def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> dict[sql.Table, list[dict[str, Any]]]:
-    """Adds up the rows of several reports by key. Sorted keys keep two writers from waiting for each other."""
-    whole: dict[sql.Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
-    for rows_of in many:
-        for table, rows in rows_of.items():
-            for row in rows:
-                key = tuple(row[column.name] for column in table.primary_key.columns)
-                kept = whole.setdefault(table, {}).get(key)
-                if kept is None:
-                    whole[table][key] = dict(row)
-                else:
-                    kept.update({name: kept[name] + row[name] for name in row if not table.c[name].primary_key})
-    return {table: [rows[key] for key in sorted(rows)] for table, rows in whole.items()}
 
 
 def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:

@@ -99,25 +99,21 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     """Writes one report into all tables and returns its number."""
     made = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
-    spread(connection, [(number, report, texts)])
+    spread(connection, number, report, texts)
     queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
 
 
-def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport, TurnTexts | None]]) -> None:
-    """Writes the rows derived from reports: turns, claims, conversations, roll-ups."""
-    connection.execute(_INTO[TURNS], [rows.turn_row(report, number, texts) for number, report, texts in numbered])
-    findings = [row for number, report, _ in numbered for row in rows.finding_rows(report, number)]
-    if findings:
-        connection.execute(_INTO[FINDINGS], findings)
-    joined = [rows.conversation_row(report) for _, report, _ in numbered if report.conversation_id is not None]
-    if joined:
-        # In one order, so that two writers never wait for each other.
-        joined.sort(key=lambda row: (row["conversation_key"], row["last_at"]))
-        connection.execute(_upsert_conversation(connection.dialect.name), joined)
-    rollups.add(connection, rollups.summed(rollups.added(report) for _, report, _ in numbered))
+def spread(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
+    """Writes the rows derived from a report: turn, claims, conversation, roll-ups."""
+    connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
+    if report.outcomes:
+        connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
+    if report.conversation_id is not None:
+        connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
+    rollups.add(connection, rollups.added(report))
 
 
 _INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
@@ -411,8 +407,8 @@ class SqlReports:
             )
         except StoreError as exc:  # the report is written; the next write tries again
             logger.error("old reports were not deleted: %s", exc)
-            gone = retention.Pruned(0, 0)
-        if not gone.reports and not gone.texts:
+            gone = (0, 0)
+        if not any(gone):
             self._pruned = monotonic()
 
     async def _delete(self, work: Callable[[sql.Connection], int]) -> int:
