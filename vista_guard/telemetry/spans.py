@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import time_ns
 from typing import Literal, TypeVar
@@ -317,9 +317,7 @@ def conversation_attributes(conversation_id: str) -> dict[str, str]:
 
 def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
     """Calls `begin` with the span as current, so that work it starts in a copy of the context nests below the span."""
-    if span is None:
-        return begin()
-    with use_span(span, record_exception=False, set_status_on_exception=False):
+    with nullcontext() if span is None else use_span(span, record_exception=False, set_status_on_exception=False):
         return begin()
 
 
@@ -358,36 +356,25 @@ def _is_interrupt(exc: Exception) -> bool:
 _asking: ContextVar[str | None] = ContextVar("vista_guard_judge_asked", default=None)
 
 
-@contextmanager
-def earlier_turn() -> Iterator[None]:
+def earlier_turn() -> AbstractContextManager[None]:
     """Opens the span of an earlier turn that is judged now."""
     trace = running()
     if trace is None:
-        yield
-        return
-    with trace.child(attributes.CATCH_UP, "EVALUATOR", {attributes.STAGE: "catch_up"}):
-        yield
+        return nullcontext()
+    return trace.child(attributes.CATCH_UP, "EVALUATOR", {attributes.STAGE: "catch_up"})
 
 
 @contextmanager
 def judge(info: JudgeInfo, question: str) -> Iterator[None]:
     """Opens the span of a question to an inner judge. The stage's own judge has none: it would repeat the stage's."""
-    trace = running()
-    if trace is None:
-        yield
-        return
-    outer = _asking.get()
+    trace, outer = running(), _asking.get()
+    values = {attributes.JUDGE_NAME: info.name, attributes.JUDGE_VERSION: info.version, attributes.QUESTION: question}
+    span: AbstractContextManager[None] = nullcontext()
+    if trace is not None and outer not in (None, info.name):
+        span = trace.child(attributes.JUDGE, "EVALUATOR", values)
     token = _asking.set(info.name)
     try:
-        if outer is None or outer == info.name:
-            yield
-            return
-        values = {
-            attributes.JUDGE_NAME: info.name,
-            attributes.JUDGE_VERSION: info.version,
-            attributes.QUESTION: question,
-        }
-        with trace.child(attributes.JUDGE, "EVALUATOR", values):
+        with span:
             yield
     finally:
         _asking.reset(token)
