@@ -95,7 +95,8 @@ def _batch(connection: sql.Connection, many: list[TurnReport]) -> None:
     statement = sql.insert(REPORTS).returning(REPORTS.c.id, sort_by_parameter_order=True)
     numbers = connection.execute(statement, rows).scalars().all()
     asked = (TurnTexts(user_text=f"When does ferry {number} leave for Port Selma?") for number in numbers)
-    spread(connection, list(zip(numbers, many, asked, strict=True)))
+    for number, report, texts in zip(numbers, many, asked, strict=True):
+        spread(connection, number, report, texts)
 
 
 def writing(database: Database, count: int = 300) -> dict[str, float]:

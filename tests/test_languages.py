@@ -14,7 +14,7 @@ from tests.blocked import ROOT
 from tests.dashboard.browser import chromium
 from tests.proxy.serving import chunks, document, proxy, said
 from vista_guard import Action, Document, Guard, JudgeError, Label, TurnReport
-from vista_guard.cli.verify_page import _STYLE as VERIFIED_STYLE
+from vista_guard.cli.render import _STYLE as VERIFIED_STYLE
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.reading.canonical import folded

@@ -21,7 +21,7 @@ TELEMETRY = Path("docs/telemetry.md")
 
 def pages(folder: Path) -> dict[Path, str]:
     """Each page that is written, wholly or in part, and what belongs into it; `folder` has its other parts."""
-    from vista_guard.cli.demo import report_schema
+    from vista_guard.cli.init import report_schema
 
     return {
         Path("docs/cli.md"): commands_page(),

@@ -6,7 +6,8 @@ from io import StringIO
 
 from rich.console import Console
 
-from vista_guard.cli.common import report_view, visible
+from vista_guard.cli.common import visible
+from vista_guard.cli.render import report_view
 from vista_guard.types import (
     Action,
     Claim,

@@ -13,8 +13,7 @@ from tests.stores.test_reports_contract import report
 from vista_guard import _aio
 from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import ConsensusClaim, Op, ReviewVerdict
+from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 from vista_lab.people.annotations import Annotations

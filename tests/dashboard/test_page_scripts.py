@@ -32,7 +32,7 @@ def show(path: str, folder: str) -> None:
     from vista_guard.dashboard.settings import DashboardSettings
     from vista_guard.stores.reports import ReportReader
     from vista_guard.stores.reviews.queue import Reviews
-    from vista_guard.stores.reviews.records import words as decided
+    from vista_guard.stores.reviews.queue import words as decided
 
     here = Folder(folder)
     labels = here / "labels.jsonl"

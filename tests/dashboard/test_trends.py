@@ -16,7 +16,7 @@ from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.dashboard.trends import overview
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
-from vista_guard.stores.reviews.records import Word
+from vista_guard.stores.reviews.queue import Word
 from vista_guard.types import Action
 
 START = datetime(2026, 11, 2, tzinfo=UTC)

@@ -28,8 +28,7 @@ from vista_guard.stores.reports import ReportFilter, ReportReader, SqlReports
 from vista_guard.stores.reports import database as database_module
 from vista_guard.stores.reports.database import MIGRATIONS, VERSION_TABLE, Database, look, make_engine, upgrade
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import ReviewVerdict
+from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_lab.people.annotations import Annotations
 
 __all__ = ["postgres"]  # fixture

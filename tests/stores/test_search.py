@@ -88,7 +88,7 @@ async def test_fresh_processes_find_the_nearest(place: str, location: Callable[[
 
 
 def _url(store: ChromaDocuments) -> str:
-    return store._chroma._location
+    return store._chroma.location
 
 
 @pytest.mark.parametrize("search", ["hybrid", "vectors", "words"])

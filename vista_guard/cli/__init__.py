@@ -13,12 +13,11 @@ from typing import Annotated
 import typer
 
 from vista_guard import __version__
-from vista_guard.cli import check, dashboard, demo, serve
+from vista_guard.cli import check, dashboard, serve
 from vista_guard.cli.common import command_group, exit_codes
 from vista_guard.cli.decompose import decompose_app
-from vista_guard.cli.demo import schema
 from vista_guard.cli.documents import documents
-from vista_guard.cli.init import init
+from vista_guard.cli.init import demo, init, schema
 from vista_guard.cli.reports import database, forget, reports, reviews
 from vista_guard.cli.verify import verify
 
@@ -45,7 +44,7 @@ def _root(
             wanted_signals()  # an endpoint that is none is told by commands that send nothing, too
 
 
-app.command("demo")(demo.demo)
+app.command("demo")(demo)
 app.command("init")(init)
 app.command("check")(check.check)
 app.command("verify")(verify)

@@ -80,31 +80,27 @@ def check(
 
         configured = Settings.load()
         if text and _PATH.fullmatch(text):
-            told = f"warning: {text} looks like a path, and is judged as the answer's text. To check a conversation in a file: "
-            typer.echo(
-                visible(f"{told}--conversation {text}; an answer in a file: vista-guard check - < {text}"), err=True
+            advice = (
+                f"a conversation in a file: --conversation {text}; an answer in a file: vista-guard check - < {text}"
             )
+            warning = f"warning: {text} looks like a path, and is judged as the answer's text. To check {advice}"
+            typer.echo(visible(warning), err=True)
         given = conversation_to_check(
             text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
         )
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         named = {**models, "policy": policy, "persona": persona}
         report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
-        show(report, as_json=as_json)
+        if as_json:
+            typer.echo(report.model_dump_json(indent=2).encode())
+        else:
+            from rich.console import Console
+
+            from vista_guard.cli.render import report_view
+
+            Console(highlight=False).print(report_view(report))
     if report.blocked:
         raise typer.Exit(BLOCKED)
-
-
-def show(report: TurnReport, *, as_json: bool) -> None:
-    """The report on stdout."""
-    if as_json:
-        typer.echo(report.model_dump_json(indent=2).encode())
-        return
-    from rich.console import Console
-
-    from vista_guard.cli.common import report_view
-
-    Console(highlight=False).print(report_view(report))
 
 
 def _guard(configured: Settings, data_dir: Path | None, given: Conversation, named: Mapping[str, Any]) -> Guard:

@@ -1,4 +1,4 @@
-"""Parts that commands share: exit codes, common options, and a report on a terminal.
+"""Parts that commands share: exit codes, common options, a progress bar.
 
 0  the turn was delivered, the replay is complete
 1  the judge or a store failed
@@ -23,13 +23,7 @@ import typer
 from vista_guard.reading.visible import visible as visible  # the commands take it from here
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import RenderableType
-    from rich.text import Text
-
-    from vista_guard.types import Evidence, Nearest, Outcome, TurnReport, Usage
-
+    from rich.progress import Progress
 
 FAILED = 1
 WRONG_INPUT = 2
@@ -64,6 +58,21 @@ def exit_codes() -> Iterator[None]:
         # The reader of stdout has gone, as `| head` does: the interpreter must not try to flush it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(FAILED) from None
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given; the others are the settings' to choose."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def progress_bar(*, disable: bool = False) -> Progress:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=disable or not console.is_terminal)
 
 
 def _failed(error: Exception, code: int) -> typer.Exit:
@@ -124,117 +133,3 @@ HostOption = Annotated[
         "--host", metavar="ADDRESS", help="Address to listen on.  [default: from the settings, else 127.0.0.1]"
     ),
 ]
-
-COLOURS = {
-    "VERIFIED": "green",
-    "OUT_OF_SCOPE": "cyan",
-    "ABSTENTION": "blue",
-    "LACKING_EVIDENCE": "yellow",
-    "CONTRADICTED": "red",
-    "ALLOW": "green",
-    "FLAG": "yellow",
-    "REPAIR": "yellow",
-    "BLOCK": "red",
-    "UNCHECKED": "magenta",
-}
-
-
-TITLES = {
-    "ALLOW": "delivered",
-    "FLAG": "delivered, flagged",
-    "REPAIR": "delivered after repair",
-    "BLOCK": "blocked; delivered instead",
-}
-
-
-def report_view(report: TurnReport) -> RenderableType:
-    """Renders the delivered text, each claim with label, evidence and reason, the decision and the score."""
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
-    action = report.decision.action
-    text, colour = Text(visible(report.response)), COLOURS[action]
-    response = Panel(text, title=TITLES[action], title_align="left", border_style=colour)
-    return Group(response, *(_outcome(outcome) for outcome in report.outcomes), _decision(report), _footer(report))
-
-
-def _outcome(outcome: Outcome) -> RenderableType:
-    if outcome.kind == "unchecked":
-        return claim_view("UNCHECKED", "UNCHECKED", outcome.claim.text, [plain_text(outcome.error)])
-    title = f"{outcome.label} {outcome.confidence:.2f}"
-    by = f" (judged by {outcome.judged_by})" if outcome.judged_by else ""
-    near = [] if outcome.nearest is None or outcome.evidence else [nearest_view(outcome.nearest)]
-    details = [*map(quote_view, outcome.evidence), *near, plain_text(outcome.reason + by)]
-    return claim_view(title, outcome.label, outcome.claim.text, details)
-
-
-def claim_view(title: str, colour: str, text: str, details: Sequence[Text]) -> RenderableType:
-    from rich.console import Group
-    from rich.padding import Padding
-    from rich.text import Text
-
-    head = Text.assemble((title, f"bold {COLOURS[colour]}"), f"  {visible(text)}")
-    return Group(head, *(Padding(detail, (0, 0, 0, 4), expand=False) for detail in details))
-
-
-def plain_text(text: str) -> Text:
-    from rich.text import Text
-
-    return Text(visible(text), style="dim")
-
-
-def quote_view(evidence: Evidence) -> Text:
-    from rich.text import Text
-
-    source = visible(evidence.title or evidence.source_id)
-    quote = (f"“{visible(evidence.quote.strip())}”", "italic")
-    return Text.assemble(quote, (f" {evidence.source} {source}, {evidence.score:.2f}", "dim"))
-
-
-def nearest_view(near: Nearest) -> Text:
-    """Renders the quote that came nearest to a claim that LACKS evidence."""
-    from rich.text import Text
-
-    said = f" nearest, in {visible(near.title or near.source_id)}"
-    return Text.assemble((f"“{visible(near.quote.strip())}”", "italic"), (said, "dim"))
-
-
-def _decision(report: TurnReport) -> Text:
-    from rich.text import Text
-
-    action = report.decision.action
-    view = (
-        Text("\n").append(str(action), style=f"bold {COLOURS[action]}").append(f": {visible(report.decision.reason)}")
-    )
-    if report.evidence_missing:
-        view.append("\nThere was no evidence to verify against.", style="yellow")
-    return view
-
-
-def _footer(report: TurnReport) -> Text:
-    from rich.text import Text
-
-    from vista_guard.policy.turn_risk import SAFE
-
-    safe = sum(finding.label in SAFE for finding in report.findings)
-    score = "no VISTA score: nothing was judged"
-    if report.score is not None:
-        score = f"VISTA score {report.score:.2f} ({safe} of {len(report.findings)} judged claims safe)"
-    judge = f"judge {report.judge.name} {report.judge.version}"
-    spent = [f"{report.timings.total:.0f} ms", *([_spent(report.usage)] if report.usage.calls else [])]
-    footer = Text(" · ".join([score, *_risk(report), *spent, judge, f"policy {report.policy}"]), style="dim")
-    for warning in report.warnings:
-        footer.append(f"\n{visible(warning)}", style="yellow")
-    return footer
-
-
-def _risk(report: TurnReport) -> list[str]:
-    if report.risk is None:
-        return []
-    return [f"risk {report.risk:.2f}{'' if report.risk_calibrated else ', uncalibrated'}"]
-
-
-def _spent(usage: Usage) -> str:
-    tokens = f"{usage.calls} model call{'s' * (usage.calls != 1)}, {usage.input_tokens + usage.output_tokens:,} tokens"
-    return tokens if usage.unpriced_calls else f"{tokens}, about ${usage.cost:.4f}"

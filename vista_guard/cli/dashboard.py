@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from vista_guard.cli.common import STOPPED, DataDirOption, HostOption, exit_codes  # typer reads them
+from vista_guard.cli.common import STOPPED, DataDirOption, HostOption, exit_codes, given  # typer reads them
 
 
 def dashboard(
@@ -61,11 +61,10 @@ def dashboard(
         require("the dashboard", "streamlit", "authlib", "sqlalchemy", "alembic", extra="dashboard")
         from vista_guard.dashboard.server import run
 
-        given: dict[str, Any] = {"host": host, "port": port}
-        asked = {name: value for name, value in given.items() if value is not None}
+        options = given(host=host, port=port)
         with demonstrating(demo) as folder:
             where = {"reports": "sqlite", "data_dir": folder} if folder else {"reports": reports, "data_dir": data_dir}
-            number = run(asked, **where, runs=runs or (), labels=labels, tell=lambda line: typer.echo(line, err=True))
+            number = run(options, **where, runs=runs or (), labels=labels, tell=lambda line: typer.echo(line, err=True))
     raise typer.Exit(STOPPED + number if number else 0)
 
 

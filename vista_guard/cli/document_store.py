@@ -12,31 +12,23 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from vista_guard.cli.common import visible
+from vista_guard.cli.common import given, progress_bar, visible
 from vista_guard.errors import ConfigError, InputError, StoreError
-from vista_guard.protocols import Embedder, NeighbourStore
+from vista_guard.protocols import Embedder
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
 from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
-from vista_guard.stores.entries import ListedDocument, query_vector
+from vista_guard.stores.entries import ListedDocument, SearchedDocuments, data_dir, default_dir, query_vector
 from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000
 """Characters without a space, which even a paragraph of a script without spaces does not reach."""
-
-
-class StoredDocuments(NeighbourStore, Protocol):
-    """A document store that lists what it holds."""
-
-    async def stored(self) -> Sequence[ListedDocument]: ...
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Location:
 
     @classmethod
     def configured(
-        cls, data_dir: Path | None, chroma_url: str | None, tenant: str | None = None, embedder: str | None = None
+        cls, folder: Path | None, chroma_url: str | None, tenant: str | None = None, embedder: str | None = None
     ) -> Location:
         """Returns the store that a guard with these settings uses.
 
@@ -75,11 +67,15 @@ class Location:
             ConfigError: both places were given, the settings keep everything in memory, or no tenant has such a name.
         """
         if tenant is not None:
-            _expect_tenant(tenant)
-        if data_dir is not None and chroma_url is not None:
+            from vista_guard.proxy.settings import check_tenant
+
+            try:
+                check_tenant(tenant)
+            except ValueError as exc:
+                raise ConfigError(str(exc)) from exc
+        if folder is not None and chroma_url is not None:
             raise ConfigError("--data-dir and --chroma-url are two places; give one")
-        given: dict[str, Any] = {"data_dir": data_dir, "chroma_url": chroma_url, "embedder": embedder}
-        settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
+        settings = Settings.load(**given(data_dir=folder, chroma_url=chroma_url, embedder=embedder))
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
         if settings.store in ("pgvector", "qdrant"):
@@ -88,8 +84,6 @@ class Location:
             return cls(f"{settings.store}, as the settings say", settings, tenant)
         if settings.chroma_url:
             return cls(settings.chroma_url, settings, tenant)
-        from vista_guard.stores.entries import default_dir
-
         return cls((settings.data_dir or default_dir()).expanduser() / "chroma", settings, tenant)
 
     @cached_property
@@ -109,14 +103,13 @@ class Location:
         return not isinstance(self.place, Path) or (self.place / "chroma.sqlite3").is_file()
 
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[StoredDocuments]:
+    async def opened(self) -> AsyncIterator[SearchedDocuments]:
         """Opens the store, creating it if missing.
 
         Raises:
             StoreError: the folder cannot be used, or no server answers.
         """
         from vista_guard.stores.chroma.client import chroma_client
-        from vista_guard.stores.entries import data_dir
 
         if self.settings.store in ("pgvector", "qdrant"):
             from vista_guard.assembly import server_documents
@@ -140,7 +133,7 @@ class Location:
         )
         try:
             opened = store if self.tenant is None else store.of_tenant(self.tenant)
-            with _progress() as progress:
+            with progress_bar() as progress:
                 task = progress.add_task("embedding old documents anew, once", total=None)
                 await opened.renew(lambda done, of: progress.update(task, completed=done, total=of))
             yield opened
@@ -166,12 +159,12 @@ class Location:
             passages = await store.search(text, limit or self.settings.limits.retrieved)
             if self.settings.limits.neighbours:
                 passages = [*passages, *await store.neighbours(passages, self.settings.limits.neighbours)]
-            pages = (
-                {document.id: document.metadata.get("pages") for document in await store.stored()} if passages else {}
-            )
-        scores = _cosines(self.embedder, text, passages)
+            pages = {one.id: one.metadata.get("pages") for one in await store.stored()} if passages else {}
+        if not passages:
+            return []
+        scores = self.embedder.embed([one.text for one in passages]) @ query_vector(self.embedder, text)
         return [
-            FoundPassage(passage, score, _page(passage, pages.get(passage.source_id)))
+            FoundPassage(passage, float(score), _page(passage, pages.get(passage.source_id)))
             for passage, score in zip(passages, scores, strict=True)
         ]
 
@@ -183,26 +176,6 @@ class Location:
             )
 
 
-def _progress(*, disable: bool = False) -> Progress:
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True, disable=disable or not console.is_terminal)
-
-
-def _expect_tenant(name: str) -> None:
-    from vista_guard.proxy.settings import check_tenant
-
-    try:
-        check_tenant(name)
-    except ValueError as exc:
-        raise ConfigError(str(exc)) from exc
-
-
-def _cosines(embedder: Embedder, text: str, found: Sequence[Passage]) -> list[float]:
-    vectors = embedder.embed([passage.text for passage in found])
-    return [float(score) for score in vectors @ query_vector(embedder, text)] if found else []
-
-
 def _page(passage: Passage, starts: Any) -> int | None:
     return bisect_right(starts, passage.span.start) if starts and passage.span else None
 
@@ -212,17 +185,9 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-@dataclass(frozen=True)
-class Collected:
-    """The files of the given places. `files` are the places that are files."""
-
-    entries: Sequence[DocumentFile | SkippedFile]
-    files: Collection[Path]
-
-
 def collect(
     places: Sequence[Path], prefix: str, *, follow_links: bool = False, pages: Iterable[DocumentFile | SkippedFile] = ()
-) -> Collected:
+) -> list[DocumentFile | SkippedFile]:
     """Finds every file of the places, and behind them the pages; prefixes their ids. A second one with an id counts as broken.
 
     Raises:
@@ -248,7 +213,7 @@ def collect(
         left_out = "".join(f"\n  {entry}" for entry in entries if isinstance(entry, SkippedFile))
         named = f"no file to add in {', '.join(map(str, places))}" if places else "no page to add at these addresses"
         raise InputError(f"there is {named}{left_out}")
-    return Collected(entries, {place for place in places if not place.is_dir()})
+    return entries
 
 
 def fetched(
@@ -273,15 +238,25 @@ def fetched(
 class Adding:
     """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
 
-    def __init__(self, found: Collected, location: Location, *, reader: FileReader, prune: bool, dry_run: bool) -> None:
-        self._found = found
+    def __init__(
+        self,
+        entries: Sequence[DocumentFile | SkippedFile],
+        files: Collection[Path],
+        location: Location,
+        *,
+        reader: FileReader,
+        prune: bool,
+        dry_run: bool,
+    ) -> None:
+        """`files` were named themselves: one that cannot be added has failed."""
+        self._entries, self._files = entries, files
         self._location = location
         self._reader = reader
         self._prune = prune
         self._dry_run = dry_run
         self._counts: Counter[str] = Counter()
         self._passages = 0
-        self._progress = _progress(disable=dry_run)
+        self._progress = progress_bar(disable=dry_run)
 
     async def run(self) -> bool:
         """Adds everything and prints progress; True when something could not be read."""
@@ -294,10 +269,10 @@ class Adding:
         self._summary()
         return self._counts["failed"] > 0
 
-    async def _add_all(self, store: StoredDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+    async def _add_all(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         with self._progress:
-            task = self._progress.add_task("", total=len(self._found.entries))
-            for entry in self._found.entries:
+            task = self._progress.add_task("", total=len(self._entries))
+            for entry in self._entries:
                 if isinstance(entry, SkippedFile):
                     self._left_out(entry)
                 else:
@@ -305,7 +280,7 @@ class Adding:
                 self._progress.advance(task)
         await self._remove_gone(store, known)
 
-    async def _add(self, file: DocumentFile, store: StoredDocuments | None, known: ListedDocument | None) -> None:
+    async def _add(self, file: DocumentFile, store: SearchedDocuments | None, known: ListedDocument | None) -> None:
         try:
             fingerprint = known and known.metadata.get("fingerprint")
             document = await asyncio.to_thread(self._reader.read, file, fingerprint)
@@ -343,11 +318,11 @@ class Adding:
             raise InputError(f"holds a word of {_LONGEST_WORD:,} characters or more: encoded data, no text")
 
     def _left_out(self, file: SkippedFile) -> None:
-        broken = file.broken or file.path in self._found.files
+        broken = file.broken or file.path in self._files
         self._counts["failed" if broken else "skipped"] += 1
         self._tell(f"{'failed' if broken else 'skipped'} {file}")
 
-    async def _remove_gone(self, store: StoredDocuments | None, known: Mapping[str, ListedDocument]) -> None:
+    async def _remove_gone(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         gone = self._gone(known)
         if gone and not self._prune:
             self._tell(
@@ -362,7 +337,7 @@ class Adding:
 
     def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
         """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
-        found = {entry.id: entry.folder for entry in self._found.entries if isinstance(entry, DocumentFile)}
+        found = {entry.id: entry.folder for entry in self._entries if isinstance(entry, DocumentFile)}
         folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
         moved = {
             str(document.metadata.get("folder")) for document in known.values() if found.get(document.id) is not None

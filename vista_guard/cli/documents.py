@@ -87,9 +87,11 @@ def add(
         )
         pages = fetched(addresses, urls, sitemap or (), limits)
         files = [Path(place) for place in places or () if place not in addresses]
-        found = collect(files, prefix, follow_links=follow_links, pages=pages)
+        entries = collect(files, prefix, follow_links=follow_links, pages=pages)
+        named = {file for file in files if not file.is_dir()}
         with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
-            failed = asyncio.run(Adding(found, location, reader=reader, prune=prune, dry_run=dry_run).run())
+            adding = Adding(entries, named, location, reader=reader, prune=prune, dry_run=dry_run)
+            failed = asyncio.run(adding.run())
     if failed:
         raise typer.Exit(WRONG_INPUT)
 
@@ -112,16 +114,12 @@ def list_documents(
         listed = asyncio.run(location.listed())
         if not listed:
             typer.echo(f"there are no documents in {location}", err=True)
-        width = max((len(document.id) for document in listed), default=0)
-        for document in listed:
+        width = max((len(one.id) for one in listed), default=0)
+        for one in listed:
             if as_json:
-                _print_json(
-                    id=document.id, title=document.title, passages=document.passages, metadata=dict(document.metadata)
-                )
+                _print_json(id=one.id, title=one.title, passages=one.passages, metadata=dict(one.metadata))
             else:
-                _print(
-                    f"{document.id:{width}}  {counted(document.passages, 'passage'):15}  {document.title or ''}".rstrip()
-                )
+                _print(f"{one.id:{width}}  {counted(one.passages, 'passage'):15}  {one.title or ''}".rstrip())
 
 
 @documents.command()
@@ -144,10 +142,8 @@ def remove(
             if count:
                 _print(f"removed {name} ({counted(count, 'passage')})")
             else:
-                typer.echo(
-                    f"error: there is no document {name!r} in {location}; see: vista-guard documents list{location.options}",
-                    err=True,
-                )
+                advice = f"see: vista-guard documents list{location.options}"
+                typer.echo(f"error: there is no document {name!r} in {location}; {advice}", err=True)
     if not all(counts.values()):
         raise typer.Exit(WRONG_INPUT)
 
@@ -197,10 +193,8 @@ def _passage_lines(number: int, hit: FoundPassage) -> str:
     place = f"  page {hit.page}" if hit.page else ""
     span = f"  characters {passage.span.start}-{passage.span.end}" if passage.span else ""
     by = f"  by {' and '.join(passage.found.by)}" if passage.found else ""
-    title = " › ".join([passage.title or "", *(heading.lstrip("# ") for heading in passage.headings)]).removeprefix(
-        " › "
-    )
-    title = f"  {title}" if title else ""
+    headings = " › ".join(filter(None, [passage.title, *(heading.lstrip("# ") for heading in passage.headings)]))
+    title = f"  {headings}" if headings else ""
     return f"{number}. {hit.score:.2f}{by}  {passage.source_id}{place}{span}{title}\n{indent(passage.text, '   ')}\n"
 
 

@@ -6,11 +6,11 @@ The lab adds the commands of `vista-guard reports`, and the export of people's d
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes
+from vista_guard.cli.common import command_group, exit_codes, given
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
@@ -41,8 +41,7 @@ def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, st
     from vista_guard.assembly import reports_url
     from vista_guard.settings.sources import Settings
 
-    given: dict[str, Any] = {"reports": reports, "data_dir": data_dir}
-    settings = Settings.load(**{name: value for name, value in given.items() if value is not None})
+    settings = Settings.load(**given(reports=reports, data_dir=data_dir))
     if settings.reports is None:
         settings = settings.model_copy(update={"reports": "sqlite"})
     return settings, reports_url(settings) or ""
@@ -60,11 +59,11 @@ def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> Non
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
-        found = state(configured(reports, data_dir)[1])
-        typer.echo(f"{found.name}: schema {found.schema.revision or 'none yet'}, newest {found.schema.newest}")
-        if found.schema.revision is not None:
-            typer.echo(f"{found.reports:,} reports")
-        if not found.schema.is_newest:
+        name, schema, count = state(configured(reports, data_dir)[1])
+        typer.echo(f"{name}: schema {schema.revision or 'none yet'}, newest {schema.newest}")
+        if schema.revision is not None:
+            typer.echo(f"{count:,} reports")
+        if not schema.is_newest:
             typer.echo("run: vista-guard db upgrade")
 
 
@@ -91,8 +90,8 @@ def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None
         from vista_guard.stores.reports.retention import prune_all
 
         settings, url = configured(reports, data_dir)
-        gone = prune_all(url, settings.report_retention_days)
-        typer.echo(f"deleted {gone.reports:,} reports and the texts of {gone.texts:,}")
+        old, texts = prune_all(url, settings.report_retention_days)
+        typer.echo(f"deleted {old:,} reports and the texts of {texts:,}")
 
 
 def forget(

@@ -21,6 +21,7 @@ from vista_guard.cli.common import (
     PolicyOption,
     VerifierOption,
     exit_codes,
+    given,
 )
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def serve(
     settings, 1 for other failures.
     """
     with exit_codes():
-        require_extra()
+        from vista_guard._extras import require
+
+        require("the proxy", "fastapi", "httpx2", "prometheus_client", "sqlalchemy", "uvicorn", extra="proxy")
         if new_key is not None:
             print_new_key(new_key)
             return
@@ -87,8 +90,8 @@ def serve(
         from vista_guard.proxy.settings import ProxySettings
         from vista_guard.telemetry.sdk import configured
 
-        given = {"upstream": upstream, "host": host, "port": port, "gate": gate, "off": off or None}
-        settings = ProxySettings.load(**{name: value for name, value in given.items() if value is not None})
+        options = given(upstream=upstream, host=host, port=port, gate=gate, off=off or None)
+        settings = ProxySettings.load(**options)
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
             models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
@@ -97,17 +100,6 @@ def serve(
             with configured("vista-guard-proxy"), guard:
                 signal_number = run(build_app(guard, settings), settings, guard, listener)
     raise typer.Exit(STOPPED + signal_number if signal_number else 0)
-
-
-def require_extra() -> None:
-    """Checks that the proxy's packages are installed.
-
-    Raises:
-        ConfigError: they are not.
-    """
-    from vista_guard._extras import require
-
-    require("the proxy", "fastapi", "httpx2", "prometheus_client", "sqlalchemy", "uvicorn", extra="proxy")
 
 
 def print_new_key(tenant: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,16 +16,17 @@ from vista_guard.cli.common import (
     JudgeOption,
     VerifierOption,
     exit_codes,
+    given,
+    progress_bar,
+    visible,
 )
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from vista_guard.guard import Guard
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_guard.settings.sources import Settings
     from vista_guard.types import Document
-    from vista_guard.verification import ClaimResult, Made, TextResult
+    from vista_guard.verification import Made, TextResult
 
 Weighing = Literal["all", "first"]
 _UNLIMITED = 10**9
@@ -80,16 +80,19 @@ def verify(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.verify_page import check_place
+        from vista_guard.cli.render import page
+        from vista_guard.errors import ConfigError
+        from vista_guard.settings.sources import Settings
+        from vista_guard.stores.line_file import write_whole
 
-        if html is not None:
-            check_place(html)
+        if html is not None and (html.is_dir() or not html.parent.is_dir()):
+            raise ConfigError(f"--html {html} cannot be written; give a file in a folder that exists")
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-        settings = _settings(models, weighing)
+        settings = Settings.load(**given(**models, weighing=weighing))
         texts = read_texts(files)
         results = asyncio.run(_verify(texts, documents, settings, passages, first, out, concurrency, as_json))
         if html is not None:
-            _write_page(html, results, texts)
+            write_whole(html, page(results, {one.id: one.text for one in texts}), "Choose another --html")
     raise typer.Exit(exit_code(results))
 
 
@@ -129,13 +132,6 @@ def read_texts(files: Sequence[Path]) -> list[Document]:
     return texts
 
 
-def _settings(models: Mapping[str, str | None], weighing: Weighing | None) -> Settings:
-    from vista_guard.settings.sources import Settings
-
-    given = {**models, "weighing": weighing}
-    return Settings.load(**{name: value for name, value in given.items() if value is not None})
-
-
 async def _verify(
     texts: Sequence[Document],
     place: str | None,
@@ -146,19 +142,31 @@ async def _verify(
     concurrency: int,
     as_json: bool,
 ) -> list[TextResult]:
+    from rich.console import Console
+
+    from vista_guard.cli.render import result_view
     from vista_guard.stores.embedders import build_embedder
     from vista_guard.verification import verify
 
+    console = Console(highlight=False)
     embedder = build_embedder(settings.embedder, settings.embedder_options)
     store, mark = await open_documents(place, settings, embedder)
     guard = build_guard(settings, store, embedder, passages or settings.limits.retrieved)
     results = []
     try:
         made = _made(guard, settings, mark, texts)
-        with _progress() as tell:
+        with progress_bar() as bar:
+            task = bar.add_task("", total=None)
+
+            def tell(name: str, done: int, of: int) -> None:
+                bar.update(task, description=visible(name), completed=done, total=of)
+
             async for result in verify(guard, texts, made, out=out, first=first, at_once=concurrency, tell=tell):
                 results.append(result)
-                show(result, as_json=as_json)
+                if as_json:
+                    typer.echo(result.model_dump_json().encode())
+                else:
+                    console.print(result_view(result))
     finally:
         await guard.aclose()
     return results
@@ -174,15 +182,14 @@ async def open_documents(place: str | None, settings: Settings, embedder: Embedd
     from hashlib import sha256
 
     from vista_guard.errors import InputError
-    from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.memory import MemoryDocuments
+    from vista_guard.stores.entries import SearchedDocuments
 
     store = _kept_store(place, settings, embedder)
     if store is None and place is not None:
         store = await _folder_store(Path(place), settings, embedder)
     where = place or "the settings' document store"
     advice = "give --documents FOLDER, or add some with: vista-guard documents add FOLDER_OR_FILE"
-    if not isinstance(store, ChromaDocuments | MemoryDocuments):
+    if not isinstance(store, SearchedDocuments):
         raise InputError(f"{where} holds no documents: {advice}")
     listed = await store.stored()
     if not listed:
@@ -227,7 +234,7 @@ async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) ->
     store = MemoryDocuments(embedder, search=settings.search)
     most = settings.limits.document_chars
     with FileReader() as reader:
-        for entry in collect([folder], "").entries:
+        for entry in collect([folder], ""):
             if isinstance(entry, SkippedFile):
                 _tell(f"skipped {entry.path}: {entry.reason}")
                 continue
@@ -283,59 +290,5 @@ def _made(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]
     return Made(f"{info.name} {info.version}", changing, {one.id: str(one.metadata["fingerprint"]) for one in texts})
 
 
-@contextmanager
-def _progress() -> Iterator[Any]:
-    """A bar on stderr, where that is a terminal; yields what is told of each piece."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from vista_guard.cli.common import visible
-
-    console = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda name, done, of: bar.update(task, description=visible(name), completed=done, total=of)
-
-
-def show(result: TextResult, *, as_json: bool) -> None:
-    """A text's result on stdout."""
-    if as_json:
-        typer.echo(result.model_dump_json().encode())
-        return
-    from rich.console import Console, Group
-    from rich.text import Text
-
-    from vista_guard.cli.common import visible
-    from vista_guard.cli.verify_page import summary
-
-    head = Text(f"{visible(result.file)}: {summary(result)}", style=_COLOURS[result.verdict])
-    rows = [_claim(claim) for claim in result.claims]
-    shown = Group(head, *rows, Text(f"judge {visible(result.judge)}", style="dim"))
-    Console(highlight=False).print(shown)
-
-
-_COLOURS = {"factual": "bold green", "not factual": "bold red", "undecided": "bold magenta", "no claims": "bold yellow"}
-
-
-def _claim(claim: ClaimResult) -> RenderableType:
-    from vista_guard.cli.common import claim_view, plain_text, quote_view
-
-    if claim.label is None:
-        return claim_view("UNCHECKED", "UNCHECKED", claim.text, [plain_text(claim.reason)])
-    quotes = (one.model_copy(update={"quote": " ".join(one.quote.split())}) for one in claim.evidence)
-    details = [*map(quote_view, quotes), plain_text(claim.reason)]
-    return claim_view(f"{claim.label} {claim.confidence:.2f}", claim.label, claim.text, details)
-
-
-def _write_page(place: Path, results: Sequence[TextResult], texts: Sequence[Document]) -> None:
-    from vista_guard.cli.verify_page import page
-    from vista_guard.stores.line_file import write_whole
-
-    write_whole(place, page(results, {one.id: one.text for one in texts}), "Choose another --html")
-
-
 def _tell(line: str) -> None:
-    from vista_guard.cli.common import visible
-
     typer.echo(visible(line), err=True)

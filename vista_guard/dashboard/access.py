@@ -6,7 +6,7 @@ Every request passes the gates, WebSockets included: Streamlit sends all content
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from secrets import compare_digest, token_urlsafe
@@ -165,12 +165,13 @@ async def _send_home(scope: Scope, send: Send, cookie: str) -> None:
         (b"referrer-policy", b"no-referrer"),
         (b"cache-control", b"no-store"),
     ]
-    await send({"type": "http.response.start", "status": 303, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+    await _answer(send, 303, b"", headers)
 
 
-async def _answer(send: Send, status: int, text: bytes) -> None:
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")]
+_PLAIN: Final = ((b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"))
+
+
+async def _answer(send: Send, status: int, text: bytes, headers: Sequence[tuple[bytes, bytes]] = _PLAIN) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": text})
 

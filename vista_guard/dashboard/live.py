@@ -134,10 +134,7 @@ def _told(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
-    parts = [
-        times.ago(row.created_at, now),
-        f"turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}",
-    ]
+    parts = [times.ago(row.created_at, now), f"turn {_place(row)}"]
     parts += [f"tenant {row.tenant}"] if row.tenant else []
     parts += [f"policy {row.policy}", times.span_of(row.duration_ms)]
     parts += ["no evidence"] if row.evidence_missing else []
@@ -150,15 +147,13 @@ def _chips(row: TurnRow) -> Node:
 
 
 def _pin(row: TurnRow, pinned: bool) -> Node:
-    name = f"Pin turn {row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
-    return el(
-        "button",
-        "◆" if pinned else "◇",
-        cls="pin",
-        act=Act(PIN, row.id),
-        aria_pressed=str(pinned).lower(),
-        aria_label=name,
-    )
+    name, pressed = f"Pin turn {_place(row)}", str(pinned).lower()
+    sign = "◆" if pinned else "◇"
+    return el("button", sign, cls="pin", act=Act(PIN, row.id), aria_pressed=pressed, aria_label=name)
+
+
+def _place(row: TurnRow) -> str:
+    return f"{row.turn_index} of {row.conversation_id or 'an anonymous conversation'}"
 
 
 def tiles(now: Sums, then: Sums) -> Node:
@@ -175,13 +170,7 @@ def tiles(now: Sums, then: Sums) -> Node:
 
 
 def _tile(title: str, now: str, then: str, mark: Node | None = None) -> Node:
-    return el(
-        "div",
-        el("dt", mark, f" {title}" if mark else title),
-        el("dd", now, cls="figure"),
-        el("dd", f"a week ago {then}", cls="then"),
-        cls="tile",
-    )
+    return tree.tile(title, now, f"a week ago {then}", mark)
 
 
 MINUTES: Final = 5
@@ -274,18 +263,14 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
     if not paused or seen.at is None:
         seen.look(desk.reports, now)
     seen.pin(desk.reports, _pins())
-    draw(
-        el("div", _age(seen, now, paused), tiles(*now_and_then(desk.reports, filters, now)), cls="stack"),
-        key="live-tiles",
-    )
+    figures = tiles(*now_and_then(desk.reports, filters, now))
+    draw(el("div", _age(seen, now, paused), figures, cls="stack"), key="live-tiles")
+    if not seen.rows and (filters.narrow or attention):
+        text = "No stored turn matches the filters. New ones appear here."
+        draw(tree.empty("No turn like this", text), key="live-empty")
+    elif not seen.rows:
+        desk.invite()
     if not seen.rows:
-        if filters.narrow or attention:
-            draw(
-                tree.empty("No turn like this", "No stored turn matches the filters. New ones appear here."),
-                key="live-empty",
-            )
-        else:
-            desk.invite()
         return
     event = draw(feed(seen.rows, seen.pinned, seen.turns, seen.fresh, now), key="live-feed")
     if isinstance(event, Act) and event.name == PIN:
@@ -301,7 +286,7 @@ def _session_state(filters: Filters, attention: bool) -> Seen:
     return seen
 
 
-HEADER: Final = (
+HEADER: Final = [
     "time",
     "decision",
     "reason",
@@ -313,7 +298,7 @@ HEADER: Final = (
     "policy",
     "ms",
     "report",
-)
+]
 
 
 def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:

@@ -15,9 +15,10 @@ from vista_guard.dashboard.elements.tree import Node, draw, el, show_problem, sh
 from vista_guard.dashboard.page import Desk, Words
 from vista_guard.dashboard.registry import PageInfo, all_pages
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.server import Dashboard, Setup
+from vista_guard.dashboard.server import Dashboard
+from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import NoReportsError
-from vista_guard.stores.reviews.records import words
+from vista_guard.stores.reviews.queue import words
 
 logger = logging.getLogger("vista_guard")
 
@@ -39,8 +40,8 @@ def main() -> None:
     st.set_page_config(page_title="vista-guard", page_icon="🛡️", layout="wide", initial_sidebar_state="collapsed")
     st.html(STYLE)
     dashboard = Dashboard.current()
-    setup = dashboard.setup
-    viewer = THIS_MACHINE if setup.settings.sign_in is None else signed_in(setup)
+    settings, material = dashboard.settings, dashboard.material
+    viewer = THIS_MACHINE if settings.sign_in is None else signed_in(settings)
     if viewer is None:
         return
     pages: dict[str, Any] = {}
@@ -48,40 +49,42 @@ def main() -> None:
     desk = Desk(
         ScopedReports(dashboard.reports, viewer),
         viewer,
-        setup.settings,
+        settings,
         reviews,
-        setup.material,
-        Words(setup.material.labels, lambda: words(reviews)),
+        material,
+        Words(material.labels, lambda: words(reviews)),
         pages,
         dashboard.database if viewer.tenants is None else None,  # where it lies is the operator's business
     )
     open_to = [info for info in all_pages() if info.needs is None or viewer.allows(info.needs)]
     pages.update({info.path: _page(info, desk, first=info is open_to[0]) for info in open_to})
-    _account(setup, viewer)
+    if settings.sign_in is not None:
+        with st.sidebar:
+            draw(el("p", viewer.name, cls="small faint text"), key="account")
+            st.button("Sign out", on_click=st.logout)
     page = st.navigation(list(pages.values()), position="top")
-    draw(_where(setup.material.environment, desk.database), key="where")
+    draw(_where(material.environment, desk.database), key="where")
     page.run()
 
 
 def _where(environment: str | None, database: str | None) -> Node:
     """Says on every page which product, deployment and database this is."""
     named = None if environment is None else el("span", environment, cls="chip tone-scope")
-    return el("div", el("b", "vista-guard"), named, database and _place(database), cls="row small where")
+    place = None
+    if database:
+        url = urlsplit(database)
+        short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
+        place = el("span", short, cls="faint", title=database)
+    return el("div", el("b", "vista-guard"), named, place, cls="row small where")
 
 
-def _place(database: str) -> Node:
-    url = urlsplit(database)
-    short = f"{url.hostname}{url.path}" if url.hostname else Path(url.path).name
-    return el("span", short, cls="faint", title=database)
-
-
-def signed_in(setup: Setup) -> Viewer | None:
+def signed_in(settings: DashboardSettings) -> Viewer | None:
     """Returns the viewer who signed in; None, with an explanation, when nobody did or they are not admitted."""
     if not st.user.is_logged_in:
         st.title("vista-guard", anchor=False)
         st.button("Sign in", on_click=_sign_in, type="primary")
         return None
-    viewer = viewer_of(dict(st.user), setup.settings.people)
+    viewer = viewer_of(dict(st.user), settings.people)
     if viewer is None:
         address = str(st.user.get("email") or "an account without an e-mail address")
         show_problem(
@@ -94,28 +97,14 @@ def signed_in(setup: Setup) -> Viewer | None:
 
 
 def _page(info: PageInfo, desk: Desk, *, first: bool) -> Any:
-    return st.Page(
-        lambda: _draw(info, desk),
-        title=info.title,
-        url_path=info.path,
-        icon=f":material/{info.icon}:",
-        default=first,
-    )
+    def draw_page() -> None:
+        try:
+            shown(info.show)(desk)
+        except NoReportsError:
+            desk.invite()
 
-
-def _draw(info: PageInfo, desk: Desk) -> None:
-    try:
-        shown(info.show)(desk)
-    except NoReportsError:
-        desk.invite()
-
-
-def _account(setup: Setup, viewer: Viewer) -> None:
-    if setup.settings.sign_in is None:
-        return
-    with st.sidebar:
-        draw(el("p", viewer.name, cls="small faint text"), key="account")
-        st.button("Sign out", on_click=st.logout)
+    icon = f":material/{info.icon}:"
+    return st.Page(draw_page, title=info.title, url_path=info.path, icon=icon, default=first)
 
 
 def _sign_in() -> None:

@@ -24,8 +24,7 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
-from vista_guard.stores.reviews.queue import Reviews, person
-from vista_guard.stores.reviews.records import Word
+from vista_guard.stores.reviews.queue import Reviews, Word, person
 from vista_guard.types import Label
 
 FIRST_STEPS: Final = """\
@@ -78,15 +77,18 @@ class Words:
         """
         gold = self.gold
         decided = {name: word for name, word in self.decided.items() if word.claims}
-        talks = {name for name, turn in gold if gold[name, turn].claims} | _talks(reports, list(decided)[:MOST_TALKS])
-        rows = (row for talk in sorted(talks)[:MOST_TALKS] for row in reports.findings(filters, talk))
-        return [pair for row in rows if (pair := _pair(row, _word(row, gold, decided)))]
-
-
-def _talks(reports: ScopedReports, names: Iterable[str]) -> set[str]:
-    """Returns the conversations of these reports that the viewer may see."""
-    rows = (reports.row(name) for name in names)
-    return {row.conversation_id for row in rows if row is not None and row.conversation_id is not None}
+        talks = {name for name, turn in gold if gold[name, turn].claims}
+        for name in list(decided)[:MOST_TALKS]:
+            row = reports.row(name)  # None for a report that the viewer may not see
+            if row is not None and row.conversation_id is not None:
+                talks.add(row.conversation_id)
+        judged = []
+        for talk in sorted(talks)[:MOST_TALKS]:
+            for finding in reports.findings(filters, talk):
+                word = _word(finding, gold, decided)
+                if word is not None and finding.confidence is not None and finding.label in set(Label):
+                    judged.append((finding.confidence, agrees(Label(finding.label), word)))
+        return judged
 
 
 def _word(row: FindingRow, gold: Gold, decided: Mapping[str, Word]) -> ClaimWord | None:
@@ -95,12 +97,6 @@ def _word(row: FindingRow, gold: Gold, decided: Mapping[str, Word]) -> ClaimWord
         return decided[row.report_id].claims[row.claim_id]
     turn = gold.get((row.conversation_id or "", row.turn_index))
     return None if turn is None else turn.word_on(row.claim_id, row.claim)
-
-
-def _pair(row: FindingRow, word: ClaimWord | None) -> tuple[float, bool] | None:
-    if word is None or row.confidence is None or row.label not in set(map(str, Label)):
-        return None
-    return row.confidence, agrees(Label(row.label), word)
 
 
 @lru_cache(maxsize=2)
@@ -130,25 +126,13 @@ class Desk:
         if self.database is None:
             draw(empty("No turns yet", "The first guarded turn appears here by itself."), key="invitation")
         else:
-            self._show_first_steps(self.database)
+            text = "Copy these lines. The first guarded turn appears here by itself."
+            draw(el("section", el("h2", "No turns yet"), el("p", text), cls="state invite"), key="invitation")
+            # Streamlit's colours for the shell are too faint.
+            st.code(FIRST_STEPS.format(database=shlex.quote(self.database)), language=None)
+            demo = el("code", "vista-guard dashboard --demo")
+            draw(el("p", "Just looking? ", demo, cls="faint small"), key="look-around")
         st.fragment(self._wait, run_every=WAIT_S)()
-
-    def _show_first_steps(self, database: str) -> None:
-        draw(
-            el(
-                "section",
-                el("h2", "No turns yet"),
-                el("p", "Copy these lines. The first guarded turn appears here by itself."),
-                cls="state invite",
-            ),
-            key="invitation",
-        )
-        st.code(
-            FIRST_STEPS.format(database=shlex.quote(database)), language=None
-        )  # its colours for the shell are too faint
-        draw(
-            el("p", "Just looking? ", el("code", "vista-guard dashboard --demo"), cls="faint small"), key="look-around"
-        )
 
     def _wait(self) -> None:
         try:

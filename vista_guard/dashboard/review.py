@@ -21,7 +21,7 @@ from vista_guard.errors import InputError
 from vista_guard.policy.explanations import explain, worst
 from vista_guard.stores.reports import Page
 from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
-from vista_guard.stores.reviews.records import Review, ReviewEvent, ReviewVerdict
+from vista_guard.stores.reviews.queue import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
 
 REASONS: Final = {
@@ -108,16 +108,9 @@ def _bar(counts: Mapping[Reason, int], chosen: Reason | None, decided: bool) -> 
 
 
 def _choice(word: str, count: int, value: str, here: bool) -> Node:
-    act = Act("reason", value)
+    act, pressed = Act("reason", value), str(here).lower()
     return el(
-        "button",
-        word,
-        " ",
-        el("strong", str(count)),
-        cls="plain",
-        act=act,
-        aria_pressed=str(here).lower(),
-        key=f"r-{value}",
+        "button", word, " ", el("strong", str(count)), cls="plain", act=act, aria_pressed=pressed, key=f"r-{value}"
     )
 
 
@@ -136,7 +129,9 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
     review, now = group[0], datetime.now(UTC)
     held = review.held_by(now)
     facts = [
-        f"queued {times.ago(review.queued_at, now)}" if review.open else f"decided {times.ago(_when(review), now)}",
+        f"queued {times.ago(review.queued_at, now)}"
+        if review.open
+        else f"decided {times.ago(review.decided_at or review.queued_at, now)}",
         f"tenant {review.tenant}" if review.tenant else None,
         ("yours" if held == who else f"{held} has it") if held else None,
         f"by {review.decided_by}: {review.verdict_reason}" if review.verdict else None,
@@ -159,26 +154,12 @@ def _heading(turn: GuardedTurn | str | None) -> str:
     return turn.draft or (turn.report.response if outcome is None else outcome.claim.text)
 
 
-def _drafts(count: int) -> str:
-    return "1 equal draft" if count == 1 else f"{count} equal drafts"
-
-
 def _equal(count: int) -> Node | None:
-    return el("span", _drafts(count), cls="chip tone-scope") if count > 1 else None
+    return el("span", f"{count} equal drafts", cls="chip tone-scope") if count > 1 else None
 
 
-HEADER = (
-    "report",
-    "decision",
-    "why in the queue",
-    "equal drafts",
-    "draft",
-    "reason",
-    "queued",
-    "verdict",
-    "by",
-    "verdict reason",
-)
+_VERDICT = ("queued", "verdict", "by", "verdict reason")
+HEADER = ("report", "decision", "why in the queue", "equal drafts", "draft", "reason", *_VERDICT)
 
 
 def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
@@ -194,10 +175,6 @@ def _chips(review: Review) -> Node:
         el("span", REASONS[review.reason], cls="chip tone-abstention") if review.reason is not Reason.BLOCKED else None
     )
     return el("span", chip(review.action), reason, verdict, cls="row")
-
-
-def _when(review: Review) -> datetime:
-    return review.decided_at or review.queued_at
 
 
 def _more(page: Page[Review]) -> Node | None:
@@ -247,27 +224,23 @@ def reviewing(desk: Desk, who: str, report_id: str) -> None:
     _comment(desk, report_id, who)
     trail = desk.reviews.trail(report_id)
     if trail:
-        draw(el("section", el("h3", "What was done"), _trail(trail)), key="trail")
+        events = el("ol", *(_event(event, place) for place, event in enumerate(trail)), cls="talks")
+        draw(el("section", el("h3", "What was done"), events), key="trail")
 
 
 def _show(desk: Desk, turn: GuardedTurn) -> None:
-    chosen = selected()
-    turns = _around(desk, turn)
-    sources = sources_of(desk.reports, turn.report.conversation_id, turns, chosen.outcome(turn))
+    chosen, name = selected(), turn.report.conversation_id
+    # The turn, with the ones before it, so that one sees what it answers.
+    window = desk.reports.conversation(name, around=turn).turns if name else ()
+    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), None)
+    turns = [turn] if at is None else list(window[max(at - BEFORE, 0) : at + 1])
+    sources = sources_of(desk.reports, name, turns, chosen.outcome(turn))
     beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
     body = dialogue(turns, chosen, reveal=False)  # the decision on top stays in view
     event = draw(el("div", body, beside, cls=f"talk{' with-panel' if chosen.claim else ''}"), key="reviewed")
     if isinstance(event, Act) and follow(event):
         st.rerun()
     desk.follow(event)
-
-
-def _around(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
-    """The turn, with the ones before it, so that one sees what it answers."""
-    name = turn.report.conversation_id
-    window = desk.reports.conversation(name, around=turn).turns if name else ()
-    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), None)
-    return [turn] if at is None else list(window[max(at - BEFORE, 0) : at + 1])
 
 
 def _head(turn: GuardedTurn, review: Review | None, who: str) -> Node:
@@ -298,13 +271,9 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
     held = None if review is None else review.held_by(datetime.now(UTC))
     if review is not None and review.open and held in (None, who):
         _verdict(desk, turn, who)
+    is_free = review is not None and review.open and held is None
     with st.container(horizontal=True):
-        if (
-            review is not None
-            and review.open
-            and held is None
-            and st.button("Take this turn", key="take", shortcut="T")
-        ):
+        if is_free and st.button("Take this turn", key="take", shortcut="T"):
             _done(lambda: desk.reviews.reserve(name, who))
         if held == who and st.button("Give it back", key="release", shortcut="G"):
             _done(lambda: desk.reviews.release(name, who))
@@ -326,7 +295,9 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
     others = [one.report_id for one in desk.reviews.equal(name)]
     with st.form("verdict", border=True):
         reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
-        whole = bool(others) and st.checkbox(f"Also for {_drafts(len(others))}", True, key="verdict-equal")
+        whole = bool(others) and st.checkbox(
+            f"Also for {len(others)} equal draft{'s' * (len(others) > 1)}", True, key="verdict-equal"
+        )
         with st.container(horizontal=True):
             upheld = st.form_submit_button(f"Uphold: {RIGHT[action]}", shortcut="U")
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
@@ -362,10 +333,6 @@ def _done(work: Callable[[], Any]) -> None:
         show_problem("This was not done", exc)
         return
     st.rerun()
-
-
-def _trail(trail: tuple[ReviewEvent, ...]) -> Node:
-    return el("ol", *(_event(event, place) for place, event in enumerate(trail)), cls="talks")
 
 
 def _event(event: ReviewEvent, place: int) -> Node:

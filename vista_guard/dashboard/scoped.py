@@ -340,12 +340,13 @@ def _each(
     try:
         return {name: show(kept) for name, kept in reader.many(names).items()}
     except StoreError:
-        return {name: found for name in names if (found := _one(reader, name, show)) is not None}
-
-
-def _one(reader: ReportReader, name: str, show: Callable[[KeptTurn], GuardedTurn]) -> GuardedTurn | str | None:
-    try:
-        kept = reader.get(name)
-    except StoreError as exc:
-        return str(exc)
-    return None if kept is None else show(kept)
+        shown: dict[str, GuardedTurn | str] = {}
+    for name in names:
+        try:
+            kept = reader.get(name)
+        except StoreError as exc:
+            shown[name] = str(exc)
+        else:
+            if kept is not None:
+                shown[name] = show(kept)
+    return shown

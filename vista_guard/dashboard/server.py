@@ -8,7 +8,6 @@ import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -22,6 +21,8 @@ from vista_guard.dashboard.access import AccessGate, Links, OriginGate, check_pr
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
+from vista_guard.settings.sources import Settings
+from vista_guard.stores.entries import data_dir as folder_of
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.queue import Reviews
 
@@ -107,17 +108,8 @@ class Material:
     environment: str | None = None
 
 
-@dataclass(frozen=True)
-class Setup:
-    """The dashboard to serve. `reports` is the database's URL."""
-
-    settings: DashboardSettings
-    reports: str
-    material: Material = field(default_factory=Material)
-
-
 class Dashboard:
-    """The dashboard of this process, with its database open for all readers.
+    """The dashboard of this process, with its database open for all readers. `reports` is the database's URL.
 
     Streamlit runs its script anew for every reader and passes it nothing, and a process has one dashboard: so the script asks
     for `current()`.
@@ -125,13 +117,14 @@ class Dashboard:
 
     _current: ClassVar[Dashboard | None] = None
 
-    def __init__(self, setup: Setup) -> None:
-        self.setup = setup
+    def __init__(self, settings: DashboardSettings, reports: str, material: Material) -> None:
+        self.settings, self.material = settings, material
+        self._database = Database(_with_short_timeout(reports), create=False)
+        self.reports, self.reviews = ReportReader(self._database), Reviews(self._database)
 
-    @classmethod
-    def start(cls, setup: Setup) -> None:
+    def start(self) -> None:
         """Makes this the process's dashboard."""
-        cls._current = cls(setup)
+        Dashboard._current = self
 
     @classmethod
     def current(cls) -> Dashboard:
@@ -148,20 +141,6 @@ class Dashboard:
     def database(self) -> str:
         """The URL of the reports, without a password."""
         return self._database.name.partition("?timeout=")[0]
-
-    @cached_property
-    def reports(self) -> ReportReader:
-        """The reports."""
-        return ReportReader(self._database)
-
-    @cached_property
-    def reviews(self) -> Reviews:
-        """The review queue."""
-        return Reviews(self._database)
-
-    @cached_property
-    def _database(self) -> Database:
-        return Database(_with_short_timeout(self.setup.reports), create=False)
 
 
 def _with_short_timeout(url: str) -> str:
@@ -196,11 +175,11 @@ def listening(settings: DashboardSettings) -> Iterator[socket.socket]:
         yield listener
 
 
-def serve(setup: Setup, listener: socket.socket, tell: Tell) -> int:
+def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
     """Serves until a signal; returns its number, 0 when the server stopped by itself.
 
     Args:
-        setup: the dashboard.
+        dashboard: what is served.
         listener: the socket of `listening`.
         tell: prints the address to open, again after each use of a one-time link.
     """
@@ -208,7 +187,7 @@ def serve(setup: Setup, listener: socket.socket, tell: Tell) -> int:
     listener.listen(128)  # before the address is printed: a quick browser waits for the server
     server = uvicorn.Server(
         uvicorn.Config(
-            build_app(setup, listener, tell),
+            build_app(dashboard, listener, tell),
             log_level=logging.WARNING,
             access_log=False,  # its lines would hold the link's key and what people read
             server_header=False,
@@ -228,24 +207,25 @@ def serve(setup: Setup, listener: socket.socket, tell: Tell) -> int:
     return stopped[0] if stopped else 0
 
 
-def build_app(setup: Setup, listener: socket.socket, tell: Tell) -> Any:
+def build_app(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> Any:
     """Builds the ASGI app, with one-time links unless people sign in. Streamlit allows one app a process."""
-    Dashboard.start(setup)
+    dashboard.start()
+    settings = dashboard.settings
     host, port = listener.getsockname()[:2]
     bootstrap.load_config_options({**_server_options(host, port), **options()})
-    app = st.App(str(files("vista_guard.dashboard").joinpath("main.py")), secrets=_secrets(setup.settings))
-    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
-    if setup.settings.sign_in is not None:
-        tell(f"dashboard on {address}, sign-in required")
-        return OriginGate(app, _origins(setup.settings, host, port))
-    links = Links(
-        lambda key: tell(
-            f"dashboard on {address}?key={key}  (this link works once; after its use the next one is printed)"
-        )
+    app = st.App(
+        str(files("vista_guard.dashboard").joinpath("main.py")),
+        secrets={"auth": settings.sign_in.secrets()} if settings.sign_in else {},
     )
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+    if settings.sign_in is not None:
+        tell(f"dashboard on {address}, sign-in required")
+        return OriginGate(app, _origins(settings, host, port))
+    once = "(this link works once; after its use the next one is printed)"
+    links = Links(lambda key: tell(f"dashboard on {address}?key={key}  {once}"))
     # Browsers share cookies between ports of a host: two dashboards of one machine need two names.
     gate = AccessGate(app, links, cookie=f"vista_guard_dashboard_{port}")
-    return OriginGate(gate, _origins(setup.settings, host, port))
+    return OriginGate(gate, _origins(settings, host, port))
 
 
 def _origins(settings: DashboardSettings, host: str, port: int) -> list[str]:
@@ -278,10 +258,6 @@ def _server_options(host: str, port: int) -> dict[str, object]:
     }
 
 
-def _secrets(settings: DashboardSettings) -> dict[str, Any]:
-    return {} if settings.sign_in is None else {"auth": settings.sign_in.secrets()}
-
-
 def run(
     given: Mapping[str, Any],
     *,
@@ -306,30 +282,18 @@ def run(
     """
     settings = DashboardSettings.load(**given)
     settings.check_exposure()
-    url = database(reports, data_dir)
-    Database(
-        url, create=False
-    ).close()  # refuses a malformed URL or a missing driver; a missing database is a page's error
+    guard = Settings.load()
+    recipe = Recipe(guard.policy, dict(guard.policy_overrides))
+    material = Material(tuple(runs), labels, recipe, guard.risk_table, guard.environment)
+    dashboard = Dashboard(settings, database(reports, data_dir), material)
     with listening(settings) as listener:
         if settings.sign_in is not None:
             check_provider(settings.sign_in)
-        material = _material(tuple(runs), labels)
-        return serve(Setup(settings, url, material), listener, tell)
-
-
-def _material(runs: tuple[Path, ...], labels: Path | None) -> Material:
-    from vista_guard.settings.sources import Settings
-
-    settings = Settings.load()
-    overrides: dict[str, Any] = dict(settings.policy_overrides)
-    return Material(runs, labels, Recipe(settings.policy, overrides), settings.risk_table, settings.environment)
+        return serve(dashboard, listener, tell)
 
 
 def database(reports: str | None, data_dir: Path | None) -> str:
     """Returns the URL of the reports: the given one, else the settings', else the file in the data folder."""
-    from vista_guard.settings.sources import Settings
-    from vista_guard.stores.entries import data_dir as folder_of
-
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     settings = Settings.load(**stores)
     named = reports or settings.reports or "sqlite"

@@ -30,17 +30,15 @@ def overview(now: Sums, before: Sums | None) -> Node:
     then = before if before is not None and before.turns else None
 
     def tile(title: str, figure: Callable[[Sums], str], mark: Node | None = None) -> Node:
-        was = None if then is None else el("dd", f"before {figure(then)}", cls="then")
-        return el(
-            "div", el("dt", mark, f" {title}" if mark else title), el("dd", figure(now), cls="figure"), was, cls="tile"
-        )
+        return tree.tile(title, figure(now), None if then is None else f"before {figure(then)}", mark)
+
+    def share(action: Action) -> Node:
+        return tile(look(action).word, lambda it: percent(it.share(action)), sign(action))
 
     return el(
         "dl",
         tile("turns", lambda it: f"{it.turns:,}"),
-        tile(look(Action.FLAG).word, lambda it: percent(it.share(Action.FLAG)), sign(Action.FLAG)),
-        tile(look(Action.REPAIR).word, lambda it: percent(it.share(Action.REPAIR)), sign(Action.REPAIR)),
-        tile(look(Action.BLOCK).word, lambda it: percent(it.share(Action.BLOCK)), sign(Action.BLOCK)),
+        *map(share, (Action.FLAG, Action.REPAIR, Action.BLOCK)),
         tile("claims unchecked", lambda it: percent(it.unchecked_share), sign(UNCHECKED)),
         tile("mean VISTA score", lambda it: "–" if it.score is None else f"{it.score:.2f}"),
         tile("95 % took less than", lambda it: took(it.p95_ms)),
@@ -130,23 +128,18 @@ def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
     names = [f"p{100 * share:g}" for share in series.PERCENTILES]
     chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
     text = "The guard's time for a turn: median, 95th and 99th percentile, estimated from latency buckets."
-    more = (
-        " Some took longer than the last bucket: their percentile is a lower bound."
-        if series.slowest_known(values)
-        else ""
-    )
-    charts.panel("trends-latency", "Latency", text + more, chart, *_columns(values, names))
+    if series.slowest_known(values):
+        text += " Some took longer than the last bucket: their percentile is a lower bound."
+    charts.panel("trends-latency", "Latency", text, chart, *_columns(values, names))
 
 
 def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
     points = series.tokens(rollup, step)
     names = ("input", "output")
     chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
-    text = (
-        "Input and output tokens of the judge's model."
-        if points
-        else "No tokens: these turns' judge uses no chat model."
-    )
+    text = "Input and output tokens of the judge's model."
+    if not points:
+        text = "No tokens: these turns' judge uses no chat model."
     charts.panel("trends-tokens", "Tokens", text, chart, *_columns(points, names, 0))
 
 
@@ -155,8 +148,9 @@ def _cost(rollup: Rollup, step: Step, marks: Any) -> None:
     unpriced = sum(row.unpriced_calls for row in rollup.turns)
     chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
     text = "Estimated cost of the judge's calls in US dollars." if points else "No cost: no call has a known price."
-    more = f" {unpriced:,} calls have no known price and are not included." if unpriced else ""
-    charts.panel("trends-cost", "Cost", text + more, chart, *_columns(points, ("cost",), 0))
+    if unpriced:
+        text += f" {unpriced:,} calls have no known price and are not included."
+    charts.panel("trends-cost", "Cost", text, chart, *_columns(points, ("cost",), 0))
 
 
 def _reasons(rollup: Rollup) -> Node:
@@ -228,8 +222,12 @@ def trends(desk: Desk) -> None:
         step, rollup = _read_rollup(desk, filters, start, end)
         if rollup.turns:
             download("trends", CSV, lambda: _cells(rollup))
+    if not rollup.turns and filters == Filters():
+        desk.invite()
+        return
     if not rollup.turns:
-        _nothing(desk, filters)
+        text = "No counts match the filters. Choose a longer period, or clear them."
+        draw(tree.empty("No turns in this time", text), key="trends-empty")
         return
     usage = desk.reports.rollup(filters, start, end, "hour") if step == "minute" else rollup
     top = (
@@ -310,11 +308,3 @@ def _unapplied_filters(filters: Filters, step: Step) -> Node | None:
     if step == "minute":
         notes.append("Tokens, cost and reasons for unjudged claims are known by the hour.")
     return el("p", " ".join(notes), cls="note") if notes else None
-
-
-def _nothing(desk: Desk, filters: Filters) -> None:
-    if filters == Filters():
-        desk.invite()
-        return
-    text = "No counts match the filters. Choose a longer period, or clear them."
-    draw(tree.empty("No turns in this time", text), key="trends-empty")

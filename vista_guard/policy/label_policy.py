@@ -7,10 +7,8 @@
 | strict   | block                | regenerate, else redact | block               | block              | –                  |
 
 A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
-flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does. Presets
-let code through and say in the reason that it was not judged; `on_code` changes that. With `max_false_alarm_rate` and
-`max_flag_rate` the thresholds come from a
-risk table (docs/design/risk-control.md).
+flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does.
+With `max_false_alarm_rate` and `max_flag_rate` the thresholds come from a risk table (docs/design/risk-control.md).
 """
 
 from __future__ import annotations
@@ -55,10 +53,6 @@ class Rule(BaseModel):
 
     def __call__(self, confidence: float) -> Action:
         return self.action if confidence >= self.min_confidence else self.otherwise
-
-    def left_to_risk(self) -> Rule:
-        """The rule without a confidence from which it flags alone: `max_flag_rate` bounds what the risk flags."""
-        return self if isinstance(self.flags_alone, bool) else self.model_copy(update={"flags_alone": False})
 
     def acts_alone(self, confidence: float) -> bool:
         """True if a FLAG for a claim of this confidence does not wait for the turn's risk."""
@@ -109,17 +103,12 @@ class LabelPolicy(BaseModel):
 
     @model_validator(mode="after")
     def _monitor_withholds_nothing(self) -> Self:
-        actions = [rule.action for rule in self.rules.values()] + [rule.otherwise for rule in self.rules.values()]
-        if (
-            self.name == "monitor"
-            and SEVERITY[
-                max([*actions, self.on_unchecked, self.on_no_evidence, self.on_code], key=SEVERITY.__getitem__)
-            ]
-            > 1
-        ):
-            raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
-        if self.name == "monitor" and self.block_at_risk is not None:
-            raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
+        if self.name == "monitor":
+            choices = (self.on_unchecked, self.on_no_evidence, self.on_code)
+            if any(map(_withholds, choices)) or any(rule.withholds for rule in self.rules.values()):
+                raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
+            if self.block_at_risk is not None:
+                raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
         if self.fallback is RepairMode.REGENERATE:
             raise ValueError("fallback is what happens when regenerating failed: use redact, annotate or refuse")
         return self
@@ -140,9 +129,16 @@ class LabelPolicy(BaseModel):
         if self.max_false_alarm_rate is not None:
             changed |= self._withholding(table, self.max_false_alarm_rate)
         if self.max_flag_rate is not None:
-            self._check_flags(self.max_flag_rate)
-            rules = changed.get("rules", self.rules)
-            changed["rules"] = {label: rule.left_to_risk() for label, rule in rules.items()}
+            rules: dict[Label, Rule] = dict(changed.get("rules", self.rules))
+            for label, rule in self.rules.items():
+                if rule.flags_alone is True and Action.FLAG in (rule.action, rule.otherwise):
+                    raise ConfigError(
+                        f"policy.max_flag_rate is {self.max_flag_rate:g}, and policy.rules.{label} flags alone, whatever the "
+                        "turn's risk is. Set its flags_alone to false, or drop the rate"
+                    )
+                if not isinstance(rule.flags_alone, bool):  # the rate bounds what the risk flags
+                    rules[label] = rules[label].model_copy(update={"flags_alone": False})
+            changed["rules"] = rules
             changed["flag_at_risk"] = table.risk_threshold(self.max_flag_rate, "policy.max_flag_rate")
         return self.model_copy(update=changed)
 
@@ -151,9 +147,8 @@ class LabelPolicy(BaseModel):
         ruled = [label for label, rule in self.rules.items() if rule.withholds]
         for label in ruled:
             self._check_ruled(label)
-        by_risk = self.block_at_risk is not None and bool(
-            table.turns
-        )  # Tables of older versions know nothing of risks.
+        # Tables of older versions know nothing of risks.
+        by_risk = self.block_at_risk is not None and bool(table.turns)
         sharing = max(len(ruled) + by_risk, 1)
         thresholds = table.thresholds(ruled, rate, rules=sharing)
         changed = {
@@ -164,14 +159,6 @@ class LabelPolicy(BaseModel):
         )
         block = table.risk_threshold(rate / sharing, name) if by_risk else None
         return {"rules": {**self.rules, **changed}, "block_at_risk": block}
-
-    def _check_flags(self, rate: float) -> None:
-        for label, rule in self.rules.items():
-            if rule.flags_alone is True and Action.FLAG in (rule.action, rule.otherwise):
-                raise ConfigError(
-                    f"policy.max_flag_rate is {rate:g}, and policy.rules.{label} flags alone, whatever the turn's risk is. Set "
-                    "its flags_alone to false, or drop the rate"
-                )
 
     def _check_ruled(self, label: Label) -> None:
         if label not in ALARMS:
@@ -210,9 +197,8 @@ class LabelPolicy(BaseModel):
             risk = None  # What becomes of such turns is an explicit choice: on_no_evidence.
         asked = self._asked(risk, outcomes)
         verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
-        needing = [outcome for outcome in outcomes if _needs_evidence(outcome)]
-        if evidence_missing and needing:
-            verdicts += [(self.on_no_evidence, outcome) for outcome in needing]
+        needing = [outcome for outcome in outcomes if evidence_missing and _needs_evidence(outcome)]
+        verdicts += [(self.on_no_evidence, outcome) for outcome in needing]
         hardest = max((action for action, _ in verdicts), key=SEVERITY.__getitem__, default=Action.ALLOW)
         if hardest is Action.ALLOW:
             return Decision(action=Action.ALLOW, reason=self._allowed(outcomes, evidence_missing, risk))
@@ -220,7 +206,7 @@ class LabelPolicy(BaseModel):
         least = min(SEVERITY[hardest], SEVERITY[Action.REPAIR])
         meant = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
         reason = "; ".join(self._because(outcome) for outcome in meant.values())
-        missing = "there was no evidence to verify against; " if evidence_missing and needing else ""
+        missing = "there was no evidence to verify against; " if needing else ""
         weighed = self._weighed(risk, asked) if any(_is_held(one) for one in meant.values()) else ""
         return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
 
@@ -229,16 +215,15 @@ class LabelPolicy(BaseModel):
 
         A turn that a rule has mended is not blocked for its risk as well: it is withheld already, in the way that was chosen.
         """
-        if risk is None or not (isinstance(self.flag_at_risk, float) or isinstance(self.block_at_risk, float)):
+        flag, block = (at if isinstance(at, float) else None for at in (self.flag_at_risk, self.block_at_risk))
+        limit = block if flag is None else flag
+        if risk is None or limit is None:
             return None
-        if isinstance(self.block_at_risk, float) and risk >= self.block_at_risk and not self._mends(outcomes):
-            return Action.BLOCK
-        limit = self.flag_at_risk if isinstance(self.flag_at_risk, float) else self.block_at_risk
-        return Action.FLAG if isinstance(limit, float) and risk >= limit else Action.ALLOW
-
-    def _mends(self, outcomes: Sequence[Outcome]) -> bool:
-        findings = [outcome for outcome in outcomes if isinstance(outcome, Finding) and outcome.label in self.rules]
-        return any(self.rules[finding.label](finding.confidence) is Action.REPAIR for finding in findings)
+        if block is not None and risk >= block:
+            findings = [one for one in outcomes if isinstance(one, Finding) and one.label in self.rules]
+            if all(self.rules[one.label](one.confidence) is not Action.REPAIR for one in findings):
+                return Action.BLOCK
+        return Action.FLAG if risk >= limit else Action.ALLOW
 
     def _action(self, outcome: Outcome, asked: Action | None) -> Action:
         if not isinstance(outcome, Finding):
@@ -269,10 +254,16 @@ class LabelPolicy(BaseModel):
 
     def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
         held = sum(_is_held(outcome) for outcome in outcomes)
-        if not held or risk is None or not isinstance(self.flag_at_risk, float):
-            return _allowed(outcomes, evidence_missing)
-        claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
-        return f"{claims}; risk {_compared(risk, self.flag_at_risk, 'flagged')}"
+        if held and risk is not None and isinstance(self.flag_at_risk, float):
+            claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
+            return f"{claims}; risk {_compared(risk, self.flag_at_risk, 'flagged')}"
+        judged = [outcome for outcome in outcomes if isinstance(outcome, Finding) or outcome.what != "code"]
+        code = "" if len(judged) == len(outcomes) else "; code was not judged"
+        if not judged:
+            return f"the turn makes no claim{code}"
+        return (
+            f"{'no claim needs evidence' if evidence_missing else 'every claim is supported or needs no support'}{code}"
+        )
 
 
 def _compared(value: float, limit: float | None, done: str) -> str:
@@ -296,14 +287,6 @@ def _needs_evidence(outcome: Outcome) -> bool:
     if not isinstance(outcome, Finding):
         return outcome.what != "code"
     return outcome.label not in _NEEDS_NO_EVIDENCE
-
-
-def _allowed(outcomes: Sequence[Outcome], evidence_missing: bool) -> str:
-    claims = [outcome for outcome in outcomes if isinstance(outcome, Finding) or outcome.what != "code"]
-    code = "" if len(claims) == len(outcomes) else "; code was not judged"
-    if not claims:
-        return f"the turn makes no claim{code}"
-    return f"{'no claim needs evidence' if evidence_missing else 'every claim is supported or needs no support'}{code}"
 
 
 def _short(text: str, limit: int = 120) -> str:

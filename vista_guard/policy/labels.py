@@ -79,7 +79,14 @@ def read_gold(path: Path, read_log: Callable[[Path], Gold] | None = None) -> Gol
     Raises:
         InputError: a line is malformed, or nothing in the file is labelled.
     """
-    gold = _labels(path) if _holds_labels(path) else (read_log or _installed_reader())(path)
+    gold: Gold = {}
+    if _holds_labels(path):
+        gold = _labels(path)
+    elif read_log is not None:
+        gold = read_log(path)
+    else:
+        for point in entry_points(group="vista_guard.labels", name="log"):
+            gold = point.load()(path)
     if not gold:
         raise InputError(
             f"{path} labels no turn and no claim; give a log with labelled claims, or labels as for vista-guard calibrate"
@@ -115,19 +122,18 @@ def _holds_labels(path: Path) -> bool:
         return False
 
 
-def _installed_reader() -> Callable[[Path], Gold]:
-    for point in entry_points(group="vista_guard.labels", name="log"):
-        read: Callable[[Path], Gold] = point.load()
-        return read
-    return lambda _: {}
-
-
 def _labels(path: Path) -> Gold:
     gold: dict[TurnName, GoldTurn] = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if line.strip():
-                _add(gold, _label(path, number, line))
+                label = _label(path, number, line)
+                turn = gold.setdefault((label.conversation_id, label.turn_index), GoldTurn())
+                claim = label.claim if label.claim_id is None else label.claim_id
+                if claim is None:
+                    turn.fine = label.fine
+                else:
+                    turn.claims[claim] = label.fine
     return gold
 
 
@@ -138,12 +144,3 @@ def _label(path: Path, number: int, line: bytes) -> FineLabel:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise InputError(f"{path}, line {number}: {where + ': ' if where else ''}{first['msg']}") from exc
-
-
-def _add(gold: dict[TurnName, GoldTurn], label: FineLabel) -> None:
-    turn = gold.setdefault((label.conversation_id, label.turn_index), GoldTurn())
-    claim = label.claim if label.claim_id is None else label.claim_id
-    if claim is None:
-        turn.fine = label.fine
-    else:
-        turn.claims[claim] = label.fine

@@ -247,17 +247,17 @@ class RiskTable(_Frozen):
                 f"{name} is {rate:g}, and the risk table of {self.judge.name} {self.judge.version} has no risks of fine turns. "
                 "Make one at the turn level, with fine turns and others: vista-guard calibrate REPORTS --labels LABELS --out FILE"
             )
-        thresholds = {group.source: group.threshold(rate) for group in self.turns}
+        thresholds: list[float] = []
         for group in self.turns:
-            if thresholds[group.source] is None:
-                needed = needed_turns(rate)
-                count = "an endless number of" if needed is None else f"{needed:,}"
+            limit = group.threshold(rate)
+            if limit is None:
                 raise ConfigError(
-                    f"{name} is {rate:g}: that needs {count} fine turns below a risk of 1, and {group.source} has n = "
-                    f"{group.n:,}. "
+                    f"{name} is {rate:g}: that needs {_count(needed_turns(rate))} fine turns below a risk of 1, and "
+                    f"{group.source} has n = {group.n:,}. "
                     "Label more turns (vista-guard calibrate), or allow a higher rate"
                 )
-        return max(limit for limit in thresholds.values() if limit is not None)
+            thresholds.append(limit)
+        return max(thresholds)
 
     def _threshold(self, group: RiskGroup, label: Label, rate: float, rules: int) -> float:
         threshold = group.threshold(label, rate / rules)
@@ -267,9 +267,8 @@ class RiskTable(_Frozen):
         asked = f"policy.max_false_alarm_rate is {rate:g}{shared}"
         needed = needed_turns(rate / rules)
         if needed is None or group.n < needed:
-            count = "an endless number of" if needed is None else f"{needed:,}"
             raise ConfigError(
-                f"{asked}: that needs {count} fine turns, and {group.source} has n = {group.n:,}. Label more turns "
+                f"{asked}: that needs {_count(needed)} fine turns, and {group.source} has n = {group.n:,}. Label more turns "
                 f"(vista-guard calibrate), or allow a rate of at least {_rounded_up(rules / (group.n + 1)):g}"
             )
         certain = group.loss(label, 1.0)
@@ -311,6 +310,10 @@ def alarms(losses: Iterable[tuple[float, float]]) -> tuple[Alarm, ...]:
     return tuple(Alarm(confidence=step / STEP, loss=round(steps[step], 9)) for step in sorted(steps, reverse=True))
 
 
+def _count(needed: int | None) -> str:
+    return "an endless number of" if needed is None else f"{needed:,}"
+
+
 def _rounded_up(rate: float) -> float:
     return math.ceil(rate * STEP - _ROUNDING) / STEP
 
@@ -347,10 +350,9 @@ def reliability(confidences: Sequence[float], correct: Sequence[bool], bins: int
         members.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
     if not members:
         return None
-    table = tuple(_bin(members[place]) for place in sorted(members))
-    return Reliability(table, sum(row.n * abs(row.confidence - row.accuracy) for row in table) / len(confidences))
-
-
-def _bin(members: Sequence[tuple[float, bool]]) -> Bin:
-    n = len(members)
-    return Bin(n, sum(confidence for confidence, _ in members) / n, sum(right for _, right in members) / n)
+    table = []
+    for _, similar in sorted(members.items()):
+        sums = [sum(column) for column in zip(*similar, strict=True)]
+        table.append(Bin(len(similar), sums[0] / len(similar), sums[1] / len(similar)))
+    ece = sum(row.n * abs(row.confidence - row.accuracy) for row in table) / len(confidences)
+    return Reliability(tuple(table), ece)

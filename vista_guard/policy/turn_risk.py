@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -127,29 +128,20 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     if not findings:
         return None
     held = [finding for finding in findings if finding.label in HELD_AGAINST]
+    # A claim that lacks evidence and yet has some is one that sources disagree on.
+    refuted = [one.confidence for one in held if one.label is Label.CONTRADICTED or one.evidence]
     strengths = sorted((one.confidence**_POWER for one in held), reverse=True)
+    claims = len(findings) - len(held) + _PRIOR
+    # The largest mean of the strongest alarms: one more weak alarm must not improve a turn.
+    means = (total / (claims + number) for number, total in enumerate(accumulate(strengths), 1))
     return Signals(
-        mean=_strongest_mean(strengths, len(findings) - len(held)),
+        mean=max(means, default=0.0),
         share=len(held) / (len(findings) + _PRIOR),
         worst=max(strengths, default=0.0),
         total=math.log1p(math.fsum(strengths)),
-        refuted=max((one.confidence for one in held if _is_refuted(one)), default=0.0),
+        refuted=max(refuted, default=0.0),
         no_evidence=float(evidence_missing and bool(held)),
     )
-
-
-def _strongest_mean(strengths: Sequence[float], clear: int) -> float:
-    """Returns the largest mean of the strongest alarms: one more weak alarm must not improve a turn."""
-    total, best = 0.0, 0.0
-    for number, strength in enumerate(strengths, 1):
-        total += strength
-        best = max(best, total / (clear + number + _PRIOR))
-    return best
-
-
-def _is_refuted(finding: Finding) -> bool:
-    """True when evidence contradicts the claim. A claim that lacks evidence and yet has some is one that sources disagree on."""
-    return finding.label is Label.CONTRADICTED or bool(finding.evidence)
 
 
 def _logistic(score: float) -> float:

@@ -3,9 +3,7 @@
 The file is `VISTA_GUARD_CONFIG`, else `vista-guard.toml`, `vista-guard.yaml` or `vista-guard.yml` in the working folder.
 Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`.
 
-Addresses that only this machine can reach.
-
-A table of the settings file with settings of its own: arguments over environment over that table over defaults.
+A `Section` is a table of that file with settings of its own.
 """
 
 from __future__ import annotations
@@ -101,7 +99,30 @@ class OtelOptions(BaseModel):
     """Backends that get the scores of traced turns by their own APIs: `phoenix:URL`, `langfuse:URL`."""
 
 
-class Settings(BaseSettings):
+class _Sources(BaseSettings):
+    """Reads arguments, the environment and the settings file, of a `Section` its table there."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = config_file()
+        if file is None:
+            return init_settings, env_settings
+        content = read_mapping(file)
+        if issubclass(cls, Section):
+            content = content.get(cls.section) or {}
+            if not isinstance(content, dict):
+                raise ValueError(f"{cls.section} is {type(content).__name__}; expected a table")
+        return init_settings, env_settings, InitSettingsSource(settings_cls, content)
+
+
+class Settings(_Sources):
     """All settings of a guard. Unknown names are refused."""
 
     model_config = SettingsConfigDict(
@@ -214,20 +235,6 @@ class Settings(BaseSettings):
         return {other.get(name, name): value for name, value in given.items()}
 
     @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = config_file()
-        if file is None:
-            return init_settings, env_settings
-        return init_settings, env_settings, InitSettingsSource(settings_cls, read_mapping(file))
-
-    @classmethod
     def load(cls, **arguments: Any) -> Self:
         """Reads arguments, environment and settings file.
 
@@ -302,25 +309,6 @@ def _with_sources(model: type[Section]) -> Any:
     return type(model.__name__, (model, _Sources), {"model_config": config, "__module__": __name__})
 
 
-class _Sources(BaseSettings):
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,  # signature given by pydantic-settings
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        file = config_file()
-        if file is None or not issubclass(cls, Section):
-            return init_settings, env_settings
-        table = read_mapping(file).get(cls.section) or {}
-        if not isinstance(table, dict):
-            raise ValueError(f"{cls.section} is {type(table).__name__}; expected a table")
-        return init_settings, env_settings, InitSettingsSource(settings_cls, table)
-
-
 def _problem(model: type[Section], exc: ValidationError) -> str:
     first = exc.errors()[0]
     name = ".".join((model.section, *map(str, first["loc"])))
@@ -358,6 +346,5 @@ def policy_file(path: Path) -> dict[str, Any]:
     preset, overrides = content.get("policy", "balanced"), content.get("policy_overrides") or {}
     if not isinstance(preset, str) or not isinstance(overrides, Mapping):
         raise ConfigError(f"the policy file {path}: policy must be a preset's name, and policy_overrides a table")
-    table = content.get("risk_table")
-    found = {"policy": preset, "policy_overrides": dict(overrides)}
-    return found if table is None else {**found, "risk_table": Path(str(table))}
+    table = {"risk_table": Path(str(content["risk_table"]))} if content.get("risk_table") is not None else {}
+    return {"policy": preset, "policy_overrides": dict(overrides), **table}

@@ -123,18 +123,13 @@ class LocalEmbedder:
 
         encodings = self._tokens.encode([storable(text[:_MAX_CHARS]) for text in texts])
         rows = run(self._network, encodings, pad=self._tokens.pad, batch_size=self._batch_size)
-        pooled = np.stack([self._pool(row) for row in rows]).astype(np.float32)
-        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
-        vectors: NDArray[np.float32] = pooled / np.maximum(lengths, 1e-12)
-        return vectors
-
-    def _pool(self, row: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The text's vector, from those of its tokens; a graph that pools by itself answers with it."""
-        if row.ndim == 1:
-            return row
         at = {"cls": 0, "last": -1}.get(self._pooling)
-        pooled: NDArray[np.float32] = row.mean(axis=0) if at is None else row[at]
-        return pooled
+        # A graph that pools by itself answers with the text's vector.
+        vectors = [row if row.ndim == 1 else row.mean(axis=0) if at is None else row[at] for row in rows]
+        pooled = np.stack(vectors).astype(np.float32)
+        lengths = np.linalg.norm(pooled, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = pooled / np.maximum(lengths, 1e-12)
+        return unit
 
 
 def _network(folder: ModelFolder, options: EmbedderOptions) -> tuple[Network, bool]:

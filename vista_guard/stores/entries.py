@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import sys
+from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
 
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, StoreError
 from vista_guard.inference.onnx import shared_encoder
 from vista_guard.protocols import BoundedEmbedder, Embedder, QueryEmbedder
 from vista_guard.reading.passages import headings_over, passages
 from vista_guard.stores.words import DEPTH, fused
-from vista_guard.types import Claim, Document, EarnedClaim, Passage, Persona, Retrieval, SearchMode, SourceKind
+from vista_guard.types import (
+    Claim,
+    Document,
+    EarnedClaim,
+    Label,
+    Passage,
+    Persona,
+    Retrieval,
+    SearchMode,
+    SourceKind,
+    Span,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Ranking = Sequence[tuple[float, str]]
+"""Scores and keys of passages, best first."""
+
+PROBE = "The lighthouse keeper counted eleven ships before noon."
+"""A text whose vector tells which model embedded a store's documents."""
+_SAME_MODEL = 0.98
+"""Least cosine of the probe's vectors for them to come from one model; rounding between processors stays far above."""
 
 
 def digest(identifier: str) -> str:
@@ -41,28 +62,25 @@ def storable(text: str) -> str:
 
 def persona_passages(persona: Persona) -> tuple[Passage, ...]:
     """Returns one passage for each fact, in order."""
+    name, kind = storable(persona.name), SourceKind.PERSONA
     return tuple(
-        Passage(
-            source=SourceKind.PERSONA,
-            source_id=f"{persona.key}:{number}",
-            text=storable(fact),
-            title=storable(persona.name),
-        )
+        Passage(source=kind, source_id=f"{persona.key}:{number}", text=storable(fact), title=name)
         for number, fact in enumerate(persona.facts)
     )
 
 
 def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...]:
-    """Returns one passage for each claim, in order, named `turn key:claim id`."""
-    return tuple(
-        Passage(
-            source=SourceKind.KNOWLEDGE,
-            source_id=f"{turn_key}:{name}",
-            text=storable(claim.text),
-            label=claim.label if isinstance(claim, EarnedClaim) else None,
-        )
-        for name, claim in zip(_unique(claims), claims, strict=True)
-    )
+    """Returns one passage for each claim, in order, named `turn key:claim id`. A repeated id of imported claims gets `#2`."""
+    seen: Counter[str] = Counter()
+    passages = []
+    for claim in claims:
+        name = storable(claim.id)
+        seen[name] += 1
+        source_id = f"{turn_key}:{name}" if seen[name] == 1 else f"{turn_key}:{name}#{seen[name]}"
+        label = claim.label if isinstance(claim, EarnedClaim) else None
+        text = storable(claim.text)
+        passages.append(Passage(source=SourceKind.KNOWLEDGE, source_id=source_id, text=text, label=label))
+    return tuple(passages)
 
 
 def nearest(embedder: Embedder, query: str, known: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
@@ -86,6 +104,32 @@ def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: i
     rows = np.flatnonzero(rough >= floor)
     scores = np.round(vectors[rows].astype(np.float64) @ query.astype(np.float64), 6)
     return [(float(scores[one]), int(rows[one])) for one in np.argsort(-scores, kind="stable")[:limit]]
+
+
+def document_passage(
+    source_id: str, text: str, title: str | None, span: tuple[int, int], headings: Sequence[str]
+) -> Passage:
+    """Returns a stored passage of a document."""
+    start, end = span
+    return Passage(
+        source=SourceKind.DOCUMENT,
+        source_id=source_id,
+        text=text,
+        title=title,
+        span=Span(start=start, end=end),
+        headings=tuple(headings),
+    )
+
+
+def expect_model(made: Sequence[float], probe: NDArray[np.float32], place: str, remedy: str) -> None:
+    """Raises `StoreError` when the vector that a store keeps of `PROBE` is not the one that the embedder gives now."""
+    import numpy as np
+
+    if len(made) != len(probe) or float(np.array(made, np.float32) @ probe) < _SAME_MODEL:
+        raise StoreError(
+            f"the documents in {place} were embedded by another model (dimension {len(made)}, not {len(probe)}). "
+            f"{remedy}, and add the documents again"
+        )
 
 
 def reads_of(embedder: Embedder) -> Callable[[str], int] | None:
@@ -120,11 +164,6 @@ def searched(text: str, title: str | None, headings: Sequence[str]) -> str:
     return "\n".join([title or "", *headings, text])
 
 
-def depth_for(limit: int, mode: SearchMode) -> int:
-    """How many places of each ranking are wanted for `limit` passages."""
-    return max(DEPTH, 2 * limit) if mode == "hybrid" else limit
-
-
 def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
     """Keys of the passages that stand beside those found, which end in `:` and their number, each with the rank that it gets."""
     known = {passage.key for passage in found}
@@ -140,18 +179,12 @@ def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
     return wanted
 
 
-def neighbours_of(found: Sequence[Passage], count: int, read: Callable[[str], Passage | None]) -> tuple[Passage, ...]:
-    """The passages beside those found, by `read`, which answers None for keys that do not exist."""
-    return tuple(
-        passage.model_copy(update={"found": Retrieval(by=("neighbour",), rank=rank), "key": key})
-        for key, rank in neighbour_keys(found, count).items()
-        if (passage := read(key)) is not None
-    )
+def best_of(scores: Mapping[str, float], limit: int) -> Ranking:
+    """The best of several collections' scores; of equal ones by key."""
+    return sorted(((score, key) for key, score in scores.items()), key=lambda one: (-one[0], one[1]))[:limit]
 
 
-def joined(
-    vectors: Sequence[tuple[float, str]], words: Sequence[tuple[float, str]], limit: int
-) -> dict[str, Retrieval]:
+def joined(vectors: Ranking, words: Ranking, limit: int) -> dict[str, Retrieval]:
     """Joins what vectors and words found by rank; returns the best keys, best first, with how each was found."""
     cosines, scores = ({key: score for score, key in found} for found in (vectors, words))
     best = fused([list(cosines), list(scores)])[:limit]
@@ -166,13 +199,134 @@ def joined(
     }
 
 
-def _unique(claims: Sequence[Claim]) -> Iterator[str]:
-    """Yields the claims' ids. A repeated id of imported claims gets `#2`."""
-    seen: Counter[str] = Counter()
-    for claim in claims:
-        name = storable(claim.id)
-        seen[name] += 1
-        yield name if seen[name] == 1 else f"{name}#{seen[name]}"
+class SearchedDocuments(ABC):
+    """The part of a `DocumentStore` that all stores have in common: rankings are joined, and the best passages read by key."""
+
+    def __init__(self, embedder: Embedder, search: SearchMode) -> None:
+        self._embedder = embedder
+        self.search_mode = search
+
+    async def add(self, documents: Sequence[Document]) -> int:
+        """Adds or replaces documents; returns the number of passages. Readers see the old ones, the new ones, or briefly both."""
+        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
+
+    async def search(self, query: str, limit: int) -> Sequence[Passage]:
+        """Returns the passages nearest to the query; of equal ones, always the same come first."""
+        if limit <= 0:
+            return ()
+        depth = max(DEPTH, 2 * limit) if self.search_mode == "hybrid" else limit
+        best = joined(*await self._rankings(query, depth), limit)
+        passages = await self._passages(list(best)) if best else {}
+        # One may be deleted since.
+        return tuple(
+            passages[key].model_copy(update={"found": how, "key": key}) for key, how in best.items() if key in passages
+        )
+
+    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
+        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
+        wanted = neighbour_keys(found, count)
+        passages = await self._passages(list(wanted)) if wanted else {}
+        return tuple(
+            passages[key].model_copy(update={"found": Retrieval(by=("neighbour",), rank=rank), "key": key})
+            for key, rank in wanted.items()
+            if key in passages
+        )
+
+    @abstractmethod
+    async def delete(self, document_id: str) -> int:
+        """Deletes a document; returns its number of passages."""
+
+    @abstractmethod
+    async def stored(self) -> Sequence[ListedDocument]:
+        """Lists the documents that were added completely, by id."""
+
+    @abstractmethod
+    async def _replace(self, document: Document) -> int:
+        """Stores a document in place of its older version; returns its number of passages."""
+
+    @abstractmethod
+    async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
+        """The passages nearest by vectors, and those by words; nothing of a way that `search_mode` leaves out."""
+
+    @abstractmethod
+    async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
+        """The passages of these keys, those that exist."""
+
+    async def _query_vector(self, query: str) -> NDArray[np.float32] | None:
+        return None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
+
+    async def _cut(self, document: Document) -> tuple[Sequence[Passage], NDArray[np.float32]]:
+        """The document's passages and their vectors."""
+        passages = cut(document, self._embedder)
+        return passages, await asyncio.to_thread(self._embedder.embed, [passage.text for passage in passages])
+
+    async def _probe(self) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = (await asyncio.to_thread(self._embedder.embed, [PROBE]))[0]
+        return vector
+
+
+class ServedKnowledge(ABC):
+    """A `KnowledgeStore` that reads a conversation's turns from a server and ranks their claims in process."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._seeded: set[str] = set()
+
+    async def seed(self, persona: Persona) -> None:
+        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
+        if persona.key not in self._seeded:
+            await self._put_persona(persona)
+            self._seeded.add(persona.key)
+
+    async def recall(
+        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
+    ) -> Sequence[Passage]:
+        """Returns the persona's facts and the conversation's claims nearest to the query."""
+        known = list(persona_passages(persona)) if persona is not None and await self._is_seeded(persona.key) else []
+        for turn, claims in await self._turns(digest(conversation_id)):
+            if turn != exclude_turn:
+                known += [_knowledge_passage(claim) for claim in claims]
+        return await asyncio.to_thread(nearest, self._embedder, query, known, limit)
+
+    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
+        """Stores a turn's claims. The first call for a turn counts."""
+        passages = claim_passages(turn_key, claims)
+        rows = [one.model_dump(mode="json", include={"source_id", "text", "label"}) for one in passages]
+        await self._put_turn(digest(conversation_id), turn_key, rows)
+
+    async def delivered(self, conversation_id: str) -> frozenset[str]:
+        """Returns the keys of the conversation's delivered turns."""
+        return frozenset(turn for turn, _ in await self._turns(digest(conversation_id)))
+
+    async def forget(self, conversation_id: str) -> int:
+        """Deletes the conversation's claims; returns their number."""
+        return await self._drop(digest(conversation_id))
+
+    async def _is_seeded(self, key: str) -> bool:
+        if key not in self._seeded and await self._has_persona(key):
+            self._seeded.add(key)
+        return key in self._seeded
+
+    @abstractmethod
+    async def _put_persona(self, persona: Persona) -> None: ...
+
+    @abstractmethod
+    async def _has_persona(self, key: str) -> bool: ...
+
+    @abstractmethod
+    async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None: ...
+
+    @abstractmethod
+    async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
+        """Keys and claims of a conversation's turns, oldest first."""
+
+    @abstractmethod
+    async def _drop(self, owner: str) -> int: ...
+
+
+def _knowledge_passage(row: Mapping[str, Any]) -> Passage:
+    label = None if row["label"] is None else Label(row["label"])
+    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
 
 
 DIMENSION = 384
@@ -199,27 +353,20 @@ class VectorCache:
         import numpy as np
 
         wanted = {_key(text): text for text in texts}
-        found = self._known(wanted)
-        missing = [key for key in wanted if key not in found]
+        with self._lock:
+            known = {key: self._vectors[key] for key in wanted if key in self._vectors}
+            for key in known:
+                self._vectors.move_to_end(key)
+        missing = [key for key in wanted if key not in known]
         if missing:
             rows = embed([wanted[key] for key in missing])
             fresh = {key: row.copy() for key, row in zip(missing, rows, strict=True)}
-            self._keep(fresh)
-            found |= fresh
-        return np.stack([found[_key(text)] for text in texts]) if texts else np.empty((0, dimension), np.float32)
-
-    def _known(self, keys: dict[bytes, str]) -> dict[bytes, NDArray[np.float32]]:
-        with self._lock:
-            found = {key: self._vectors[key] for key in keys if key in self._vectors}
-            for key in found:
-                self._vectors.move_to_end(key)
-            return found
-
-    def _keep(self, vectors: dict[bytes, NDArray[np.float32]]) -> None:
-        with self._lock:
-            self._vectors.update(vectors)
-            while len(self._vectors) > self._size:
-                self._vectors.popitem(last=False)
+            known |= fresh
+            with self._lock:
+                self._vectors.update(fresh)
+                while len(self._vectors) > self._size:
+                    self._vectors.popitem(last=False)
+        return np.stack([known[_key(text)] for text in texts]) if texts else np.empty((0, dimension), np.float32)
 
 
 class OnnxEmbedder:

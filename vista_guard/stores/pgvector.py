@@ -18,22 +18,18 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.stores.entries import (
     ListedDocument,
-    claim_passages,
-    cut,
-    depth_for,
+    Ranking,
+    SearchedDocuments,
+    ServedKnowledge,
     digest,
-    joined,
-    nearest,
-    neighbour_keys,
-    neighbours_of,
-    persona_passages,
-    query_vector,
+    document_passage,
+    expect_model,
     searched,
     storable,
     version_of,
 )
 from vista_guard.stores.words import K1, B, terms
-from vista_guard.types import Claim, Document, Label, Passage, Persona, SearchMode, SourceKind, Span
+from vista_guard.types import Document, Passage, Persona, SearchMode, Span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,8 +71,6 @@ _NO_ADDRESS = (
 )
 _LOCK = 7_318_402
 """Of the database while tables are made: two processes at once would fail."""
-_PROBE = "The lighthouse keeper counted eleven ships before noon."
-_SAME_MODEL = 0.98
 
 _SERVER = re.compile(r'at "[^"]+"(?: \([^)]*\))?, port \d+')
 """How the driver names the server in its errors."""
@@ -151,6 +145,10 @@ class Postgres:
             said = _SERVER.sub(f"at {self.place}", _line(exc))
             raise StoreError(f"cannot {operation} in Postgres at {self.place}: {said}") from exc
 
+    async def rows(self, operation: str, query: str, given: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+        """The rows that a query of ours returns, in a transaction of its own."""
+        return await self.run(operation, lambda connection: connection.execute(query, given).fetchall())
+
     def close(self) -> None:
         """Closes the connections."""
         self._pool.close()
@@ -166,17 +164,16 @@ def _made(connection: Connection[Any], statements: str) -> None:
         connection.execute(statement)  # our own text
 
 
-class PgvectorDocuments:
+class PgvectorDocuments(SearchedDocuments):
     """A `DocumentStore` in Postgres. Its answers are those of `ChromaDocuments`, in the same order.
 
-    A query is compared with every vector; for hundreds of thousands of passages make an index of pgvector on
-    `vista_passages.vector`. Closing the store closes `postgres`.
+    A document is replaced in one transaction. A query is compared with every vector; for hundreds of thousands of passages make
+    an index of pgvector on `vista_passages.vector`. Closing the store closes `postgres`.
     """
 
     def __init__(self, postgres: Postgres, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
+        super().__init__(embedder, search)
         self._postgres = postgres
-        self._embedder = embedder
-        self.search_mode = search
         self._tenant = ""
         self._tenants = [""]
         self._ready: list[bool] = []
@@ -188,37 +185,7 @@ class PgvectorDocuments:
         own._tenants = [own._tenant, *self._tenants] if shared else [own._tenant]
         return own
 
-    async def add(self, documents: Sequence[Document]) -> int:
-        """Adds or replaces documents, each in a transaction: readers see the old passages or the new ones."""
-        await self._open()
-        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
-
-    async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        """Returns the passages nearest to the query; of equal ones, always the same come first."""
-        if limit <= 0:
-            return ()
-        await self._open()
-        near: list[tuple[float, str]] = []
-        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth_for(limit, self.search_mode)}
-        if self.search_mode != "words":
-            given["vector"] = _literal(await asyncio.to_thread(query_vector, self._embedder, query))
-            near = await self._postgres.run("search the documents", lambda one: _found(one, _BY_VECTORS, given))
-        shared: list[tuple[float, str]] = []
-        if self.search_mode != "vectors":
-            given["words"] = list(dict.fromkeys(terms(storable(query))))
-            shared = await self._postgres.run("search the documents", lambda one: _found(one, _BY_WORDS, given))
-        best = joined(near, shared, limit)
-        passages = await self._passages(list(best))
-        return tuple(
-            passages[key].model_copy(update={"found": best[key], "key": key}) for key in best if key in passages
-        )
-
-    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
-        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
-        return neighbours_of(found, count, (await self._passages(list(neighbour_keys(found, count)))).get)
-
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         await self._open()
         owner = [self._tenant, digest(document_id)]
 
@@ -229,20 +196,37 @@ class PgvectorDocuments:
         return await self._postgres.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that have passages, by id."""
         await self._open()
         listed = (
             "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
         )
-        rows = await self._postgres.run(
-            "list the documents", lambda one: one.execute(listed, [self._tenant]).fetchall()
-        )
+        rows = await self._postgres.rows("list the documents", listed, [self._tenant])
         known = [ListedDocument(name, title, count, json.loads(about), cut) for name, title, count, about, cut in rows]
         return tuple(sorted(known, key=lambda one: one.id))
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await asyncio.to_thread(self._postgres.close)
+
+    async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
+        await self._open()
+        vector = await self._query_vector(query)
+        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth}
+        near: Ranking = []
+        shared: Ranking = []
+        if vector is not None:
+            near = await self._postgres.rows("search the documents", _BY_VECTORS, given | {"vector": _literal(vector)})
+        if self.search_mode != "vectors":
+            words = list(dict.fromkeys(terms(storable(query))))
+            shared = await self._postgres.rows("search the documents", _BY_WORDS, given | {"words": words})
+        return near, shared
+
+    async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
+        rows = await self._postgres.rows("search the documents", _ROWS, [self._tenants, keys])
+        return {
+            key: document_passage(source_id, body, title, (start, end), headings)
+            for key, source_id, title, headings, body, start, end in rows
+        }
 
     async def _open(self) -> None:
         """Makes the tables when missing.
@@ -252,35 +236,28 @@ class PgvectorDocuments:
         """
         if self._ready:
             return
-        (probe,) = await asyncio.to_thread(self._embedder.embed, [_PROBE])
+        probe = await self._probe()
 
-        def check(connection: Connection[Any]) -> str | None:
+        def check(connection: Connection[Any]) -> str:
             if connection.execute("SELECT to_regclass('vista_probe')").fetchone() == (None,):
                 _made(connection, _TABLES % {"dimension": len(probe)})
                 known = connection.execute("SELECT 1 FROM vista_probe").fetchone()
                 if known is None:
                     connection.execute("INSERT INTO vista_probe VALUES (%s::vector)", [_literal(probe)])
             row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
-            return row and str(row[0])
+            return str(row[0]) if row else "[]"
 
-        known = await self._postgres.run("open the documents", check)
-        made = json.loads(known or "[]")
-        cosine = (
-            sum(one * other for one, other in zip(made, probe.tolist(), strict=True)) if len(made) == len(probe) else 0
-        )
-        if cosine < _SAME_MODEL:
-            raise StoreError(
-                f"the documents in Postgres at {self._postgres.place} were embedded by another model (dimension {len(made)}, "
-                f"not {len(probe)}). Drop its tables vista_*, or use another database, and add the documents again"
-            )
+        made = json.loads(await self._postgres.run("open the documents", check))
+        remedy = "Drop its tables vista_*, or use another database"
+        expect_model(made, probe, f"Postgres at {self._postgres.place}", remedy)
         self._ready.append(True)
 
     async def _replace(self, document: Document) -> int:
-        cut_passages = cut(document, self._embedder)
-        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in cut_passages])
+        await self._open()
+        passages, vectors = await self._cut(document)
         owner, version, tenant = digest(document.id), version_of(document), self._tenant
         rows, words = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
-        for number, (passage, vector) in enumerate(zip(cut_passages, vectors, strict=True)):
+        for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key, span = f"{owner}:{version}:{number:06}", passage.span or Span(start=0, end=len(passage.text))
             counts = Counter(terms(storable(searched(passage.text, passage.title, passage.headings))))
             about = (_text(document.id), _text(passage.title), list(map(_text, passage.headings)))
@@ -304,106 +281,45 @@ class PgvectorDocuments:
         await self._postgres.run(f"add the document {document.id!r}", store)
         return len(rows)
 
-    async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
-        if not keys:
-            return {}
-        rows = await self._postgres.run(
-            "search the documents", lambda one: one.execute(_ROWS, [self._tenants, keys]).fetchall()
-        )
-        return {row[0]: _passage(*row[1:]) for row in rows}
 
-
-class PgvectorKnowledge:
+class PgvectorKnowledge(ServedKnowledge):
     """A `KnowledgeStore` in Postgres. Closing the store closes `postgres`."""
 
     def __init__(self, postgres: Postgres, embedder: Embedder) -> None:
+        super().__init__(embedder)
         self._postgres = postgres
-        self._embedder = embedder
-        self._seeded: set[str] = set()
         self._ready = False
-
-    async def seed(self, persona: Persona) -> None:
-        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
-        if persona.key not in self._seeded:
-            insert = "INSERT INTO vista_personas VALUES (%s) ON CONFLICT DO NOTHING"
-            await self._run(f"store the persona {persona.name!r}", lambda one: one.execute(insert, [persona.key]))
-            self._seeded.add(persona.key)
-
-    async def recall(
-        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
-    ) -> Sequence[Passage]:
-        """Returns the persona's facts and the conversation's claims nearest to the query."""
-        facts = persona_passages(persona) if persona is not None and await self._is_seeded(persona) else ()
-        rows = await self._turns(conversation_id)
-        claims = [_claim(one) for turn, some in rows if turn != exclude_turn for one in some]
-        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
-
-    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """Stores a turn's claims. The first call for a turn counts."""
-        said = [
-            one.model_dump(mode="json", include={"source_id", "text", "label"})
-            for one in claim_passages(turn_key, claims)
-        ]
-        row = [digest(conversation_id), turn_key, json.dumps(said)]
-        insert = "INSERT INTO vista_turns (conversation, turn, claims) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-        await self._run("remember a turn", lambda one: one.execute(insert, row))
-
-    async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """Returns the keys of the conversation's delivered turns."""
-        return frozenset(turn for turn, _ in await self._turns(conversation_id))
-
-    async def forget(self, conversation_id: str) -> int:
-        """Deletes the conversation's claims; returns their number."""
-        drop = "DELETE FROM vista_turns WHERE conversation = %s RETURNING claims"
-        rows = await self._run(
-            "forget a conversation", lambda one: one.execute(drop, [digest(conversation_id)]).fetchall()
-        )
-        return sum(len(json.loads(claims)) for (claims,) in rows)
 
     async def aclose(self) -> None:
         """Closes the connections."""
         await asyncio.to_thread(self._postgres.close)
 
-    async def _is_seeded(self, persona: Persona) -> bool:
-        if persona.key not in self._seeded:
-            known = "SELECT 1 FROM vista_personas WHERE persona = %s"
-            if await self._run("recall the persona", lambda one: one.execute(known, [persona.key]).fetchone()) is None:
-                return False
-            self._seeded.add(persona.key)
-        return True
+    async def _put_persona(self, persona: Persona) -> None:
+        insert = "INSERT INTO vista_personas VALUES (%s) ON CONFLICT DO NOTHING RETURNING persona"
+        await self._rows(f"store the persona {persona.name!r}", insert, [persona.key])
 
-    async def _turns(self, conversation_id: str) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    async def _has_persona(self, key: str) -> bool:
+        return bool(await self._rows("recall the persona", "SELECT 1 FROM vista_personas WHERE persona = %s", [key]))
+
+    async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None:
+        insert = "INSERT INTO vista_turns (conversation, turn, claims) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING turn"
+        await self._rows("remember a turn", insert, [owner, turn, json.dumps(claims)])
+
+    async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
         query = "SELECT turn, claims FROM vista_turns WHERE conversation = %s ORDER BY position"
-        owner = [digest(conversation_id)]
-        rows = await self._run("recall a conversation", lambda one: one.execute(query, owner).fetchall())
+        rows = await self._rows("recall a conversation", query, [owner])
         return [(turn, json.loads(claims)) for turn, claims in rows]
 
-    async def _run(self, operation: str, call: Callable[[Connection[Any]], T]) -> T:
+    async def _drop(self, owner: str) -> int:
+        drop = "DELETE FROM vista_turns WHERE conversation = %s RETURNING claims"
+        rows = await self._rows("forget a conversation", drop, [owner])
+        return sum(len(json.loads(claims)) for (claims,) in rows)
+
+    async def _rows(self, operation: str, query: str, given: Sequence[str]) -> list[Any]:
         if not self._ready:
             await self._postgres.run("open the knowledge", lambda one: _made(one, _KNOWLEDGE))
             self._ready = True
-        return await self._postgres.run(operation, call)
-
-
-def _claim(row: Mapping[str, Any]) -> Passage:
-    label = None if row["label"] is None else Label(row["label"])
-    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
-
-
-def _found(connection: Connection[Any], query: str, given: Mapping[str, Any]) -> list[tuple[float, str]]:
-    found = connection.execute(query, given).fetchall()  # our own text
-    return [(float(score), str(key)) for score, key in found]
-
-
-def _passage(source_id: str, title: str | None, headings: list[str], body: str, start: int, end: int) -> Passage:
-    return Passage(
-        source=SourceKind.DOCUMENT,
-        source_id=source_id,
-        text=body,
-        title=title,
-        span=Span(start=start, end=end),
-        headings=tuple(headings),
-    )
+        return await self._postgres.rows(operation, query, given)
 
 
 def _text(text: str | None) -> str | None:

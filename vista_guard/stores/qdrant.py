@@ -10,6 +10,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from copy import copy
 from hashlib import blake2b
 from pathlib import Path
@@ -23,22 +24,19 @@ from vista_guard.protocols import Embedder
 from vista_guard.stores.entries import (
     DOCUMENTS,
     ListedDocument,
-    claim_passages,
-    cut,
-    depth_for,
+    Ranking,
+    SearchedDocuments,
+    ServedKnowledge,
+    best_of,
     digest,
-    joined,
-    nearest,
-    neighbour_keys,
-    neighbours_of,
-    persona_passages,
-    query_vector,
+    document_passage,
+    expect_model,
     searched,
     storable,
     version_of,
 )
 from vista_guard.stores.words import K1, B, terms
-from vista_guard.types import Claim, Document, Label, Passage, Persona, SearchMode, SourceKind, Span
+from vista_guard.types import Document, Passage, Persona, SearchMode, Span
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -50,8 +48,6 @@ TIMEOUT_S = 30
 _LENGTH = 100
 """Words that a passage is taken to have on average."""
 _BATCH = 500
-_PROBE = "The lighthouse keeper counted eleven ships before noon."
-_SAME_MODEL = 0.98
 _TURNS, _PERSONAS = "vista_guard.turns", "vista_guard.personas"
 
 
@@ -87,7 +83,7 @@ class Qdrant:
             raise StoreError(
                 f"cannot open Qdrant at {self.place}: {exc}. Check store_url, or use another folder"
             ) from exc
-        self._lock = Lock() if self.is_local else None
+        self._lock = Lock() if self.is_local else nullcontext()
 
     @property
     def is_local(self) -> bool:
@@ -102,8 +98,6 @@ class Qdrant:
         """
 
         def work() -> T:
-            if self._lock is None:
-                return call(self._client)
             with self._lock:
                 return call(self._client)
 
@@ -119,13 +113,12 @@ class Qdrant:
         self._client.close()
 
 
-class QdrantDocuments:
+class QdrantDocuments(SearchedDocuments):
     """A `DocumentStore` in Qdrant, with a collection for each tenant. Closing the store closes `qdrant`."""
 
     def __init__(self, qdrant: Qdrant, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
+        super().__init__(embedder, search)
         self._qdrant = qdrant
-        self._embedder = embedder
-        self.search_mode = search
         self._name = DOCUMENTS
         self._searched = [DOCUMENTS]
         self._checked: set[str] = set()
@@ -137,47 +130,7 @@ class QdrantDocuments:
         own._searched = [own._name, *self._searched] if shared else [own._name]
         return own
 
-    async def add(self, documents: Sequence[Document]) -> int:
-        """Adds or replaces documents. Readers see the old passages, the new ones, or briefly both."""
-        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
-
-    async def search(self, query: str, limit: int) -> Sequence[Passage]:
-        """Returns the passages nearest to the query; of equal ones by key."""
-        if limit <= 0:
-            return ()
-        depth, near, shared = depth_for(limit, self.search_mode), dict[str, float](), dict[str, float]()
-        found: dict[str, Passage] = {}
-        vector = None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
-        for name in await self._made():
-            for ways, asked, using in (
-                (near, vector is not None and vector.tolist(), "meaning"),
-                (
-                    shared,
-                    self.search_mode != "vectors" and _sparse(dict.fromkeys(terms(storable(query)), 1.0)),
-                    "words",
-                ),
-            ):
-                if asked:
-                    points = await self._nearest(name, asked, using, depth)
-                    ways |= {point.payload["key"]: round(point.score, 5) for point in points}
-                    found |= {point.payload["key"]: _passage(point.payload) for point in points}
-        best = joined(_ranked(near, depth), _ranked(shared, depth), limit)
-        return tuple(found[key].model_copy(update={"found": how, "key": key}) for key, how in best.items())
-
-    async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
-        """Returns the passages that stand up to `count` places beside those found, and are not among them."""
-        ids = [_id(key) for key in neighbour_keys(found, count)]
-        known: dict[str, Passage] = {}
-        for name in await self._made() if ids else ():
-            points = await self._qdrant.run(
-                "search the documents",
-                lambda client, name=name: client.retrieve(name, ids),  # type: ignore[misc]
-            )
-            known |= {point.payload["key"]: _passage(point.payload) for point in points}
-        return neighbours_of(found, count, known.get)
-
     async def delete(self, document_id: str) -> int:
-        """Deletes a document; returns its number of passages."""
         if not await self._exists(self._name):
             return 0
         chosen = _where(owner=digest(document_id))
@@ -190,7 +143,6 @@ class QdrantDocuments:
         return await self._qdrant.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        """Lists the documents that were added completely, by id."""
         if not await self._exists(self._name):
             return ()
         rows = await self._qdrant.run(
@@ -206,15 +158,39 @@ class QdrantDocuments:
         """Closes the client."""
         await asyncio.to_thread(self._qdrant.close)
 
-    async def _nearest(self, name: str, asked: Any, using: str, limit: int) -> Sequence[Any]:
+    async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         from qdrant_client.models import SearchParams
 
+        names, vector = await self._made(), await self._query_vector(query)
+        meaning = None if vector is None else vector.tolist()
+        words = None if self.search_mode == "vectors" else _sparse(dict.fromkeys(terms(storable(query)), 1.0))
         exact = None if self._qdrant.is_local else SearchParams(exact=True)  # a folder is always searched exactly
 
-        def call(client: QdrantClient) -> Sequence[Any]:
-            return client.query_points(name, query=asked, using=using, limit=limit, search_params=exact).points
+        def call(client: QdrantClient) -> tuple[Ranking, Ranking]:
+            near, shared = dict[str, float](), dict[str, float]()
+            for scores, sought, using in ((near, meaning, "meaning"), (shared, words, "words")):
+                for name in names if sought else ():
+                    answer = client.query_points(
+                        name, query=sought, using=using, limit=depth, search_params=exact, with_payload=["key"]
+                    )
+                    scores |= {(point.payload or {})["key"]: round(point.score, 5) for point in answer.points}
+            return best_of(near, depth), best_of(shared, depth)
 
         return await self._qdrant.run("search the documents", call)
+
+    async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
+        names, ids = await self._made(), list(map(_id, keys))
+
+        def call(client: QdrantClient) -> list[dict[str, Any]]:
+            return [point.payload or {} for name in names for point in client.retrieve(name, ids)]
+
+        rows = await self._qdrant.run("search the documents", call)
+        return {
+            row["key"]: document_passage(
+                row["source_id"], row["text"], row["title"], (row["start"], row["end"]), row["headings"]
+            )
+            for row in rows
+        }
 
     async def _exists(self, name: str) -> bool:
         return await self._qdrant.run("open the documents", lambda client: client.collection_exists(name))
@@ -227,22 +203,11 @@ class QdrantDocuments:
         return made
 
     async def _check(self, name: str) -> None:
-        if name in self._checked:
-            return
-        probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0]
-        points = await self._qdrant.run(
-            "open the documents", lambda client: client.retrieve(name, [_id("probe")], with_vectors=True)
-        )
-        made = (points[0].payload or {}).get("probe", []) if points else []
-        cosine = (
-            sum(one * other for one, other in zip(made, probe.tolist(), strict=True)) if len(made) == len(probe) else 0
-        )
-        if cosine < _SAME_MODEL:
-            raise StoreError(
-                f"the documents in {name} were embedded by another model (dimension {len(made)}, not {len(probe)}). Delete that "
-                "collection, or use another location, and add the documents again"
-            )
-        self._checked.add(name)
+        if name not in self._checked:
+            points = await self._qdrant.run("open the documents", lambda client: client.retrieve(name, [_id("probe")]))
+            made = (points[0].payload or {}).get("probe", []) if points else []
+            expect_model(made, await self._probe(), name, "Delete that collection, or use another location")
+            self._checked.add(name)
 
     async def _open(self) -> None:
         from qdrant_client.models import (
@@ -255,7 +220,7 @@ class QdrantDocuments:
         )
 
         if not await self._exists(self._name):
-            probe = (await asyncio.to_thread(self._embedder.embed, [_PROBE]))[0].tolist()
+            probe = (await self._probe()).tolist()
 
             def make(client: QdrantClient) -> None:
                 if client.collection_exists(self._name):  # another task was first
@@ -279,11 +244,10 @@ class QdrantDocuments:
         from qdrant_client.models import FieldCondition, Filter, MatchValue, PointStruct
 
         await self._open()
-        cut_passages = cut(document, self._embedder)
-        vectors = await asyncio.to_thread(self._embedder.embed, [passage.text for passage in cut_passages])
+        passages, vectors = await self._cut(document)
         owner, version = digest(document.id), version_of(document)
         points = []
-        for number, (passage, vector) in enumerate(zip(cut_passages, vectors, strict=True)):
+        for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key = f"{owner}:{version}:{number:06}"
             about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
             words = _sparse(_weights(searched(passage.text, passage.title, passage.headings)))
@@ -305,73 +269,46 @@ class QdrantDocuments:
         return len(points)
 
 
-class QdrantKnowledge:
-    """A `KnowledgeStore` in Qdrant, fetched by conversation and ranked in process. Closing the store closes `qdrant`."""
+class QdrantKnowledge(ServedKnowledge):
+    """A `KnowledgeStore` in Qdrant. Closing the store closes `qdrant`."""
 
     def __init__(self, qdrant: Qdrant, embedder: Embedder) -> None:
+        super().__init__(embedder)
         self._qdrant = qdrant
-        self._embedder = embedder
-        self._seeded: set[str] = set()
         self._ready = False
-
-    async def seed(self, persona: Persona) -> None:
-        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
-        if persona.key not in self._seeded:
-            await self._put(f"store the persona {persona.name!r}", _PERSONAS, persona.key, {"persona": persona.key})
-            self._seeded.add(persona.key)
-
-    async def recall(
-        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
-    ) -> Sequence[Passage]:
-        """Returns the persona's facts and the conversation's claims nearest to the query."""
-        facts = persona_passages(persona) if persona is not None and await self._is_seeded(persona) else ()
-        turns = await self._turns(conversation_id)
-        claims = [_claim(one) for turn in turns if turn["turn"] != exclude_turn for one in turn["claims"]]
-        return await asyncio.to_thread(nearest, self._embedder, query, [*facts, *claims], limit)
-
-    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """Stores a turn's claims. The first call for a turn counts."""
-        turns = await self._turns(conversation_id)
-        if any(turn["turn"] == turn_key for turn in turns):
-            return
-        passages = claim_passages(turn_key, claims)
-        said = [one.model_dump(mode="json", include={"source_id", "text", "label"}) for one in passages]
-        owner = digest(conversation_id)
-        position = 1 + max((int(turn["position"]) for turn in turns), default=-1)
-        row = {"conversation": owner, "turn": turn_key, "position": position, "claims": said}
-        await self._put("remember a turn", _TURNS, f"{owner}:{turn_key}", row)
-
-    async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """Returns the keys of the conversation's delivered turns."""
-        return frozenset(str(turn["turn"]) for turn in await self._turns(conversation_id))
-
-    async def forget(self, conversation_id: str) -> int:
-        """Deletes the conversation's claims; returns their number."""
-        count = sum(len(turn["claims"]) for turn in await self._turns(conversation_id))
-        chosen = _selector(_where(conversation=digest(conversation_id)))
-        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, chosen, wait=True))
-        return count
 
     async def aclose(self) -> None:
         """Closes the client."""
         await asyncio.to_thread(self._qdrant.close)
 
-    async def _is_seeded(self, persona: Persona) -> bool:
-        if persona.key not in self._seeded:
-            await self._open()
-            known = await self._qdrant.run(
-                "recall the persona", lambda client: client.retrieve(_PERSONAS, [_id(persona.key)])
-            )
-            if not known:
-                return False
-            self._seeded.add(persona.key)
-        return True
+    async def _put_persona(self, persona: Persona) -> None:
+        await self._put(f"store the persona {persona.name!r}", _PERSONAS, persona.key, {"persona": persona.key})
 
-    async def _turns(self, conversation_id: str) -> list[dict[str, Any]]:
+    async def _has_persona(self, key: str) -> bool:
         await self._open()
-        chosen = _where(conversation=digest(conversation_id))
-        rows = await self._qdrant.run("recall a conversation", lambda client: _scrolled(client, _TURNS, chosen))
-        return sorted(rows, key=lambda row: (row["position"], row["turn"]))
+        return bool(await self._qdrant.run("recall the persona", lambda client: client.retrieve(_PERSONAS, [_id(key)])))
+
+    async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None:
+        rows = await self._stored(owner)
+        if all(row["turn"] != turn for row in rows):
+            position = 1 + max((int(row["position"]) for row in rows), default=-1)
+            row = {"conversation": owner, "turn": turn, "position": position, "claims": claims}
+            await self._put("remember a turn", _TURNS, f"{owner}:{turn}", row)
+
+    async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
+        rows = sorted(await self._stored(owner), key=lambda row: (row["position"], row["turn"]))
+        return [(str(row["turn"]), row["claims"]) for row in rows]
+
+    async def _drop(self, owner: str) -> int:
+        count = sum(len(claims) for _, claims in await self._turns(owner))
+        chosen = _selector(_where(conversation=owner))
+        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, chosen, wait=True))
+        return count
+
+    async def _stored(self, owner: str) -> list[dict[str, Any]]:
+        await self._open()
+        chosen = _where(conversation=owner)
+        return await self._qdrant.run("recall a conversation", lambda client: _scrolled(client, _TURNS, chosen))
 
     async def _put(self, operation: str, name: str, key: str, payload: dict[str, Any]) -> None:
         from qdrant_client.models import PointStruct
@@ -393,11 +330,6 @@ class QdrantKnowledge:
         if not self._ready:
             await self._qdrant.run("open the knowledge", make)
             self._ready = True
-
-
-def _claim(row: Mapping[str, Any]) -> Passage:
-    label = None if row["label"] is None else Label(row["label"])
-    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
 
 
 def _id(key: str) -> str:
@@ -447,10 +379,6 @@ def _scrolled(client: QdrantClient, name: str, chosen: Any) -> list[dict[str, An
             return rows
 
 
-def _ranked(scores: Mapping[str, float], limit: int) -> list[tuple[float, str]]:
-    return sorted(((score, key) for key, score in scores.items()), key=lambda one: (-one[0], one[1]))[:limit]
-
-
 def _payload(passage: Passage) -> dict[str, Any]:
     span = passage.span or Span(start=0, end=len(passage.text))
     return {
@@ -461,14 +389,3 @@ def _payload(passage: Passage) -> dict[str, Any]:
         "start": span.start,
         "end": span.end,
     }
-
-
-def _passage(payload: Any) -> Passage:
-    return Passage(
-        source=SourceKind.DOCUMENT,
-        source_id=payload["source_id"],
-        text=payload["text"],
-        title=payload["title"],
-        span=Span(start=payload["start"], end=payload["end"]),
-        headings=tuple(payload["headings"]),
-    )

@@ -45,6 +45,7 @@ REPAIR = "vista_guard.repair"
 REPORT_ID = "vista_guard.report.id"
 ABANDONED = "vista_guard.abandoned"
 CLAIMS = "vista_guard.claims"
+LABELS = ("verified", "out_of_scope", "contradicted", "lacking_evidence", "abstention", "unchecked")
 USAGE_INPUT = "vista_guard.usage.input_tokens"
 USAGE_OUTPUT = "vista_guard.usage.output_tokens"
 USAGE_COST = "vista_guard.usage.cost"
@@ -129,10 +130,7 @@ ATTRIBUTES = (
     Name(REPAIR, "string", "turn", "how the turn was mended, where it was"),
     Name(REPORT_ID, "string", "turn", "the report's id: the way to the stored report"),
     Name(ABANDONED, "boolean", "turn", "the reader left, or the run was interrupted: there is no report"),
-    *(
-        Name(f"{CLAIMS}.{label}", "int", "turn", f"claims that are {label}")
-        for label in ("verified", "out_of_scope", "contradicted", "lacking_evidence", "abstention", "unchecked")
-    ),
+    *(Name(f"{CLAIMS}.{label}", "int", "turn", f"claims that are {label}") for label in LABELS),
     Name(USAGE_INPUT, "int", "turn", "the judge's tokens; not `gen_ai.usage.*`, which backends would count twice"),
     Name(USAGE_OUTPUT, "int", "turn", "the judge's tokens"),
     Name(USAGE_COST, "double", "turn", "US dollars, as far as prices are known"),

@@ -6,9 +6,10 @@ import logging
 import os
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from vista_guard.errors import ConfigError
+from vista_guard.telemetry.attributes import SCOPE
 
 if TYPE_CHECKING:
     from opentelemetry._logs import Logger, LoggerProvider
@@ -102,16 +103,12 @@ class Telemetry:
         """The tracer for spans."""
         from opentelemetry.trace import get_tracer
 
-        from vista_guard.telemetry.attributes import SCOPE
-
         return get_tracer(SCOPE, tracer_provider=self._providers[0])
 
     @cached_property
     def event_logger(self) -> Logger:
         """The logger for events."""
         from opentelemetry._logs import get_logger
-
-        from vista_guard.telemetry.attributes import SCOPE
 
         return get_logger(SCOPE, logger_provider=self._providers[2])
 
@@ -147,9 +144,8 @@ class Telemetry:
 def content_of_environment() -> Content:
     """Reads the standard variable. An unknown value means no content, and is logged."""
     value = os.environ.get(VARIABLE, "").strip().lower()
-    for known in get_args(Content):
-        if value == known:
-            return known  # type: ignore[no-any-return]  # get_args does not know of what
+    if value in get_args(Content):
+        return cast("Content", value)
     if value not in ("", "false"):
         logger.warning("%s is %r; it takes %s. No content is recorded", VARIABLE, value, ", ".join(get_args(Content)))
     return "no_content"

@@ -81,17 +81,20 @@ class Instruments:
         def histogram(name: str, bounds: tuple[float, ...]) -> _Recorder:
             return meter.create_histogram(**of(name), explicit_bucket_boundaries_advisory=bounds).record
 
+        def counter(name: str) -> _Recorder:
+            return meter.create_counter(**of(name)).add
+
         self._turn_seconds = histogram(attributes.TURN_SECONDS, attributes.SECONDS)
         self._stage_seconds = histogram(attributes.STAGE_SECONDS, attributes.SECONDS)
         self._hold_seconds = histogram(attributes.HOLD_SECONDS, attributes.SECONDS)
         self._confidence = histogram(attributes.CONFIDENCE, attributes.CONFIDENCES)
-        self._turns = meter.create_counter(**of(attributes.TURNS_COUNTED)).add
-        self._claims = meter.create_counter(**of(attributes.CLAIMS_COUNTED)).add
-        self._unchecked = meter.create_counter(**of(attributes.UNCHECKED)).add
-        self._missing = meter.create_counter(**of(attributes.MISSING)).add
-        self._sink_errors = meter.create_counter(**of(attributes.SINK_ERRORS)).add
-        self._tokens = meter.create_counter(**of(attributes.JUDGE_TOKENS)).add
-        self._cost = meter.create_counter(**of(attributes.JUDGE_COST)).add
+        self._turns = counter(attributes.TURNS_COUNTED)
+        self._claims = counter(attributes.CLAIMS_COUNTED)
+        self._unchecked = counter(attributes.UNCHECKED)
+        self._missing = counter(attributes.MISSING)
+        self._sink_errors = counter(attributes.SINK_ERRORS)
+        self._tokens = counter(attributes.JUDGE_TOKENS)
+        self._cost = counter(attributes.JUDGE_COST)
         self._streams = meter.create_up_down_counter(**of(attributes.STREAMS)).add
 
     def record(self, turn: TurnFigures) -> None:
@@ -109,15 +112,11 @@ class Instruments:
             self._unchecked(count, {attributes.ERROR_TYPE: kind})
         if turn.evidence_missing:
             self._missing(1)
-        self._record_usage(turn)
-
-    def _record_usage(self, turn: TurnFigures) -> None:
-        used = turn.usage
-        for kind, tokens in (("input", used.input_tokens), ("output", used.output_tokens)):
+        for kind, tokens in (("input", turn.usage.input_tokens), ("output", turn.usage.output_tokens)):
             if tokens:
                 self._tokens(tokens, {"type": kind, "model": turn.judge})
-        if used.cost:
-            self._cost(used.cost, {"model": turn.judge})
+        if turn.usage.cost:
+            self._cost(turn.usage.cost, {"model": turn.judge})
 
     def record_hold(self, seconds: float, outcome: str) -> None:
         """Records how long a sentence was held, and its outcome."""

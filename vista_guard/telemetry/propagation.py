@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from opentelemetry import context as contexts
@@ -29,11 +29,7 @@ def untraced() -> Iterator[None]:
     from langsmith import tracing_context
     from langsmith.utils import tracing_is_enabled
 
-    if not tracing_is_enabled():
-        yield
-        return
-
-    with tracing_context(enabled=False):
+    with tracing_context(enabled=False) if tracing_is_enabled() else nullcontext():
         yield
 
 

@@ -169,11 +169,11 @@ class ScoreSink:
             self._drop(1, f"{self._waiting.maxsize} reports are waiting already")
 
     async def aclose(self) -> None:
-        """Sends what is queued, for at most a few seconds."""
+        """Async version of `close`."""
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
-        """Sync version of `aclose`."""
+        """Sends what is queued, for at most a few seconds."""
         thread = self._thread
         if thread is None or not thread.is_alive():
             return

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from threading import Thread
+from time import monotonic
 from urllib.parse import urlsplit
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 
 EXTRA = "opentelemetry.exporter.otlp.proto.http"
+
+LAST_SECONDS = 3.0
+"""What an exporter may take for what is left at the end. One that hangs must not hold the command."""
 
 
 @contextmanager
@@ -33,13 +39,52 @@ def configured(service: str) -> Iterator[None]:
         yield
         return
     require("sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set)", EXTRA, extra="otel")
-    from vista_guard.telemetry.pipelines import Pipelines
-
-    pipelines = Pipelines(service, signals)
+    closing = _set_providers(service, signals)
     try:
         yield
     finally:
-        pipelines.close()
+        # A hanging exporter is left in a daemon thread.
+        threads = [Thread(target=close, daemon=True) for close in closing]
+        for thread in threads:
+            thread.start()
+        deadline = monotonic() + LAST_SECONDS
+        for thread in threads:
+            thread.join(max(deadline - monotonic(), 0.0))
+
+
+def _set_providers(service: str, signals: frozenset[str]) -> list[Callable[[], object]]:
+    """Sets the process's providers for these signals, unless it has some; returns what shuts them down."""
+    from opentelemetry import _logs, metrics, trace
+    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.metrics import MeterProvider
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+    from opentelemetry.sdk.resources import Resource
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    resource = Resource.create({} if named else {"service.name": service})
+    closing: list[Callable[[], object]] = []
+    if "traces" in signals and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
+        tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        trace.set_tracer_provider(tracers)
+        closing.append(tracers.shutdown)
+    if "metrics" in signals and not isinstance(metrics.get_meter_provider(), MeterProvider):
+        reader = PeriodicExportingMetricReader(OTLPMetricExporter())
+        meters = MeterProvider([reader], resource, shutdown_on_exit=False)
+        metrics.set_meter_provider(meters)
+        closing.append(partial(meters.shutdown, LAST_SECONDS * 1000))
+    if "logs" in signals and not isinstance(_logs.get_logger_provider(), LoggerProvider):
+        loggers = LoggerProvider(resource, shutdown_on_exit=False)
+        loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+        _logs.set_logger_provider(loggers)
+        closing.append(loggers.shutdown)
+    return closing
 
 
 def wanted_signals() -> frozenset[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from time import time_ns
 from typing import Literal, TypeVar
@@ -21,22 +21,14 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, set_span_in_
 from vista_guard.telemetry import attributes
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.instruments import error_type, figures_of
-from vista_guard.types import UNCHECKED, Action, Conversation, Finding, JudgeInfo, Outcome, Role, TurnReport, Unchecked
-
-_LABELS = tuple(
-    name.name.removeprefix(f"{attributes.CLAIMS}.")
-    for name in attributes.ATTRIBUTES
-    if f"{attributes.CLAIMS}." in name.name
-)
+from vista_guard.types import Action, Conversation, Finding, JudgeInfo, Outcome, Role, TurnReport, Unchecked, label_of
 
 Told = dict[str, str | bool | int | float]
 
 
 def turn_attributes(report: TurnReport, repair: str | None) -> Told:
     """Returns the attributes without text: numbers, names and closed sets of words."""
-    counts = Counter(
-        outcome.label.value.lower() if isinstance(outcome, Finding) else "unchecked" for outcome in report.outcomes
-    )
+    counts = Counter(label_of(outcome).lower() for outcome in report.outcomes)
     values: dict[str, str | bool | int | float | None] = {
         attributes.ACTION: report.decision.action.value,
         attributes.SCORE: report.score,
@@ -52,7 +44,7 @@ def turn_attributes(report: TurnReport, repair: str | None) -> Told:
         attributes.USAGE_INPUT: report.usage.input_tokens,
         attributes.USAGE_OUTPUT: report.usage.output_tokens,
         attributes.USAGE_COST: report.usage.cost,
-        **{f"{attributes.CLAIMS}.{label}": counts[label] for label in _LABELS},
+        **{f"{attributes.CLAIMS}.{label}": counts[label] for label in attributes.LABELS},
     }
     return {name: value for name, value in values.items() if value is not None}
 
@@ -65,12 +57,12 @@ def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: C
     texts = [(turn.role, telemetry.redacted(turn.text)) for turn in conversation.turns[:-1]]
     answer = telemetry.redacted(report.response)
     asked = next((text for role, text in reversed(texts) if role is Role.USER), None)
-    messages = {
+    messages: Told = {
         attributes.INPUT_MESSAGES: _messages((role.value, text) for role, text in texts),
         attributes.OUTPUT_MESSAGES: _messages([("assistant", answer)]),
     }
     root = {attributes.INPUT: asked, attributes.OUTPUT: answer}
-    return dict(messages), {name: text for name, text in root.items() if text is not None}
+    return messages, {name: text for name, text in root.items() if text is not None}
 
 
 def _messages(texts: Iterable[tuple[str, str | None]]) -> str:
@@ -128,12 +120,8 @@ def _claim(outcome: Outcome) -> Told:
     if outcome.claim.span is not None:
         values |= {attributes.CLAIM_START: outcome.claim.span.start, attributes.CLAIM_END: outcome.claim.span.end}
     if isinstance(outcome, Finding):
-        return {
-            **values,
-            attributes.EVALUATION_LABEL: outcome.label.value,
-            attributes.EVALUATION_SCORE: outcome.confidence,
-        }
-    return {**values, attributes.EVALUATION_LABEL: UNCHECKED}
+        values[attributes.EVALUATION_SCORE] = outcome.confidence
+    return values | {attributes.EVALUATION_LABEL: label_of(outcome)}
 
 
 def _explanation(reason: str | None) -> Told:
@@ -220,10 +208,7 @@ class TurnTrace:
     def agent(self, name: str | None) -> Iterator[None]:
         """Opens the span of the agent's call and makes it current."""
         span = self.start_agent(name)
-        if span is None:
-            yield
-            return
-        with self._current(span):
+        with nullcontext() if span is None else self._current(span):
             yield
 
     def start_agent(self, name: str | None) -> Span | None:
@@ -282,7 +267,11 @@ class TurnTrace:
         self.telemetry.record(figures_of(report, repair))
         if self.recording:
             self._span.set_attributes(turn_attributes(report, repair))
-            self._tell_content(report, conversation)
+            if self.telemetry.content_in_spans:
+                messages, root = content_attributes(self.telemetry, report, conversation)
+                self._span.set_attributes({**messages, **root})
+                if (request := _request.get()) is not None:
+                    request.set_attributes(root)
             tell_evaluations(self.telemetry, self._span, report, self._common)
             self._span.end()
 
@@ -301,14 +290,6 @@ class TurnTrace:
         if not self._ended:
             self._ended = True
             self._span.end()
-
-    def _tell_content(self, report: TurnReport, conversation: Conversation) -> None:
-        if not self.telemetry.content_in_spans:
-            return
-        whole, root = content_attributes(self.telemetry, report, conversation)
-        self._span.set_attributes({**whole, **root})
-        if (request := _request.get()) is not None:
-            request.set_attributes(root)
 
     @contextmanager
     def _current(self, span: Span) -> Iterator[None]:
@@ -336,9 +317,7 @@ def conversation_attributes(conversation_id: str) -> dict[str, str]:
 
 def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
     """Calls `begin` with the span as current, so that work it starts in a copy of the context nests below the span."""
-    if span is None:
-        return begin()
-    with use_span(span, record_exception=False, set_status_on_exception=False):
+    with nullcontext() if span is None else use_span(span, record_exception=False, set_status_on_exception=False):
         return begin()
 
 
@@ -377,36 +356,25 @@ def _is_interrupt(exc: Exception) -> bool:
 _asking: ContextVar[str | None] = ContextVar("vista_guard_judge_asked", default=None)
 
 
-@contextmanager
-def earlier_turn() -> Iterator[None]:
+def earlier_turn() -> AbstractContextManager[None]:
     """Opens the span of an earlier turn that is judged now."""
     trace = running()
     if trace is None:
-        yield
-        return
-    with trace.child(attributes.CATCH_UP, "EVALUATOR", {attributes.STAGE: "catch_up"}):
-        yield
+        return nullcontext()
+    return trace.child(attributes.CATCH_UP, "EVALUATOR", {attributes.STAGE: "catch_up"})
 
 
 @contextmanager
 def judge(info: JudgeInfo, question: str) -> Iterator[None]:
     """Opens the span of a question to an inner judge. The stage's own judge has none: it would repeat the stage's."""
-    trace = running()
-    if trace is None:
-        yield
-        return
-    outer = _asking.get()
+    trace, outer = running(), _asking.get()
+    values = {attributes.JUDGE_NAME: info.name, attributes.JUDGE_VERSION: info.version, attributes.QUESTION: question}
+    span: AbstractContextManager[None] = nullcontext()
+    if trace is not None and outer not in (None, info.name):
+        span = trace.child(attributes.JUDGE, "EVALUATOR", values)
     token = _asking.set(info.name)
     try:
-        if outer is None or outer == info.name:
-            yield
-            return
-        values = {
-            attributes.JUDGE_NAME: info.name,
-            attributes.JUDGE_VERSION: info.version,
-            attributes.QUESTION: question,
-        }
-        with trace.child(attributes.JUDGE, "EVALUATOR", values):
+        with span:
             yield
     finally:
         _asking.reset(token)
@@ -423,7 +391,11 @@ class ModelCall:
 
     def __init__(self, provider: str, model: str, *, instrumented: Callable[[], bool]) -> None:
         trace = running()
-        self._span = _chat_span(trace, provider, model) if trace and _wants_span(trace, instrumented) else None
+        self._span: Span | None = None
+        kind = trace.telemetry.model_spans if trace else "off"
+        if trace and (kind == "on" or (kind == "auto" and not instrumented())):
+            values = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
+            self._span = trace.client(f"{attributes.CHAT} {model}", values)
 
     def used(self, input_tokens: int, output_tokens: int) -> None:
         """Records the endpoint's token counts."""
@@ -438,13 +410,3 @@ class ModelCall:
 def is_instrumented(*functions: object) -> bool:
     """True when an instrumentation wraps one of a client's functions: all of them use the library wrapt."""
     return any(type(function).__name__ in ("FunctionWrapper", "BoundFunctionWrapper") for function in functions)
-
-
-def _wants_span(trace: TurnTrace, instrumented: Callable[[], bool]) -> bool:
-    asked = trace.telemetry.model_spans
-    return asked == "on" or (asked == "auto" and not instrumented())
-
-
-def _chat_span(trace: TurnTrace, provider: str, model: str) -> Span:
-    values = {attributes.OPERATION: "chat", attributes.PROVIDER: provider, attributes.REQUEST_MODEL: model}
-    return trace.client(f"{attributes.CHAT} {model}", values)

@@ -12,7 +12,7 @@ from vista_guard.dashboard.elements.tree import Node, chip, draw, el, pieces, sh
 from vista_guard.dashboard.page import Desk
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import ConsensusClaim
+from vista_guard.stores.reviews.queue import ConsensusClaim
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import Agreement, Figure, Method, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement

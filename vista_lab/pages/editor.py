@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import Op
 from vista_guard.types import Label, Span, label_of
 from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.annotations import Annotation, Condition

@@ -13,8 +13,7 @@ from itertools import combinations
 from pathlib import Path
 
 from vista_guard.protocols import Embedder
-from vista_guard.stores.reviews.queue import LONGEST_TEXT
-from vista_guard.stores.reviews.records import ConsensusClaim, Op
+from vista_guard.stores.reviews.queue import LONGEST_TEXT, ConsensusClaim, Op
 from vista_guard.types import Claim, Label
 from vista_lab.metrics.agreement import (
     Agreement,

@@ -20,8 +20,7 @@ from vista_guard.stores.reports import store
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import utc
 from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS, TURNS
-from vista_guard.stores.reviews.queue import find_report, person, visible, written
-from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Op
+from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, ConsensusClaim, Op, find_report, person, visible, written
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import ReportReader
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import Word, words
+from vista_guard.stores.reviews.queue import Reviews, Word, words
 from vista_guard.types import TurnReport
 
 BATCH = 200

@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.queue import LONGEST_TEXT
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import LONGEST_TEXT, Op
 from vista_guard.types import Label
 
 Value = str | float | tuple[str, ...]

@@ -23,8 +23,7 @@ from zipfile import BadZipFile, ZipFile
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.reading.visible import visible
-from vista_guard.stores.reviews.queue import person
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import Op, person
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 from vista_lab.people.annotations import MOST_CLAIMS
 from vista_lab.people.forms import (

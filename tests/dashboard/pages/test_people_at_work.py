@@ -18,8 +18,7 @@ from tests.dashboard.seeded import HOSTILE, SCRIPT
 from tests.lab.people.oasis_set import CLAIMS, write_set
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import Op, Reviews
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import Method
 from vista_lab.people.annotations import Annotations, Condition

@@ -16,7 +16,7 @@ import pytest
 from tests.lab.people.work import CONTRADICTED, EMBEDDER, LACKING, SCOPE, Change, V, fill, study
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database, ReportReader
-from vista_guard.stores.reviews.records import ConsensusClaim, Op
+from vista_guard.stores.reviews.queue import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement

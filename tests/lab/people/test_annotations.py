@@ -15,8 +15,7 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
 from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, PEOPLE_ON_A_REPORT
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import ConsensusClaim, Op, Word, words
+from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, Word, words
 from vista_guard.types import Label, Span
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 from vista_lab.people.annotations import AnnotationBatch, Annotations, Condition

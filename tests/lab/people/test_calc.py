@@ -17,7 +17,7 @@ from openpyxl.utils import get_column_letter
 
 from tests.lab.people.work import fill
 from vista_guard.errors import InputError
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import Op
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Turn
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.metrics.agreement import AnnotatedClaim

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.lab.people.work import ABSTENTION, CONTRADICTED, LACKING, SCOPE, Change, V, fill, judged, source, study
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.records import Op
+from vista_guard.stores.reviews.queue import Op
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.agreeing import Work, work_of

@@ -13,8 +13,7 @@ from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.store import SAMPLE, Reason, drawn, reason_of
-from vista_guard.stores.reviews.queue import Reviews
-from vista_guard.stores.reviews.records import ReviewVerdict
+from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import Action, Finding, JudgeInfo, TurnReport
 
 

@@ -80,20 +80,12 @@ def marked(
 def _exchange(turn: GuardedTurn, chosen: Selected, reveal: bool) -> Node:
     asked = turn.texts.user_text if turn.texts else None
     here = chosen.turn == turn.report.id
-    return el(
-        "li",
-        None
-        if asked is None
-        else el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user"),
-        el(
-            "div",
-            *_answer(turn, chosen),
-            cls=f"assistant {'here' if here else ''}".strip(),
-            reveal=turn.report.id if here and reveal else None,
-        ),
-        cls="exchange",
-        key=turn.report.id,
-    )
+    question = None
+    if asked is not None:
+        question = el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user")
+    place = turn.report.id if here and reveal else None
+    answer = el("div", *_answer(turn, chosen), cls="assistant here" if here else "assistant", reveal=place)
+    return el("li", question, answer, cls="exchange", key=turn.report.id)
 
 
 def _answer(turn: GuardedTurn, chosen: Selected) -> list[Node | None]:
@@ -171,8 +163,7 @@ def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun
 
 def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
     report = turn.report
-    here = chosen.turn == report.id
-    name = address.link("conversation", turn=report.id)
+    here, there = "true" if chosen.turn == report.id else None, address.link("conversation", turn=report.id)
     return el(
         "div",
         chip(report.decision.action),
@@ -180,12 +171,6 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
         None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
         el("span", times.span_of(report.timings.total), cls="nowrap"),
         el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),
-        el(
-            "a",
-            f"turn {report.turn_index}",
-            href=name,
-            act=Act("turn", report.id),
-            aria_current="true" if here else None,
-        ),
+        el("a", f"turn {report.turn_index}", href=there, act=Act("turn", report.id), aria_current=here),
         cls="foot row",
     )

@@ -47,9 +47,9 @@ def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[N
     """Draws all evidence of a claim, the judge's best first, or says that there is none."""
     found = outcome.evidence if isinstance(outcome, Finding) else ()
     if not found:
-        missing = (
-            "There was nothing to verify against." if turn.report.evidence_missing else "The judge names no evidence."
-        )
+        missing = "The judge names no evidence."
+        if turn.report.evidence_missing:
+            missing = "There was nothing to verify against."
         return [el("p", missing, cls="note"), *_nearest(outcome)]
     token = f"{turn.report.id} {outcome.claim.id}"
     return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
@@ -151,28 +151,27 @@ def _is_known(source: SourceKind) -> bool:
 
 
 def _origin(source_id: str, sources: Sources) -> Node:
+    link = _link(source_id, sources, "established in ")
+    if link is None:
+        return el("div", "The turn that established it is not among the reports.", cls="name faint")
+    return el("div", link, cls="name")
+
+
+def _link(source_id: str, sources: Sources, before: str = "", cls: str = "") -> Node | None:
+    """A link to the turn that established a piece of knowledge."""
     found = sources.established(source_id)
     if found is None:
-        return el("div", "The turn that established it is not among the reports.", cls="name faint")
+        return None
     report, index, claim = found
     there = address.link("conversation", turn=report, claim=claim)
-    return el(
-        "div", el("a", f"established in turn {index}", href=there, act=Act("claim", f"{report} {claim}")), cls="name"
-    )
+    return el("a", f"{before}turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls=cls)
 
 
 def _knowledge_row(passage: Passage, sources: Sources) -> Node:
-    origin = sources.established(passage.source_id)
-    link = None
-    if origin is not None:
-        report, index, claim = origin
-        there = address.link("conversation", turn=report, claim=claim)
-        link = el("a", f"turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls="nowrap")
-    label = (
-        el("span", "persona", cls="faint")
-        if passage.source is SourceKind.PERSONA
-        else chip(passage.label or Label.VERIFIED)
-    )
+    link = _link(passage.source_id, sources, cls="nowrap")
+    label = chip(passage.label or Label.VERIFIED)
+    if passage.source is SourceKind.PERSONA:
+        label = el("span", "persona", cls="faint")
     return el("div", label, el("span", passage.text, cls="text grow"), link, cls="row")
 
 

@@ -65,9 +65,8 @@ def _nothing(desk: Desk, filters: Filters) -> None:
 
 def _row(row: ConversationRow, told: Highlight) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    facts = [row.conversation_id, turns, f"last {times.ago(row.last_at)}"] + (
-        [f"tenant {row.tenant}"] if row.tenant else []
-    )
+    facts = [row.conversation_id, turns, f"last {times.ago(row.last_at)}"]
+    facts += [f"tenant {row.tenant}"] if row.tenant else []
     counts = (
         (Action.BLOCK, row.blocked),
         (Action.REPAIR, row.repaired),
@@ -85,18 +84,8 @@ def _row(row: ConversationRow, told: Highlight) -> Node:
     )
 
 
-HEADER = (
-    "conversation",
-    "tenant",
-    "first question",
-    "worst claim",
-    "label",
-    "turns",
-    "blocked",
-    "repaired",
-    "flagged",
-    "last",
-)
+_COUNTS = ("turns", "blocked", "repaired", "flagged", "last")
+HEADER = ("conversation", "tenant", "first question", "worst claim", "label", *_COUNTS)
 
 
 def _cells(row: ConversationRow, told: Highlight) -> Sequence[object]:
@@ -111,27 +100,20 @@ def conversation(desk: Desk) -> None:
     st.title("Conversation" if single else "Conversations", anchor=False)
     turn = desk.reports.turn(chosen.turn) if chosen.turn else None
     if chosen.turn and turn is None:
-        _lost(
-            "No such turn",
-            f"There is no report {chosen.turn} that you may see. It may have been deleted.",
-            desk,
-        )
+        _lost("No such turn", f"There is no report {chosen.turn} that you may see. It may have been deleted.", desk)
         return
     name = turn.report.conversation_id if turn else address.read(address.CONVERSATION)
     if turn is None and name is None:
         listing(desk)
         return
-    window = _window(desk, name, turn)
+    if name is None:  # nobody named the conversation: the turn stands alone
+        window = Window((turn,) if turn else ())
+    else:
+        window = desk.reports.conversation(name, around=turn, after=address.read(AFTER))
     if not window.turns and not window.unreadable:
         _lost("No such conversation", f"There is no conversation {name} among those that you may see.", desk)
         return
     _show(desk, window, turn, chosen)
-
-
-def _window(desk: Desk, name: str | None, turn: GuardedTurn | None) -> Window:
-    if name is None:  # nobody named the conversation: the turn stands alone
-        return Window((turn,) if turn else ())
-    return desk.reports.conversation(name, around=turn, after=address.read(AFTER))
 
 
 def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected) -> None:

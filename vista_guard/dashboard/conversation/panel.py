@@ -83,29 +83,21 @@ def _stages(report: TurnReport) -> Node:
     lanes, begun = [], 0.0
     for name, took in spent.items():
         bar = el("span", cls="bar", style={"left": 100 * begun / whole, "width": 100 * took / whole})
-        lanes.append(
-            el(
-                "li",
-                el("span", name),
-                el("span", bar, cls="lane", aria_hidden="true"),
-                el("span", address.span_of(took), cls="took"),
-                cls="stage",
-            )
-        )
+        lane = el("span", bar, cls="lane", aria_hidden="true")
+        time = el("span", address.span_of(took), cls="took")
+        lanes.append(el("li", el("span", name), lane, time, cls="stage"))
         begun += took
     return el("ol", *lanes, cls="stages") if lanes else el("p", "No times were kept.", cls="faint small")
 
 
 def _facts(report: TurnReport) -> Node:
-    usage = report.usage
+    usage, doubt = report.usage, "" if report.risk_calibrated else ", not calibrated"
     facts: dict[str, Any] = {
         "judge": f"{report.judge.name} {report.judge.version}",
         "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
         "gate": report.gate,
         "tenant": report.tenant,
-        "risk": None
-        if report.risk is None
-        else f"{report.risk:.2f}{'' if report.risk_calibrated else ', not calibrated'}",
+        "risk": None if report.risk is None else f"{report.risk:.2f}{doubt}",
         "remembered": len(report.remembered) or None,
         "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
         "cost": f"${usage.cost:.4f}" if usage.cost else None,
@@ -129,11 +121,8 @@ def _trace(report: TurnReport, template: str | None) -> Node | None:
     if report.trace_id is None:
         return None
     if template is None:
-        return el(
-            "p",
-            f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link.",
-            cls="small faint text",
-        )
+        text = f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link."
+        return el("p", text, cls="small faint text")
     there = template.format(trace_id=report.trace_id, span_id=report.span_id or "")
     return el("p", el("a", "Open the trace", href=there), cls="small")
 
@@ -158,20 +147,11 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
     outcome = chosen.outcome(turn)
     if outcome is None:
         lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
-        return _panel(
-            el("h3", f"Turn {turn.report.turn_index}"),
-            lost,
-            _doubt(turn, beside),
-            *course(turn, chosen, beside.trace_url),
-            idle=True,
-        )
+        title = el("h3", f"Turn {turn.report.turn_index}")
+        return _panel(title, lost, _doubt(turn, beside), *course(turn, chosen, beside.trace_url), idle=True)
+    close = el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim")
     return _panel(
-        el(
-            "div",
-            _verdict(outcome),
-            el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim"),
-            cls="top",
-        ),
+        el("div", _verdict(outcome), close, cls="top"),
         el("p", outcome.claim.text, cls="statement"),
         el("p", _reason(outcome), cls="small text"),
         *evidence_of(outcome, turn, beside.sources),
@@ -209,13 +189,8 @@ def _verdict(outcome: Outcome) -> Node:
     if not isinstance(outcome, Finding):
         return el("div", chip(label_of(outcome)), el("span", f"a {outcome.what}", cls="faint small"), cls="row")
     by = None if outcome.judged_by is None else el("span", f"by {outcome.judged_by}", cls="faint small")
-    return el(
-        "div",
-        chip(label_of(outcome)),
-        el("span", f"confidence {outcome.confidence:.2f}", cls="faint small"),
-        by,
-        cls="row",
-    )
+    confidence = el("span", f"confidence {outcome.confidence:.2f}", cls="faint small")
+    return el("div", chip(label_of(outcome)), confidence, by, cls="row")
 
 
 def _reason(outcome: Outcome) -> str:

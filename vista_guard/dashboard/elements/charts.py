@@ -85,14 +85,9 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
     units = {timedelta(minutes=1): "utcyearmonthdatehoursminutes", timedelta(hours=1): "utcyearmonthdatehours"}
     unit = next((name for length, name in units.items() if longest <= length), "utcyearmonthdate")
     places = {name: place for place, name in enumerate(names)}
+    words = {name: look(name).word if by_look else name for name in names}
     data = [
-        {
-            "at": _iso(at),
-            "name": look(name).word if by_look else name,
-            "count": count,
-            "place": places[name],
-            "when": _when(at),
-        }
+        {"at": _iso(at), "name": words[name], "count": count, "place": places[name], "when": _when(at)}
         for at, _, name, count in rows
     ]
     chart: alt.Chart = (

@@ -1,21 +1,13 @@
 """Pages as trees of elements that the browser creates one by one; no text is ever read as HTML or Markdown.
 
-Content reaches a page only as an element's text or as the value of a few attributes, both set through the DOM. Nothing needs
-escaping: a `<script>` in a tenant's name is nine characters.
-
-Example:
-    >>> node = el("p", "The hall opened in ", el("b", "1931", cls="vg-quote"))
-    >>> event = draw(node, key="note")          # inside a Streamlit script
-    >>> event.name if event else None           # the `act` of the pressed button or mark
-
-Also here: errors as pages, labels and actions as badges, claims marked in texts, and empty pages.
+Content reaches a page only as an element's text or as the value of a few attributes, both set through the DOM.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cache, wraps
 from importlib.resources import files
 from itertools import pairwise
@@ -78,8 +70,8 @@ class Node:
             "t": self.tag,
             "c": self.cls,
             "k": self.key,
-            "act": _act_message(self.act),
-            "sel": _act_message(self.select),
+            "act": self.act and asdict(self.act),
+            "sel": self.select and asdict(self.select),
             "r": self.reveal,
             "s": dict(self.style),
             "a": dict(self.attributes),
@@ -138,12 +130,14 @@ def draw(node: Node, key: str) -> Act | Selection | None:
     Args:
         node: the root.
         key: of this place on the page. Drawing other things under the same key changes what is there, and keeps its focus.
+
+    Example:
+        >>> node = el("p", "The hall opened in ", el("b", "1931", cls="vg-quote"))
+        >>> event = draw(node, key="note")          # inside a Streamlit script
+        >>> event.name if event else None           # the `act` of the pressed button or mark
     """
-    answer = _component()(key=key, data=node.wire(), on_event_change=_nothing)
-    return _event(getattr(answer, "event", None))
-
-
-def _event(event: Any) -> Act | Selection | None:
+    # Streamlit keeps a component's value only for a listener.
+    event = getattr(_component()(key=key, data=node.wire(), on_event_change=lambda: None), "event", None)
     if not isinstance(event, Mapping):
         return None
     name, value = str(event.get("name", "")), str(event.get("value", ""))
@@ -161,14 +155,6 @@ def _check(name: str, value: str) -> None:
         raise ValueError(
             f"{name!r} is not an attribute that a page may set; take one of {', '.join(sorted(ATTRIBUTES))}"
         )
-
-
-def _act_message(act: Act | None) -> dict[str, str] | None:
-    return None if act is None else {"name": act.name, "value": act.value}
-
-
-def _nothing() -> None:
-    """Streamlit keeps a component's value only for a listener."""
 
 
 @cache
@@ -235,6 +221,17 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
             show_problem("This page failed", "Unexpected error. See the dashboard's log.", "Load the page anew.")
 
     return guarded
+
+
+def tile(title: str, figure: str, then: str | None, mark: Node | None = None) -> Node:
+    """Draws a figure with its title, and what it was `then`."""
+    return el(
+        "div",
+        el("dt", mark, f" {title}" if mark else title),
+        el("dd", figure, cls="figure"),
+        None if then is None else el("dd", then, cls="then"),
+        cls="tile",
+    )
 
 
 def clause(explanation: Explanation, *, whole: bool = False) -> Node:

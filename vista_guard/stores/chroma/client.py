@@ -72,7 +72,7 @@ class ChromaConnection:
 
     def __init__(self, client: AnyClient) -> None:
         self._client = client
-        self._location = _location(client)
+        self.location = _location(client)
         self._collections: dict[str, AnyCollection] = {}
         self._threads = ThreadPoolExecutor(_THREADS, "vista-guard-chroma")
         self._closed = False
@@ -85,7 +85,7 @@ class ChromaConnection:
             StoreError: Chroma failed, or did not answer within `timeout_s` seconds.
         """
         if self._closed:
-            raise StoreError(f"cannot {operation}: the store at {self._location} is closed. Open a new one")
+            raise StoreError(f"cannot {operation}: the store at {self.location} is closed. Open a new one")
         calling = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
         try:
             async with asyncio.timeout(timeout_s):
@@ -94,7 +94,7 @@ class ChromaConnection:
             if isinstance(self._client, FolderClient):  # ends an engine that hangs, and the threads that wait for it
                 self._client.give_up(0.9 * timeout_s)  # some of the time may have been spent before the call reached it
             raise StoreError(
-                f"cannot {operation}: no answer from {self._location} in {timeout_s:g} s. {_advice(self._location)}"
+                f"cannot {operation}: no answer from {self.location} in {timeout_s:g} s. {_advice(self.location)}"
             ) from exc
         except FullError as exc:
             raise StoreError(f"cannot {operation}: {exc}") from exc
@@ -103,7 +103,7 @@ class ChromaConnection:
             if type(exc) is StoreError:
                 raise
             raise StoreError(
-                f"cannot {operation} in Chroma at {self._location}: {exc}. {_advice(self._location)}"
+                f"cannot {operation} in Chroma at {self.location}: {exc}. {_advice(self.location)}"
             ) from exc
 
     def collection(
@@ -128,18 +128,6 @@ class ChromaConnection:
                     return None
                 raise
         return self._collections[name]
-
-    def expect(self, collection: AnyCollection, key: str, value: int, advice: str) -> None:
-        """Checks what the collection was made with.
-
-        Raises:
-            StoreError: it was made with another value.
-        """
-        found = (collection.metadata or {}).get(key)
-        if found != value:
-            raise StoreError(
-                f"{collection.name} at {self._location} was created with {key} = {found}, not {value}. {advice}"
-            )
 
     def batches(self, rows: Sequence[T]) -> Iterator[Sequence[T]]:
         """`rows` in pieces that one call may carry."""

@@ -1,4 +1,4 @@
-"""The vectors of a large collection as one byte a number, by faiss: every query is compared with all of them.
+"""The rows of a collection in memory: their words, and their vectors as floats or, of a large collection, as bytes by faiss.
 
 Above `EXACT` passages floats take too much memory and time, and Chroma's own index (HNSW) misses outliers and finds other
 passages in each process. A scan of bytes misses nothing and takes 4 ms for 100,000 passages on one core; of the nearest the
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from vista_guard.stores.entries import searched
+from vista_guard.stores.entries import best_rows, searched
 from vista_guard.stores.words import WordRanking
 
 if TYPE_CHECKING:
@@ -28,23 +28,8 @@ FEWEST, MOST = 100, 4096
 _ERROR = 0.002
 """What a cosine by codes may lack of the exact one."""
 _FETCHED = 1_000
-_LISTED = 10_000
+LISTED = 10_000
 """Rows for one call: with more than some 32,000 at once Chroma has too many SQL variables."""
-_TRAINED = 10_000
-"""Vectors by which the range of a byte is set; those that come later are cut to it."""
-
-
-def included(words: WordRanking | None, vectors: bool = True) -> Any:
-    """What a collection is asked for: vectors, and the texts where words are ranked."""
-    return [*(["embeddings"] if vectors else []), *(["documents", "metadatas"] if words is not None else [])]
-
-
-def texts_of(rows: Mapping[str, Any]) -> dict[str, str]:
-    """The text by which each row is found; nothing where texts were not asked for."""
-    parts = (rows["ids"], rows.get("documents") or [], rows.get("metadatas") or [])
-    return {
-        key: searched(text, about.get("title"), headings_of(about)) for key, text, about in zip(*parts, strict=False)
-    }
 
 
 def headings_of(about: Mapping[str, Any]) -> tuple[str, ...]:
@@ -57,18 +42,20 @@ def can_encode() -> bool:
     return find_spec("faiss") is not None
 
 
-class CodedVectors:
-    """Codes of a collection's vectors, brought up to date step by step. Safe to share between threads.
+class LoadedRows:
+    """The rows of a collection, brought up to date step by step. Safe to share between threads.
 
-    With `words`, the words of its passages are ranked too; without `vectors`, nothing else is.
+    With `words`, the words of its passages are ranked. Subclasses hold vectors, too.
     """
 
-    def __init__(self, words: WordRanking | None = None, *, vectors: bool = True) -> None:
+    holds_vectors = False
+    first_fetches = 1
+    """Calls for the first rows, which come in one step."""
+
+    def __init__(self, words: WordRanking | None = None) -> None:
         self.words = words
-        self._coded = vectors
-        self._texts: dict[str, str] = {}  # of passages whose words are not ranked yet
+        self._texts: dict[str, str] = {}  # of rows whose words are not ranked yet
         self._ids: list[str] = []
-        self._index: Any = None
         self._state: tuple[object, int] | None = None
         self._target: tuple[object, int] | None = None
         self._listed: set[str] = set()
@@ -89,13 +76,100 @@ class CodedVectors:
                 self._list(collection)
                 return False
             if self._missing:
-                self._fetch(collection)
+                self._fetch(collection, self._missing)
                 return False
+            self._finish()
             if self.words is not None:
                 self.words.update(self._ids, self._texts.__getitem__)
-                self._texts.clear()
+            self._texts.clear()
             self._state, self._target, self._listed = self._target, None, set()
             return True
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def _list(self, collection: AnyCollection) -> None:
+        """A page of ids; after the last one it is known what is gone and what is missing."""
+        page = collection.get(include=[], limit=LISTED, offset=self._offset)["ids"]
+        self._listed.update(page)
+        self._offset += len(page)
+        if len(page) == LISTED:
+            return
+        known = set(self._ids)
+        if gone := known - self._listed:
+            self._drop(gone)
+        # Sorted, so that the range of a byte is the same in every process.
+        self._missing = sorted(self._listed - known, reverse=True)
+
+    def _fetch(self, collection: AnyCollection, missing: list[str]) -> None:
+        import numpy as np
+
+        texts = [] if self.words is None else ["documents", "metadatas"]
+        include: Any = [*(["embeddings"] if self.holds_vectors else []), *texts]
+        ids: list[str] = []
+        vectors: list[NDArray[np.float32]] = []
+        for _ in range(1 if self._ids else self.first_fetches):
+            wanted = missing[-_FETCHED:]
+            del missing[-_FETCHED:]
+            rows = collection.get(ids=wanted, include=include) if wanted else {"ids": []}
+            if rows["ids"]:  # some may be deleted since
+                ids += rows["ids"]
+                parts = (rows["ids"], rows.get("documents") or [], rows.get("metadatas") or [])
+                for key, text, about in zip(*parts, strict=False):
+                    self._texts[key] = searched(text, about.get("title"), headings_of(about))
+                if self.holds_vectors:
+                    vectors.append(np.asarray(rows["embeddings"], np.float32))
+        if ids:
+            self._add(ids, np.concatenate(vectors) if vectors else None)
+
+    def _add(self, ids: list[str], _vectors: NDArray[np.float32] | None) -> None:
+        self._ids += ids
+
+    def _drop(self, gone: set[str]) -> None:
+        self._ids = [one for one in self._ids if one not in gone]
+
+    def _finish(self) -> None:
+        """All rows are there."""
+
+
+class ExactVectors(LoadedRows):
+    """Vectors as they are: a query is compared with each."""
+
+    holds_vectors = True
+
+    def __init__(self, words: WordRanking | None = None) -> None:
+        super().__init__(words)
+        self._rows: dict[str, NDArray[np.float32]] = {}
+        self._matrix: tuple[list[str], NDArray[np.float32]] | None = None
+
+    def nearest(self, vector: NDArray[np.float32], limit: int) -> list[tuple[float, str]]:
+        """Returns the cosines and ids of the nearest rows, best first; of equal ones by id."""
+        with self._lock:
+            if self._matrix is None:
+                return []
+            ids, matrix = self._matrix
+        return [(score, ids[row]) for score, row in best_rows(matrix, vector, limit)]
+
+    def _add(self, ids: list[str], vectors: NDArray[np.float32] | None) -> None:
+        super()._add(ids, vectors)
+        if vectors is not None:
+            self._rows |= zip(ids, vectors, strict=True)
+
+    def _finish(self) -> None:
+        import numpy as np
+
+        ids = sorted(self._ids)
+        matrix = np.stack([self._rows[key] for key in ids]) if ids else np.empty((0, 0), np.float32)
+        self._rows = dict(zip(ids, matrix, strict=True))  # views: no vector is held twice
+        self._matrix = (ids, matrix) if ids else None
+
+
+class CodedVectors(LoadedRows):
+    """Vectors as one byte a number: a query is compared with each, roughly."""
+
+    holds_vectors = True
+    first_fetches = 10  # these vectors set the range of a byte; those that come later are cut to it
+    _index: Any = None
 
     def candidates(self, vector: NDArray[np.float32], limit: int) -> list[str]:
         """The ids of the nearest rows, as far as bytes tell; more than `limit`."""
@@ -113,56 +187,20 @@ class CodedVectors:
                 most = min(2 * most, len(self._ids), MOST)
             return []
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def _list(self, collection: AnyCollection) -> None:
-        """A page of ids; after the last one it is known what is gone and what is missing."""
-        page = collection.get(include=[], limit=_LISTED, offset=self._offset)["ids"]
-        self._listed.update(page)
-        self._offset += len(page)
-        if len(page) == _LISTED:
-            return
-        known = set(self._ids)
-        self._drop(known - self._listed)
-        # Sorted, so that the range of a byte is the same in every process.
-        self._missing = sorted(self._listed - known, reverse=True)
-
-    def _fetch(self, collection: AnyCollection) -> None:
-        """The codes of some missing rows."""
-        import numpy as np
-
-        assert self._missing is not None
-        most = _FETCHED if self._index is not None else _TRAINED
-        wanted, self._missing = self._missing[-most:], self._missing[:-most]
-        ids: list[str] = []
-        rows: list[NDArray[np.float32]] = []
-        for start in range(0, len(wanted), _FETCHED):
-            found = collection.get(ids=wanted[start : start + _FETCHED], include=included(self.words, self._coded))
-            if found["ids"]:  # some may be deleted since
-                ids += found["ids"]
-                self._texts |= texts_of(found)
-                if self._coded:
-                    rows.append(np.asarray(found["embeddings"], np.float32))
-        if rows:
-            self._add(np.concatenate(rows))
-        self._ids += ids
-
-    def _add(self, vectors: NDArray[np.float32]) -> None:
+    def _add(self, ids: list[str], vectors: NDArray[np.float32] | None) -> None:
         import faiss
 
+        if vectors is None:
+            return
         if self._index is None:
             kind = faiss.ScalarQuantizer.QT_8bit
             self._index = faiss.IndexScalarQuantizer(vectors.shape[1], kind, faiss.METRIC_INNER_PRODUCT)
             self._index.train(vectors)
         self._index.add(vectors)
+        super()._add(ids, vectors)
 
     def _drop(self, gone: set[str]) -> None:
-        if not gone:
-            return
         import numpy as np
 
-        places = np.array([place for place, one in enumerate(self._ids) if one in gone], np.int64)
-        if self._coded:
-            self._index.remove_ids(places)
-        self._ids = [one for one in self._ids if one not in gone]
+        self._index.remove_ids(np.array([place for place, one in enumerate(self._ids) if one in gone], np.int64))
+        super()._drop(gone)

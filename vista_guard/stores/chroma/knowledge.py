@@ -144,7 +144,12 @@ class ChromaKnowledge:
     def _shelf(self) -> AnyCollection:
         """The personas' collection, which also knows how many buckets this location has."""
         shelf = self._chroma.collection(_PERSONAS, {"buckets": self._buckets})
-        self._chroma.expect(shelf, "buckets", self._buckets, "Pass that number as buckets, or use another location")
+        made = (shelf.metadata or {}).get("buckets")
+        if made != self._buckets:
+            raise StoreError(
+                f"{shelf.name} at {self._chroma.location} was created with buckets = {made}, not {self._buckets}. "
+                "Pass that number as buckets, or use another location"
+            )
         return shelf
 
     def _bucket(self, conversation_id: str) -> AnyCollection:

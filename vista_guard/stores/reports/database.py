@@ -87,8 +87,12 @@ class Database:
         with self._preparing:
             if not self._ready:
                 self._check_file()
-                with self._anew_after_failure():
+                try:
                     prepare(self.engine, create=self._create)
+                except (SQLAlchemyError, sqlite3.Error, StoreError):
+                    if self._file is not None:  # an open connection would keep reading a file that was replaced since
+                        self.engine.dispose()
+                    raise
                 self._ready = True
 
     @contextmanager
@@ -106,16 +110,6 @@ class Database:
             raise StoreError(
                 f"cannot {operation} in {self.name}: {exc}. A newer version wrote it: read it with that one"
             ) from exc
-
-    @contextmanager
-    def _anew_after_failure(self) -> Iterator[None]:
-        """Closes the connections of a failed try: an open one would keep reading a file that was replaced since."""
-        try:
-            yield
-        except (SQLAlchemyError, sqlite3.Error, StoreError):
-            if self._file is not None:
-                self.engine.dispose()
-            raise
 
     def close(self) -> None:
         """Closes the pool of connections."""
@@ -165,12 +159,8 @@ def _options(url: sql.URL) -> dict[str, Any]:
         return {"pool_pre_ping": True}
     if url.database in (None, "", ":memory:"):
         # Every connection to ":memory:" is a database of its own: keep exactly one.
-        return {
-            "poolclass": sql.QueuePool,
-            "pool_size": 1,
-            "max_overflow": 0,
-            "connect_args": {"check_same_thread": False},
-        }
+        one = {"poolclass": sql.QueuePool, "pool_size": 1, "max_overflow": 0}
+        return {**one, "connect_args": {"check_same_thread": False}}
     return {} if "timeout" in url.query else {"connect_args": {"timeout": BUSY_S}}
 
 
@@ -193,14 +183,10 @@ def _is_locked(exc: BaseException) -> bool:
 
 def _configure_sqlite(busy_s: float, connection: sqlite3.Connection, _record: object) -> None:
     # Of two connections that turn a new file to WAL, SQLite fails one at once, whatever its timeout, lest both wait for ever.
-    for attempt in Retrying(
-        retry=retry_if_exception(_is_locked),
-        stop=stop_after_delay(busy_s),
-        wait=wait_random_exponential(multiplier=0.01, max=0.5),
-        reraise=True,
-    ):
-        with attempt:
-            _set_up(connection)
+    wait = wait_random_exponential(multiplier=0.01, max=0.5)
+    Retrying(retry=retry_if_exception(_is_locked), stop=stop_after_delay(busy_s), wait=wait, reraise=True)(
+        _set_up, connection
+    )
 
 
 def _set_up(connection: sqlite3.Connection) -> None:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from itertools import pairwise
 from typing import Any
 
 import sqlalchemy as sql
@@ -26,8 +25,8 @@ from vista_guard.stores.reports.filters import (
     to_cursor,
     utc,
 )
-from vista_guard.stores.reports.rollups import slower
-from vista_guard.stores.reports.tables import BOUNDS_MS, CONVERSATIONS, FINDINGS, LABELS, TURNS
+from vista_guard.stores.reports.rollups import LATENCIES, MISSING
+from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, LABELS, TURNS
 from vista_guard.types import Action, Span
 
 MOST_WORDS = 8
@@ -68,16 +67,20 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
             parts.append(TURNS.c[name] == wanted)
     if filter.conversation_id is not None:
         parts.append(TURNS.c.conversation_key == digest(filter.conversation_id))
-    if filter.start is not None:
-        parts.append(TURNS.c.created_at >= utc(filter.start))
-    if filter.end is not None:
-        parts.append(TURNS.c.created_at < utc(filter.end))
+    parts += _during(TURNS.c.created_at, filter)
     if filter.actions:
-        parts.append(_in(filter.actions))
+        parts.append(TURNS.c.action.in_([action.value for action in filter.actions]))
+        if Action.ALLOW not in filter.actions:
+            parts.append(TURNS.c.action != "ALLOW")  # so that the partial index applies
     if filter.labels:
         parts.append(sql.or_(*(TURNS.c[_column(label)] > 0 for label in filter.labels)))
     parts += [_has(word, filter.withheld) for word in (filter.words or "").split()[:MOST_WORDS]]
     return parts
+
+
+def _during(column: sql.Column[Any], filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
+    start = [] if filter.start is None else [column >= utc(filter.start)]
+    return start + ([] if filter.end is None else [column < utc(filter.end)])
 
 
 def _has(word: str, withheld: bool) -> sql.ColumnElement[bool]:
@@ -105,14 +108,9 @@ class _Like(FunctionElement[bool]):
 
 
 @compiles(_Like)
-def _ilike(element: _Like, compiler: Any, **options: Any) -> str:
-    column, pattern = (compiler.process(one, **options) for one in element.clauses)
-    return f"{column} ILIKE {pattern} ESCAPE '/'"
-
-
-@compiles(_Like, "sqlite")
 def _like(element: _Like, compiler: Any, **options: Any) -> str:
-    return _ilike(element, compiler, **options).replace(" ILIKE ", " LIKE ", 1)
+    column, pattern = (compiler.process(one, **options) for one in element.clauses)
+    return f"{column} {'LIKE' if compiler.dialect.name == 'sqlite' else 'ILIKE'} {pattern} ESCAPE '/'"
 
 
 def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any], sql.Select[Any]]:
@@ -136,12 +134,6 @@ def _first_of(ranked: sql.Select[Any]) -> sql.Select[Any]:
     return sql.select(rows).where(rows.c.place == 1)
 
 
-def _in(actions: tuple[Action, ...]) -> sql.ColumnElement[bool]:
-    """Words the condition so that the partial index applies."""
-    chosen = TURNS.c.action.in_([action.value for action in actions])
-    return chosen if Action.ALLOW in actions else sql.and_(TURNS.c.action != "ALLOW", chosen)
-
-
 def _column(label: str) -> str:
     if label not in LABELS:
         raise InputError(f"unknown label {label[:40]!r}; the labels are {', '.join(LABELS)}")
@@ -153,10 +145,7 @@ def findings(filter: ReportFilter) -> sql.Select[Any]:
     turn = TURNS.c.report_id, TURNS.c.conversation_id, TURNS.c.turn_index, TURNS.c.action
     query = sql.select(FINDINGS, *turn).join(TURNS, TURNS.c.id == FINDINGS.c.report)
     query = query.where(*conditions(replace(filter, labels=(), start=None, end=None)))
-    if filter.start is not None:
-        query = query.where(FINDINGS.c.created_at >= utc(filter.start))
-    if filter.end is not None:
-        query = query.where(FINDINGS.c.created_at < utc(filter.end))
+    query = query.where(*_during(FINDINGS.c.created_at, filter))
     if filter.labels:
         for label in filter.labels:
             _column(label)
@@ -194,13 +183,9 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     where = conditions(filter)
     actions = sql.select(TURNS.c.action, sql.func.count()).where(*where).group_by(TURNS.c.action)
     names = [label.lower() for label in LABELS]
-    sums: list[sql.ColumnElement[Any]] = [sql.func.sum(TURNS.c[name]) for name in names]
-    sums.append(sql.func.sum(sql.case((TURNS.c.evidence_missing, 1), else_=0)))
-    sums += [
-        sql.func.sum(sql.case((slower(low, high), 1), else_=0)) for low, high in pairwise([None, *BOUNDS_MS, None])
-    ]
-    row = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
-    newest, *counts = row
+    figures = [*(TURNS.c[name] for name in names), MISSING, *LATENCIES]
+    sums = map(sql.func.sum, figures)
+    newest, *counts = connection.execute(sql.select(sql.func.max(TURNS.c.created_at), *sums).where(*where)).one()
     numbers = [int(count or 0) for count in counts]
     by_action = {action: int(count) for action, count in connection.execute(actions)}
     claims = {label: count for label, count in zip(LABELS, numbers, strict=False) if count}
@@ -250,8 +235,3 @@ def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
     """The columns of a row that a dataclass has by the same name; times with their zone."""
     found = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
     return {name: utc(value) if isinstance(value, datetime) else value for name, value in found.items()}
-
-
-def place(row: sql.Row[Any]) -> str:
-    """The cursor of a row with `created_at` and `number`."""
-    return to_cursor(utc(row.created_at), str(row.number))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, Self, TypeVar
 
@@ -30,12 +29,15 @@ from vista_guard.stores.reports.filters import (
     TurnRow,
     from_cursor,
     number_of,
+    to_cursor,
+    utc,
 )
 from vista_guard.stores.reports.rollups import Maker, Rollup, Step
 from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, REPORTS, TEXTS, TURNS
 from vista_guard.types import Action, TurnReport, TurnTexts
 
 T = TypeVar("T")
+P = TypeVar("P", TurnRow, ConversationRow, FindingRow)
 
 SETTLING_S = 10.0
 """How long a row may stay uncommitted behind one with a higher number, on databases with several writers."""
@@ -77,8 +79,7 @@ class ReportReader:
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
-        rows = self._rows(query, limit + 1, queries.turn_row)
-        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+        return self._page(query, limit, queries.turn_row)
 
     def since(self, cursor: LiveCursor | None = None, filter: ReportFilter = EVERYTHING, *, limit: int = 200) -> News:
         """Returns the turns written since the cursor, in the order of writing; the newest `limit` without a cursor.
@@ -100,13 +101,13 @@ class ReportReader:
 
     def get(self, report_id: str) -> KeptTurn | None:
         """Returns the whole report with its texts, or None."""
-        query = _whole().where(TURNS.c.report_id == report_id)
-        return next(iter(self._whole_turns(self._visible(query), 1)), None)
+        return self.many([report_id]).get(report_id)
 
     def many(self, report_ids: Sequence[str]) -> dict[str, KeptTurn]:
         """Returns the existing reports of these ids, by id."""
-        query = _whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS]))
-        return {turn.report.id: turn for turn in self._whole_turns(self._visible(query), MOST_ROWS)}
+        query = self._visible(_whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS])))
+        rows = self._rows(query, MOST_ROWS, lambda row: row)
+        return {turn.report.id: turn for turn in map(self._kept_turn, rows)}
 
     def row(self, report_id: str) -> TurnRow | None:
         """Returns the thin row of a report, or None."""
@@ -127,19 +128,17 @@ class ReportReader:
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
             query = query.where(place < sql.tuple_(*from_cursor(after)))
-        rows = self._rows(query, limit + 1, queries.conversation_row)
-        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+        return self._page(query, limit, queries.conversation_row)
 
     def highlights(self, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by `ConversationRow.key`."""
         questions, claims = queries.highlights([row.key for row in rows], self._tenant)
-        found = {
-            row.conversation_key: Highlight(row.question) for row in self._rows(questions, MOST_ROWS, lambda row: row)
-        }
+        asked = dict(self._rows(questions, MOST_ROWS, lambda row: (row.conversation_key, row.question)))
+        shown = {key: Highlight(question) for key, question in asked.items()}
         for row in self._rows(claims, MOST_ROWS, lambda row: row):
-            told = {"claim": row.claim, "label": row.label, "action": Action(row.action)}
-            found[row.conversation_key] = replace(found.get(row.conversation_key, Highlight()), **told)
-        return found
+            key = row.conversation_key
+            shown[key] = Highlight(asked.get(key), row.claim, row.label, Action(row.action))
+        return shown
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
         """Returns a page of a conversation's whole turns with their texts, oldest first."""
@@ -149,8 +148,9 @@ class ReportReader:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
         rows = self._rows(query, limit + 1, lambda row: row)
-        following = queries.place(rows[limit - 1]) if len(rows) > limit else None
-        return Page(tuple(self._kept_turn(row) for row in rows[:limit]), following)
+        last = rows[limit - 1] if len(rows) > limit else None
+        following = None if last is None else to_cursor(utc(last.created_at), str(last.number))
+        return Page(tuple(map(self._kept_turn, rows[:limit])), following)
 
     def conversation_ids(self, tenant: str) -> list[str]:
         """Returns the ids of all of a tenant's conversations."""
@@ -168,8 +168,7 @@ class ReportReader:
             report, _, n = key.partition("_")
             place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
-        rows = self._rows(query, limit + 1, queries.finding_row)
-        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+        return self._page(query, limit, queries.finding_row)
 
     def sources(self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000) -> tuple[SourceCount, ...]:
         """Counts the sources of evidence on the `newest` matching claims; the ten most frequent, first the most frequent.
@@ -246,11 +245,12 @@ class ReportReader:
         limited = query.limit(max(min(limit, MOST_ROWS + 1), 0))
         return self._database.run("read reports", lambda c: tuple(of(row) for row in c.execute(limited)))
 
+    def _page(self, query: sql.Select[Any], limit: int, of: Callable[[sql.Row[Any]], P]) -> Page[P]:
+        rows = self._rows(query, limit + 1, of)
+        return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
+
     def _numbers(self, query: sql.Select[Any]) -> list[int]:
         return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))
-
-    def _whole_turns(self, query: sql.Select[Any], limit: int) -> tuple[KeptTurn, ...]:
-        return tuple(self._kept_turn(row) for row in self._rows(query, limit, lambda row: row))
 
     def _kept_turn(self, row: sql.Row[Any]) -> KeptTurn:
         report = parsed(row.report, row.number, row.schema_version, self._database.name)

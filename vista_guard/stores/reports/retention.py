@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,14 +28,6 @@ BATCH = 500
 """Reports deleted in one transaction."""
 
 
-@dataclass(frozen=True)
-class Pruned:
-    """Counts of reports and texts deleted by age."""
-
-    reports: int
-    texts: int
-
-
 def forget(connection: sql.Connection, conversation_id: str) -> int:
     """Deletes one conversation and returns its number of reports. Roll-ups stay: they name no conversation."""
     key = digest(conversation_id)
@@ -53,13 +45,15 @@ def forget_tenant(connection: sql.Connection, tenant: str) -> int:
     return deleted
 
 
-def prune(connection: sql.Connection, now: datetime, report_days: float | None, *, most: int = BATCH) -> Pruned:
-    """Deletes one batch each of expired texts and of reports older than `report_days`, oldest first."""
+def prune(
+    connection: sql.Connection, now: datetime, report_days: float | None, *, most: int = BATCH
+) -> tuple[int, int]:
+    """Deletes one batch each of reports older than `report_days`, oldest first, and of expired texts; returns both numbers."""
     expired = sql.select(TEXTS.c.report).where(TEXTS.c.expires_at <= now).limit(most)
     connection.execute(sql.update(TURNS).where(TURNS.c.id.in_(expired)).values(question=None))
     texts = connection.execute(sql.delete(TEXTS).where(TEXTS.c.report.in_(expired))).rowcount
     if report_days is None:
-        return Pruned(0, texts)
+        return 0, texts
     cutoff = now - timedelta(days=report_days)
     old = sql.select(REPORTS.c.id).where(REPORTS.c.created_at < cutoff).order_by(REPORTS.c.created_at).limit(most)
     keys = sql.select(REPORTS.c.conversation_key).where(REPORTS.c.id.in_(old), REPORTS.c.conversation_key.is_not(None))
@@ -67,7 +61,7 @@ def prune(connection: sql.Connection, now: datetime, report_days: float | None, 
     reports = _delete(connection, old)
     if touched:
         _recount(connection, list(touched))
-    return Pruned(reports, texts)
+    return reports, texts
 
 
 def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
@@ -100,33 +94,22 @@ def _recount(connection: sql.Connection, keys: list[str]) -> None:
     connection.execute(sql.delete(CONVERSATIONS).where(some, CONVERSATIONS.c.turns == 0))
 
 
-@dataclass(frozen=True)
-class DatabaseState:
-    """A database's name, schema and number of reports."""
-
-    name: str
-    schema: Schema
-    reports: int
-
-
-def state(url: str) -> DatabaseState:
-    """Reads the state and changes nothing.
+def state(url: str) -> tuple[str, Schema, int]:
+    """Reads a database's name, schema and number of reports, and changes nothing.
 
     Raises:
         StoreError: the database is missing or cannot be read.
     """
     database = Database(url, create=False)
-    try:
-        return database.look("look at the tables", lambda connection: _state(connection, database.name))
-    finally:
-        database.close()
 
+    def read(connection: sql.Connection) -> tuple[str, Schema, int]:
+        schema, count = look(connection), 0
+        if schema.revision is not None:
+            count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
+        return database.name, schema, count
 
-def _state(connection: sql.Connection, name: str) -> DatabaseState:
-    schema, count = look(connection), 0
-    if schema.revision is not None:
-        count = int(connection.execute(sql.select(sql.func.count()).select_from(REPORTS)).scalar_one())
-    return DatabaseState(name, schema, count)
+    with closing(database):
+        return database.look("look at the tables", read)
 
 
 def bring_up_to_date(url: str) -> Schema:
@@ -135,26 +118,16 @@ def bring_up_to_date(url: str) -> Schema:
     Raises:
         StoreError: the database cannot be written, or this version cannot read its schema.
     """
-    database = Database(url)
-    try:
-        with database.translating_errors("upgrade the tables"):
-            return upgrade(database.engine)
-    finally:
-        database.close()
+    with closing(Database(url)) as database, database.translating_errors("upgrade the tables"):
+        return upgrade(database.engine)
 
 
-def prune_all(url: str, report_days: float | None) -> Pruned:
-    """Deletes all expired texts, and all reports older than `report_days` unless None, in batches."""
-    database, now = Database(url, create=False), datetime.now(UTC)
-    reports = texts = 0
-    try:
-        while True:
-            gone = database.write("delete old reports", lambda c: prune(c, now, report_days))
-            reports, texts = reports + gone.reports, texts + gone.texts
-            if not gone.reports and not gone.texts:
-                break
+def prune_all(url: str, report_days: float | None) -> tuple[int, int]:
+    """Deletes all reports older than `report_days` unless None, and all expired texts, in batches; returns both numbers."""
+    now, reports, texts = datetime.now(UTC), 0, 0
+    with closing(Database(url, create=False)) as database:
+        while any(gone := database.write("delete old reports", lambda c: prune(c, now, report_days))):
+            reports, texts = reports + gone[0], texts + gone[1]
         if database.is_sqlite:
             database.write("delete old reports", truncate_log)
-    finally:
-        database.close()
-    return Pruned(reports, texts)
+    return reports, texts

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
+from math import inf
 from typing import Any, Literal, TypeVar
 
 import sqlalchemy as sql
@@ -139,7 +140,7 @@ def reason_of(error: str) -> str:
 
 
 def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
-    """The rows that a report adds to the roll-ups."""
+    """The rows that a report adds to the roll-ups, in the order of their keys: so two writers never wait for each other."""
     hour = report.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     base = {"hour": hour, "tenant": report.tenant or "", "judge": judge_name(report)}
     way = {**base, "policy": report.policy, "gate": report.gate or "", "action": report.decision.action.value}
@@ -185,23 +186,6 @@ def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
     return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
 
 
-def summed(many: Iterable[Mapping[sql.Table, Sequence[Mapping[str, Any]]]]) -> dict[sql.Table, list[dict[str, Any]]]:
-    """Adds up the rows of several reports by key. Sorted keys keep two writers from waiting for each other."""
-    whole: dict[sql.Table, dict[tuple[Any, ...], dict[str, Any]]] = {}
-    for rows_of in many:
-        for table, rows in rows_of.items():
-            for row in rows:
-                key = tuple(row[column.name] for column in table.primary_key.columns)
-                kept = whole.setdefault(table, {}).get(key)
-                sums = (
-                    {}
-                    if kept is None
-                    else {name: kept[name] + row[name] for name in row if not table.c[name].primary_key}
-                )
-                whole[table][key] = {**row, **sums}
-    return {table: [rows[key] for key in sorted(rows)] for table, rows in whole.items()}
-
-
 def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
     """Adds rows to the roll-ups, in the caller's transaction."""
     for table, rows in rows_of.items():
@@ -231,9 +215,10 @@ def read(connection: sql.Connection, asked: Asked) -> Rollup:
 
 def _by_minute(connection: sql.Connection, asked: Asked) -> Rollup:
     """Counts the turns' rows by minute and action. Reasons of unchecked claims are known by the hour only."""
-    at, action = _minute(connection).label("at"), TURNS.c.action
-    latency = [sql.case((slower(low, high), 1), else_=0) for low, high in pairwise([None, *BOUNDS_MS, None])]
-    figures = [sql.literal(1), *_MINUTE_FIGURES, *(TURNS.c[label.lower()] for label in LABELS), *latency]
+    at, action = _at(connection, TURNS, "minute"), TURNS.c.action
+    has_score = sql.case((TURNS.c.score.is_not(None), 1), else_=0)
+    labelled = (TURNS.c[label.lower()] for label in LABELS)
+    figures = [sql.literal(1), MISSING, has_score, TURNS.c.score, TURNS.c.duration_ms, *labelled, *LATENCIES]
     query = sql.select(at, action, *map(sql.func.sum, figures)).group_by(at, action).order_by(at, action)
     query = query.where(TURNS.c.created_at >= utc(asked.start), TURNS.c.created_at < utc(asked.end))
     turns: list[TurnCount] = []
@@ -253,24 +238,19 @@ def _by_minute(connection: sql.Connection, asked: Asked) -> Rollup:
     )
 
 
-_MINUTE_FIGURES: tuple[sql.ColumnElement[Any], ...] = (
-    sql.case((TURNS.c.evidence_missing, 1), else_=0),
-    sql.case((TURNS.c.score.is_not(None), 1), else_=0),
-    TURNS.c.score,
-    TURNS.c.duration_ms,
+MISSING: sql.ColumnElement[Any] = sql.case((TURNS.c.evidence_missing, 1), else_=0)
+
+LATENCIES: tuple[sql.ColumnElement[Any], ...] = tuple(
+    sql.case((sql.and_(TURNS.c.duration_ms > low, TURNS.c.duration_ms <= high), 1), else_=0)
+    for low, high in pairwise([-inf, *BOUNDS_MS, inf])
 )
-
-
-def slower(low: float | None, high: float | None) -> sql.ColumnElement[bool]:
-    """Selects turns that took more than `low` and at most `high` milliseconds."""
-    parts = [] if low is None else [TURNS.c.duration_ms > low]
-    return sql.and_(sql.true(), *parts, *([] if high is None else [TURNS.c.duration_ms <= high]))
+"""For each latency bucket 1 where a turn belongs to it, else 0."""
 
 
 def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
     """Returns the judge and policy of each hour or day."""
     table = TURNS_HOUR
-    at = (_day(connection, table) if asked.by == "day" else table.c.hour).label("at")
+    at = _at(connection, table, asked.by)
     who = (table.c.tenant, table.c.judge, table.c.policy, table.c.rules)
     query = sql.select(at, *who).where(*_time_conditions(table, asked)).distinct().order_by(at, *who)
     return tuple(
@@ -291,7 +271,7 @@ def _turn_count(row: sql.Row[Any]) -> TurnCount:
 
 
 def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.Select[Any]:
-    at = (table.c.hour if asked.by == "hour" else _day(connection, table)).label("at")
+    at = _at(connection, table, asked.by)
     keys = [column for column in table.c if column.primary_key and column.name != "hour"]
     named = {key.name for key in keys} if asked.keys is None else asked.keys
     kept = [key for key in keys if key.name in named]
@@ -303,16 +283,14 @@ def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.S
     return query.group_by(at, *kept).order_by(at, *kept)
 
 
-def _day(connection: sql.Connection, table: sql.Table) -> sql.ColumnElement[Any]:
-    if connection.dialect.name == "postgresql":
-        return sql.func.date_trunc("day", sql.func.timezone("UTC", table.c.hour))
-    return sql.func.substr(sql.cast(table.c.hour, sql.String), 1, 10)
-
-
-def _minute(connection: sql.Connection) -> sql.ColumnElement[Any]:
-    if connection.dialect.name == "postgresql":
-        return sql.func.date_trunc("minute", sql.func.timezone("UTC", TURNS.c.created_at))
-    return sql.func.substr(sql.cast(TURNS.c.created_at, sql.String), 1, 16)
+def _at(connection: sql.Connection, table: sql.Table, by: Step) -> sql.ColumnElement[Any]:
+    """The beginning of a row's minute, hour or day, in UTC."""
+    time = table.c.created_at if by == "minute" else table.c.hour
+    if by != "hour" and connection.dialect.name == "postgresql":
+        return sql.func.date_trunc(by, sql.func.timezone("UTC", time)).label("at")
+    if by != "hour":
+        return sql.func.substr(sql.cast(time, sql.String), 1, 10 if by == "day" else 16).label("at")
+    return time.label("at")
 
 
 def _moment(at: datetime | str) -> datetime:

@@ -71,11 +71,10 @@ def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:
 
 def conversation_row(report: TurnReport) -> dict[str, Any]:
     """Returns the row of `CONVERSATIONS` that the report adds."""
-    action, labels = report.decision.action, Counter(label_of(outcome) for outcome in report.outcomes)
+    action, labels = report.decision.action, Counter(map(label_of, report.outcomes))
     place = _place(report)
     return {
-        "conversation_key": place["conversation_key"],
-        "conversation_id": place["conversation_id"],
+        **{name: place[name] for name in ("conversation_key", "conversation_id")},
         "tenant": report.tenant or "",
         "first_at": place["created_at"],
         "last_at": place["created_at"],
@@ -137,10 +136,10 @@ def _plain(text: str) -> str:
 
 
 def _place(report: TurnReport) -> dict[str, Any]:
-    named = report.conversation_id is not None
+    name = report.conversation_id
     return {
-        "conversation_key": digest(report.conversation_id or "") if named else None,
-        "conversation_id": storable(report.conversation_id or "") if named else None,
+        "conversation_key": None if name is None else digest(name),
+        "conversation_id": None if name is None else storable(name),
         "turn_index": report.turn_index,
         "created_at": report.created_at.astimezone(UTC),
     }

@@ -64,7 +64,8 @@ def reason_of(report: TurnReport) -> Reason | None:
     """Returns the reason to review the turn, or None."""
     if report.decision.action is Action.BLOCK:
         return Reason.BLOCKED
-    if _has_disagreement(report):
+    # An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`).
+    if report.judge.name.startswith("ensemble:") and any(finding.confidence < 1 for finding in report.findings):
         return Reason.DISAGREEMENT
     if any(finding.confidence < LOW_CONFIDENCE for finding in report.findings):
         return Reason.LOW_CONFIDENCE
@@ -80,22 +81,15 @@ def drawn(report_id: str) -> bool:
 
 def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
     """Queues the report if it has a reason."""
-    reason = reason_of(report)
+    reason, made = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, report.created_at.astimezone(UTC)))
-        made = report.created_at.astimezone(UTC)
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, made))
         connection.execute(_TOLD, {"report": number, "at": made, "who": GUARD, "what": "queued", "text": reason.value})
 
 
 def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
     """Returns the row of an open review."""
     return {"report": number, "tenant": tenant, "reason": reason.value, "state": "open", "queued_at": at}
-
-
-def _has_disagreement(report: TurnReport) -> bool:
-    """An ensemble's confidence is the share of its judges that agree (`judges.composed.ensemble`)."""
-    of_several = report.judge.name.startswith("ensemble:")
-    return of_several and any(finding.confidence < 1 for finding in report.findings)
 
 
 _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
@@ -105,25 +99,21 @@ def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | No
     """Writes one report into all tables and returns its number."""
     made = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
     number = int(made.scalar_one())
-    spread(connection, [(number, report, texts)])
+    spread(connection, number, report, texts)
     queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
 
 
-def spread(connection: sql.Connection, numbered: Sequence[tuple[int, TurnReport, TurnTexts | None]]) -> None:
-    """Writes the rows derived from reports: turns, claims, conversations, roll-ups."""
-    connection.execute(_INTO[TURNS], [rows.turn_row(report, number, texts) for number, report, texts in numbered])
-    findings = [row for number, report, _ in numbered for row in rows.finding_rows(report, number)]
-    if findings:
-        connection.execute(_INTO[FINDINGS], findings)
-    joined = [rows.conversation_row(report) for _, report, _ in numbered if report.conversation_id is not None]
-    if joined:
-        # In one order, so that two writers never wait for each other.
-        joined.sort(key=lambda row: (row["conversation_key"], row["last_at"]))
-        connection.execute(_upsert_conversation(connection.dialect.name), joined)
-    rollups.add(connection, rollups.summed(rollups.added(report) for _, report, _ in numbered))
+def spread(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
+    """Writes the rows derived from a report: turn, claims, conversation, roll-ups."""
+    connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
+    if report.outcomes:
+        connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
+    if report.conversation_id is not None:
+        connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
+    rollups.add(connection, rollups.added(report))
 
 
 _INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
@@ -417,8 +407,8 @@ class SqlReports:
             )
         except StoreError as exc:  # the report is written; the next write tries again
             logger.error("old reports were not deleted: %s", exc)
-            gone = retention.Pruned(0, 0)
-        if not gone.reports and not gone.texts:
+            gone = (0, 0)
+        if not any(gone):
             self._pruned = monotonic()
 
     async def _delete(self, work: Callable[[sql.Connection], int]) -> int:

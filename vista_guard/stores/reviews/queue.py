@@ -1,23 +1,111 @@
-"""The review queue: turns that wait for a person, who has which, and what was decided."""
+"""People's reviews, in the database of the reports: the queue of turns that wait for a person, and what people say of turns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sql
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
+from vista_guard.policy.turn_risk import SAFE
 from vista_guard.stores.entries import digest, storable
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queries import same_columns
 from vista_guard.stores.reports.store import Reason, review_row
 from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
-from vista_guard.stores.reviews.records import SETTLED_CLAIMS, ConsensusClaim, Review, ReviewEvent, ReviewVerdict
+from vista_guard.types import Action, Label, Span
+
+
+class ReviewVerdict(StrEnum):
+    """A reviewer's verdict on the guard's decision."""
+
+    UPHELD = "upheld"
+    """It was right: what was let through is fine, what was flagged, repaired or blocked is not."""
+    OVERTURNED = "overturned"
+    """It was wrong."""
+
+
+@dataclass(frozen=True)
+class Review:
+    """A turn that waits for review, or was reviewed. `report_id` is the report's.
+
+    `assignee` holds it until `reserved_until`; after that anybody may take it. `verdict`, `verdict_reason`, `decided_by` and
+    `decided_at` are None until somebody decided.
+    """
+
+    report_id: str
+    number: int
+    tenant: str | None
+    conversation_id: str | None
+    turn_index: int
+    action: str
+    reason: Reason
+    open: bool
+    queued_at: datetime
+    assignee: str | None = None
+    reserved_until: datetime | None = None
+    verdict: ReviewVerdict | None = None
+    verdict_reason: str | None = None
+    decided_by: str | None = None
+    decided_at: datetime | None = None
+
+    def held_by(self, now: datetime) -> str | None:
+        """Returns the reviewer who has the turn now, or None."""
+        until = self.reserved_until
+        return self.assignee if until is not None and until > now else None
+
+
+@dataclass(frozen=True)
+class ReviewEvent:
+    """An event of a turn's trail. `what`: queued, complaint, reserved, released, upheld, overturned or comment."""
+
+    at: datetime
+    who: str
+    what: str
+    text: str
+
+
+class Op(StrEnum):
+    """An annotator's change to a claim (VISTA, App. C.2)."""
+
+    CONFIRM = "confirm"
+    EDIT = "edit"
+    DELETE = "delete"
+    ADD = "add"
+
+
+class ConsensusClaim(BaseModel):
+    """A claim of the consensus. `op`: the judge's claim was confirmed, edited, or missing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    label: Label
+    op: Op = Op.CONFIRM
+    source_claim_id: str | None = None
+    span: Span | None = None
+
+
+SETTLED_CLAIMS = TypeAdapter(tuple[ConsensusClaim, ...])
+"""The claims of a consensus as the database has them."""
+
+
+@dataclass(frozen=True)
+class Word:
+    """People's word on one turn: whether it is fine, and which of the judge's claims are, by id."""
+
+    report_id: str
+    fine: bool
+    claims: dict[str, bool]
+
 
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
@@ -136,13 +224,13 @@ class Reviews:
             moment, key = from_cursor(after)
             place, there = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
             query = query.where(place > there if open else place < there)
-        rows = self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+        rows = tuple(map(_review, self._rows(query)))
         return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
     def counts(self) -> Mapping[Reason, int]:
         """Counts the open reviews by reason."""
         query = sql.select(REVIEWS.c.reason, sql.func.count()).where(REVIEWS.c.state == "open", self._visible())
-        rows = self._database.run("read reviews", lambda c: c.execute(query.group_by(REVIEWS.c.reason)).all())
+        rows = self._rows(query.group_by(REVIEWS.c.reason))
         return {Reason(reason): int(count) for reason, count in rows}
 
     def get(self, report_id: str) -> Review | None:
@@ -153,14 +241,14 @@ class Reviews:
         """Returns everything done about a report, oldest first."""
         query = sql.select(EVENTS).join(TURNS, TURNS.c.id == EVENTS.c.report).where(TURNS.c.report_id == report_id)
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(EVENTS.c.id)
-        rows = self._database.run("read reviews", lambda c: c.execute(query).all())
+        rows = self._rows(query)
         return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
 
     def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
         """Returns the claims that annotators settled on, by the report's id; those of the oldest batch where several have it."""
         query = sql.select(TURNS.c.report_id, CONSENSUS.c.claims).join(TURNS, TURNS.c.id == CONSENSUS.c.report)
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.task.desc())
-        rows = self._database.run("read the consensus", lambda c: c.execute(query).all())
+        rows = self._rows(query)
         return {report_id: SETTLED_CLAIMS.validate_json(claims) for report_id, claims in rows}
 
     def reserve(self, report_id: str, who: str, *, time: timedelta = RESERVED_FOR) -> Review:
@@ -169,7 +257,13 @@ class Reviews:
         Raises:
             InputError: it is not open, or another has it.
         """
-        return self._write(report_id, lambda c, number: _reserve(c, number, person(who), time))
+        name = person(who)
+
+        def reserve(connection: sql.Connection, number: int) -> None:
+            _expect_taken(connection, number, name, time)
+            _tell(connection, number, name, "reserved")
+
+        return self._write(report_id, reserve)
 
     def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
         """Reserves the longest waiting turn that is free, or returns None."""
@@ -190,7 +284,15 @@ class Reviews:
 
     def release(self, report_id: str, who: str) -> Review:
         """Gives the reviewer's turn back."""
-        return self._write(report_id, lambda c, number: _release(c, number, person(who)))
+        name = person(who)
+        mine = sql.update(REVIEWS).where(REVIEWS.c.state == "open", REVIEWS.c.assignee == name)
+
+        def release(connection: sql.Connection, number: int) -> None:
+            freed = mine.where(REVIEWS.c.report == number).values(assignee=None, reserved_until=None)
+            if connection.execute(freed).rowcount:
+                _tell(connection, number, name, "released")
+
+        return self._write(report_id, release)
 
     def decide(self, report_id: str, who: str, verdict: ReviewVerdict, reason: str) -> Review:
         """Records the reviewer's verdict and reason; the turn leaves the queue.
@@ -198,8 +300,16 @@ class Reviews:
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
-        text = written(reason, "the reason")
-        return self._write(report_id, lambda c, number: _decide(c, number, person(who), ReviewVerdict(verdict), text))
+        text, name, chosen = written(reason, "the reason"), person(who), ReviewVerdict(verdict).value
+
+        def decide(connection: sql.Connection, number: int) -> None:
+            _expect_taken(connection, number, name, timedelta())
+            values = {"verdict": chosen, "verdict_reason": text, "decided_by": name, "decided_at": datetime.now(UTC)}
+            row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
+            connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **values))
+            _tell(connection, number, name, chosen, text)
+
+        return self._write(report_id, decide)
 
     def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> int:
         """Records one verdict on the first of these turns and on the others that nobody else has; returns how many that are.
@@ -221,7 +331,7 @@ class Reviews:
         query = sql.select(FINDINGS.c.report, FINDINGS.c.claim_key, FINDINGS.c.label)
         query = query.where(FINDINGS.c.report.in_(list(numbers))).order_by(FINDINGS.c.report, FINDINGS.c.n)
         claims: dict[int, list[str]] = {}
-        for number, key, label in self._database.run("read reviews", lambda c: c.execute(query).all()):
+        for number, key, label in self._rows(query):
             claims.setdefault(number, []).append(f"{key} {label}")
         return {
             numbers[number].report_id: digest(" ".join((numbers[number].action, *told)))
@@ -238,7 +348,7 @@ class Reviews:
             FINDINGS.c.report == REVIEWS.c.report, FINDINGS.c.n == 0, FINDINGS.c.claim_key == first.scalar_subquery()
         )
         query = self._reviews(True).where(same, TURNS.c.action == own.action).limit(MOST_ROWS)
-        rows = self._database.run("read reviews", lambda c: tuple(_review(row) for row in c.execute(query)))
+        rows = tuple(map(_review, self._rows(query)))
         keys = self.draft_keys([own, *rows])
         wanted = keys.get(own.report_id)
         return tuple(one for one in rows if one.number != own.number and keys.get(one.report_id) == wanted)
@@ -257,22 +367,23 @@ class Reviews:
         Raises:
             InputError: no reason, or no such report.
         """
-        text = written(reason, "the complaint")
-        return self._write(report_id, lambda c, number: self._complain(c, report_id, person(who), text), queued=False)
+        text, name = written(reason, "the complaint"), person(who)
+
+        def complain(connection: sql.Connection, number: int) -> None:
+            tenant = find_report(connection, report_id, self._tenants).tenant
+            fresh = review_row(number, tenant, Reason.COMPLAINT, datetime.now(UTC))
+            undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
+            dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
+            row = dialect.insert(REVIEWS).values(**fresh)
+            row = row.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_={**fresh, **undecided})
+            connection.execute(row)
+            _tell(connection, number, name, "complaint", text)
+
+        return self._write(report_id, complain, queued=False)
 
     def close(self) -> None:
         """Closes the connections."""
         self._database.close()
-
-    def _complain(self, connection: sql.Connection, report_id: str, who: str, text: str) -> None:
-        report, now = find_report(connection, report_id, self._tenants), datetime.now(UTC)
-        fresh: dict[str, Any] = review_row(report.id, report.tenant, Reason.COMPLAINT, now)
-        undecided = dict.fromkeys(("verdict", "verdict_reason", "decided_by", "decided_at"))
-        dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-        queued = dialect.insert(REVIEWS).values(**fresh)
-        changed = {**fresh, **undecided}
-        connection.execute(queued.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_=changed))
-        _tell(connection, report.id, who, "complaint", text)
 
     def _write(self, report_id: str, work: Callable[[sql.Connection, int], None], *, queued: bool = True) -> Review:
         def write(connection: sql.Connection) -> Review:
@@ -286,12 +397,14 @@ class Reviews:
 
         return self._database.write("write a review", write)
 
+    def _rows(self, query: sql.Select[Any]) -> Sequence[Any]:
+        return self._database.run("read reviews", lambda c: c.execute(query).all())
+
     def _number(self, connection: sql.Connection, report_id: str) -> int:
-        return int(find_report(connection, report_id, self._tenants).id)
+        return find_report(connection, report_id, self._tenants).id
 
     def _get(self, connection: sql.Connection, report_id: str) -> Review | None:
-        query = self._reviews(None).where(TURNS.c.report_id == report_id)
-        row = connection.execute(query).first()
+        row = connection.execute(self._reviews(None).where(TURNS.c.report_id == report_id)).first()
         return None if row is None else _review(row)
 
     def _reviews(self, open: bool | None) -> sql.Select[Any]:
@@ -323,33 +436,15 @@ def _take(connection: sql.Connection, number: int, who: str, time: timedelta) ->
     return connection.execute(taken.values(assignee=who, reserved_until=now + time)).rowcount == 1
 
 
-def _reserve(connection: sql.Connection, number: int, who: str, time: timedelta) -> None:
-    if not _take(connection, number, who, time):
-        raise _unavailable(connection, number)
-    _tell(connection, number, who, "reserved")
-
-
-def _release(connection: sql.Connection, number: int, who: str) -> None:
-    mine = sql.update(REVIEWS).where(REVIEWS.c.report == number, REVIEWS.c.state == "open", REVIEWS.c.assignee == who)
-    if connection.execute(mine.values(assignee=None, reserved_until=None)).rowcount:
-        _tell(connection, number, who, "released")
-
-
-def _decide(connection: sql.Connection, number: int, who: str, verdict: ReviewVerdict, reason: str) -> None:
-    if not _take(connection, number, who, timedelta()):
-        raise _unavailable(connection, number)
-    decided = {"verdict": verdict.value, "verdict_reason": reason, "decided_by": who, "decided_at": datetime.now(UTC)}
-    row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
-    connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **decided))
-    _tell(connection, number, who, verdict.value, reason)
-
-
-def _unavailable(connection: sql.Connection, number: int) -> InputError:
+def _expect_taken(connection: sql.Connection, number: int, who: str, time: timedelta) -> None:
+    """Takes the review, or raises `InputError` with who has it, or who decided it."""
+    if _take(connection, number, who, time):
+        return
     row = connection.execute(sql.select(REVIEWS).where(REVIEWS.c.report == number)).one()
     if row.state != "open":
-        return InputError(f"this turn was decided by {row.decided_by}: {row.verdict}. A complaint opens it again")
+        raise InputError(f"this turn was decided by {row.decided_by}: {row.verdict}. A complaint opens it again")
     until = utc(row.reserved_until).strftime("%H:%M UTC")
-    return InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
+    raise InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
 
 
 def _tell(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
@@ -371,3 +466,31 @@ def _review(row: sql.Row[Any]) -> Review:
 def _place(review: Review) -> str:
     moment = review.queued_at if review.open or review.decided_at is None else review.decided_at
     return to_cursor(moment, str(review.number))
+
+
+def words(reviews: Reviews) -> dict[str, Word]:
+    """People's word on turns, by the report's id.
+
+    A verdict speaks of the turn: upheld, what was let through is fine, and what was not is not. A consensus speaks of the turn
+    and of those of the judge's claims that stood as they were: what VERIFIED, OUT_OF_SCOPE or ABSTENTION is, is fine. Where
+    both speak of one turn, the consensus of several outweighs the one reviewer.
+    """
+    found: dict[str, Word] = {}
+    page = reviews.queue(open=False, limit=MOST_ROWS)
+    while page.rows:
+        for review in page.rows:
+            upheld = review.verdict is ReviewVerdict.UPHELD
+            found[review.report_id] = Word(review.report_id, upheld == (review.action == Action.ALLOW.value), {})
+        if page.next is None:
+            break
+        page = reviews.queue(open=False, after=page.next, limit=MOST_ROWS)
+    return found | {report: _of_consensus(report, claims) for report, claims in reviews.consensus().items()}
+
+
+def _of_consensus(report_id: str, consensus: Sequence[ConsensusClaim]) -> Word:
+    claims: dict[str, bool] = {}
+    for claim in consensus:
+        # Of an edited claim nobody said what the judge's own words are.
+        if claim.source_claim_id is not None and claim.op is Op.CONFIRM:
+            claims[claim.source_claim_id] = claim.label in SAFE and claims.get(claim.source_claim_id, True)
+    return Word(report_id, all(claim.label in SAFE for claim in consensus), claims)
