@@ -18,8 +18,7 @@ from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, render
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import canonical, folded
-from vista_guard.types import Claim, Role, Span, Turn, UncheckedClaim
-from vista_guard.types.conversation import Noun
+from vista_guard.types import Claim, Noun, Role, Span, Turn, UncheckedClaim
 
 CUT = "[...]"
 """Stands in a context for text that is not shown."""
