@@ -338,6 +338,6 @@ class TimedVerifier:
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:
-        from vista_guard.judges.verifiers.calibrated import close
+        from vista_guard.judges.composed import ensemble
 
-        await close(self._verifier)
+        await ensemble.aclose(self._verifier)

@@ -42,15 +42,15 @@ def judge_names(judges: Sequence[Judge]) -> list[str]:
     return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
 
 
-def why_exhausted(*judges: Judge) -> str | None:
-    """Why one of the judges makes no further call in this run; None while all do."""
-    return next((why for judge in judges if (why := getattr(judge, "why_exhausted", None)) is not None), None)
+def why_exhausted(*parts: object) -> str | None:
+    """Why one of the judges and decomposers makes no further call in this run; None while all do."""
+    return next((why for part in parts if (why := getattr(part, "why_exhausted", None)) is not None), None)
 
 
-async def aclose(*judges: Judge) -> None:
-    """Closes those that can be closed."""
-    for judge in judges:
-        close = getattr(judge, "aclose", None)
+async def aclose(*parts: object) -> None:
+    """Closes the judges, decomposers and verifiers that can be closed."""
+    for part in parts:
+        close = getattr(part, "aclose", None)
         if close is not None:
             await close()
 

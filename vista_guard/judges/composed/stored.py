@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -64,18 +64,6 @@ _RECORDED: Mapping[Method, TypeAdapter[Any]] = {
 }
 
 
-class _Shelf(Protocol):
-    @property
-    def info(self) -> JudgeInfo: ...
-
-    @property
-    def why_exhausted(self) -> str | None: ...
-
-    async def ask(self, method: Method, *inputs: Any) -> Any: ...
-
-    async def aclose(self) -> None: ...
-
-
 class StoredJudge:
     """Implements `TurnJudge`. Made by `cached`, `recorded` or `replayed`.
 
@@ -83,7 +71,7 @@ class StoredJudge:
         `StoredJudge.cached(judge, "answers")` asks the judge about each claim once, in all runs with this folder.
     """
 
-    def __init__(self, shelf: _Shelf) -> None:
+    def __init__(self, shelf: _Cache | _Recorder | _Replay) -> None:
         self._shelf = shelf
 
     @classmethod
@@ -221,7 +209,7 @@ class _Cache:
 
         async def ask_alone(missing: Sequence[str]) -> Mapping[str, Any]:
             try:
-                return await contract.answer(ask(missing))
+                return await contract.await_answer(ask(missing))
             except JudgeError as exc:  # one claim that fails takes no other with it
                 return {key: Unchecked(claim=_claim_of(by_key[key]), error=str(exc)) for key in missing}
 
@@ -463,7 +451,7 @@ class _Recorder:
         answer, error = None, None
         with contract.overhear() as heard:
             try:
-                answer = await contract.answer(_ask_judge(self._judge, method, inputs))
+                answer = await contract.await_answer(_ask_judge(self._judge, method, inputs))
             except JudgeError as exc:
                 error = exc
         self._write(

@@ -9,8 +9,6 @@ judged beside its claims.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -47,7 +45,7 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed
+from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed, digest
 from vista_guard.reading.canonical import folded
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
@@ -61,12 +59,6 @@ def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
     """The prompt of a stage as the options say: whose, with how many examples, and what it calls the speakers."""
     roles = Roles(assistant=options.assistant_name, user=options.user_name)
     return Prompt.load(stage, options.prompts_dir, shots=options.shots, roles=roles)
-
-
-def fingerprint(model: ChatModel, *prompts: PromptInfo) -> str:
-    """12 hex digits that change with all that shapes an answer: prompts, and parameters of the model."""
-    shaping = json.dumps([*(prompt.fingerprint for prompt in prompts), dict(model.parameters)], sort_keys=True)
-    return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -121,7 +113,7 @@ class StepsDecomposer:
     def info(self) -> JudgeInfo:
         """The model's name; the window and a fingerprint of the prompt and of all that shapes an answer."""
         shown = f"{self._windows.before}+{self._windows.after}"
-        shaping = fingerprint(self._model, *self.prompts.values())
+        shaping = digest(*(prompt.info.fingerprint for prompt in self._prompts.values()), dict(self._model.parameters))
         return JudgeInfo(name=f"{self._name}:{self._model.name}", version=f"{shown}-{shaping}")
 
     @property

@@ -5,7 +5,6 @@ A verifier that is a fact-checking model behind an OpenAI-compatible endpoint: d
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard import _aio
 from vista_guard.errors import ConfigError, JudgeError, UnreadableError
+from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
 from vista_guard.protocols import Verifier
@@ -25,17 +25,6 @@ from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-async def close(*verifiers: Verifier) -> None:
-    """Closes each that can be closed."""
-    for verifier in verifiers:
-        closing = getattr(verifier, "aclose", None)
-        if closing is not None:
-            await closing()
-
-
-Share = float
 
 
 class Thresholds(BaseModel):
@@ -56,9 +45,9 @@ class FittedOn(BaseModel):
     documents: int
     claims: int
     day: date
-    supported_or_not: Share
+    supported_or_not: float
     """Share of claims that thresholds fitted on other documents get right: supported or not."""
-    contradicted_precision: Share | None = None
+    contradicted_precision: float | None = None
     """Likewise, of the claims that such thresholds call contradicted those that are not supported; None where none is."""
 
 
@@ -135,7 +124,7 @@ class CalibratedVerifier:
 
     async def aclose(self) -> None:
         """Closes the verifier."""
-        await close(self._verifier)
+        await ensemble.aclose(self._verifier)
 
 
 def apply_temperature(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
@@ -202,17 +191,7 @@ class EndpointVerifier:
         await self._model.aclose()
 
     async def _ask_all(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._ask(*pair)) for pair in pairs]
-        except* JudgeError as failed:
-            first: BaseException = failed
-            while isinstance(first, BaseExceptionGroup):
-                first = first.exceptions[0]
-            error = first
-        else:
-            return dict(zip(pairs, (task.result() for task in tasks), strict=True))
-        raise error
+        return dict(zip(pairs, await ensemble.together(self._ask(*pair) for pair in pairs), strict=True))
 
     async def _ask(self, evidence: str, claim: str) -> float:
         messages = (Message("system", SYSTEM), Message("user", f"Document: {evidence}\nClaim: {claim}"))

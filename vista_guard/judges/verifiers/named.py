@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
-from vista_guard.judges.verifiers.local import COLUMNS
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, EndpointVerifier, VerifierCalibration
+from vista_guard.judges.verifiers.local import COLUMNS, LocalVerifier
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 
@@ -48,7 +49,7 @@ class VetoedVerifier:
 
     async def aclose(self) -> None:
         """Closes both."""
-        await close(self._first, self._veto)
+        await ensemble.aclose(self._first, self._veto)
 
 
 class SplitVerifier:
@@ -76,7 +77,7 @@ class SplitVerifier:
 
     async def aclose(self) -> None:
         """Closes both."""
-        await close(self._support, self._contradiction)
+        await ensemble.aclose(self._support, self._contradiction)
 
 
 SHIPPED = "shipped"
@@ -128,31 +129,17 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
     name = name.strip()
     kind, _, rest = name.partition(":")
     if kind == SHIPPED and not rest:
-        return _shipped()
-    if kind == "openai" and rest:
-        from vista_guard.judges.verifiers.calibrated import EndpointVerifier
+        from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
 
+        return ShippedVerifier.load(Calibration.load())
+    if kind == "openai" and rest:
         return EndpointVerifier.from_name(rest, model)
     if kind in ("veto", "split") and rest:
-        return _composed(kind, name, rest, options, model)
+        first, second = (_named(part, options, model) for part in _parts(name, rest, options))
+        return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
     if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
-        from vista_guard.judges.verifiers.local import LocalVerifier
-
         return LocalVerifier.load(name, options)
     raise ConfigError(f"verifier is {name!r}, which is neither a verifier nor a folder. The verifiers are:\n{FORMS}")
-
-
-def _shipped() -> Verifier:
-    from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
-
-    return ShippedVerifier.load(Calibration.load())
-
-
-def _composed(kind: str, name: str, rest: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
-
-    parts = _parts(name, rest, options)
-    first, second = (_named(part, options, model) for part in parts)
-    return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
 
 
 def _parts(name: str, rest: str, options: VerifierOptions) -> Sequence[str]:

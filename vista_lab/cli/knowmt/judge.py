@@ -151,7 +151,7 @@ def _judge(
                 return await judge_dialogues(folder, items, decomposer, pairs, at_once=at_once, told=told, stop=stop)
             finally:
                 await pairs.aclose()
-                await ensemble.aclose(decomposer)  # type: ignore[arg-type]  # closes what can be closed
+                await ensemble.aclose(decomposer)
 
     return asyncio.run(work()), signals
 
