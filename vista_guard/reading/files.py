@@ -32,7 +32,7 @@ from pydantic import JsonValue, ValidationError
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, one_line, read_html
+from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, joined, one_line, read_html
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.types import Document, Persona
 
@@ -77,7 +77,7 @@ def read_pdf(raw: bytes) -> Read:
         raise InputError("is encrypted; save it without a password")
     if not any(texts):
         raise InputError("holds no text, only images: make it searchable first, for example with ocrmypdf")
-    return _joined(title, texts)
+    return joined(title, texts)
 
 
 def _without_front_matter(source: str) -> tuple[str | None, str]:
@@ -108,14 +108,6 @@ def _pdf_page(text: str) -> str:
     text = re.sub(r"(?<=[^\W\d_])-\n(?=([^\W\d_]))", lambda cut: "" if cut[1].islower() else cut[0], text)
     text = re.sub(r"(?<=[^\n.!?:;])\n(?=([^\W\d_]))", lambda cut: " " if cut[1].islower() else cut[0], text)
     return text.strip()
-
-
-def _joined(title: str | None, texts: list[str]) -> Read:
-    pages, length = [], 0
-    for text in texts:
-        pages.append(length)
-        length += len(text) + 2
-    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
 
 
 MAX_BYTES = 50_000_000

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.hub import hub_file, hub_folder
+from vista_guard.inference.hub import hub_file, model_folder
 from vista_guard.inference.local_models import (
     DecoderGraph,
     EncoderGraph,
@@ -21,7 +21,6 @@ from vista_guard.inference.local_models import (
     ModelTokens,
     Network,
     Text,
-    folder_name,
     is_quantised,
     run,
 )
@@ -286,16 +285,11 @@ class LocalVerifier:
         Raises:
             ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
         """
-        hub = name.startswith("hf:")
-        folder = (
-            hub_folder(name.removeprefix("hf:"), file=options.file)
-            if hub
-            else ModelFolder.read(Path(name).expanduser(), name)
-        )
-        called = name if hub else folder_name(name)
+        folder = model_folder(name, "verifier", file=options.file)
+        called = folder.public_name
         family = family_of(called, folder.config, options)
         network, quantised = _network(folder, family, options)
-        tokens = ModelTokens.load(folder, instead=_foundation_tokens(folder))
+        tokens = ModelTokens(folder, instead=_foundation_tokens(folder))
         size = options.batch_size or (1 if quantised else BATCH_SIZE)
         return cls(called, network, tokens, family, batch_size=size)
 
@@ -354,13 +348,13 @@ def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> t
     if family.head == "decoder":
         both = folder.seq2seq()
         if both is not None:
-            return DecoderGraph.load(both, folder, options.device, start), is_quantised(both[0])
-        return TorchNetwork.load(folder, "decoder", options.device, start=start), False
+            return DecoderGraph(both, folder, options.device, start), is_quantised(both[0])
+        return TorchNetwork(folder, "decoder", options.device, start=start), False
     file = folder.onnx(options.file)
     if file is not None:
-        return EncoderGraph.load(file, folder, options.device), is_quantised(file)
+        return EncoderGraph(file, folder, options.device), is_quantised(file)
     kinds: dict[str, Kind] = {"hhem": "hhem", "alignscore": "alignscore", "lettucedetect": "tokens"}
-    return TorchNetwork.load(folder, kinds.get(family.name, "classes"), options.device), False
+    return TorchNetwork(folder, kinds.get(family.name, "classes"), options.device), False
 
 
 def _foundation_tokens(folder: ModelFolder) -> Path | None:
