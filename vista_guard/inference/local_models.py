@@ -1,7 +1,6 @@
 """Models that users bring, as ONNX: a model's folder, its tokenizer, batches of texts by length, the ONNX networks.
 
-Own code because the libraries that load the same models (optimum, sentence-transformers) need torch, and fastembed reads
-one score a pair only; see docs/design/dependencies.md.
+Libraries that load the same models need torch, or read one score a pair only: docs/design/dependencies.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Asks a judge and enforces its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass.
 
-A meter in a context variable collects usage and warnings, so no method passes them on: tasks and threads that a stage starts
-through asyncio inherit it.
+Usage and warnings go to a meter in a context variable, which tasks and threads inherit.
 """
 
 from __future__ import annotations

@@ -1,20 +1,9 @@
 """Chat JSON, as chat APIs and their logs have it, into a `Conversation`. Pure.
 
-What a message becomes, by role:
-
-- `user`, `system`, `developer` (a system message): a turn.
-- `tool`, `function`: no turn, but a document of every assistant turn up to the next user message: what a tool answered
-  is what the agent leans on.
-- `assistant`: a turn, unless it only calls tools and says nothing.
-
-Documents travel on a message (`"documents": [...]`), in a block of a system message, or beside the messages. An assistant
-message's are its own, a user or tool message's ground the assistant turns up to the next user message, all others every
-assistant turn that follows.
-
-Documents that stand inside of messages: tagged blocks, and what follows a line "Context:" in a system message. Pure.
-
-A user's message is no place for evidence: whoever types may type a block. It is read there only where that is asked for, and
-its documents say so.
+`user`, `system` and `developer` messages are turns, and so is an `assistant` message, unless it only calls tools. A `tool`'s or
+`function`'s answer is a document of every assistant turn up to the next user message: the agent leans on it. Documents travel on
+a message (`"documents": [...]`), in a block of a system message, or beside the messages. An assistant message's are its own, a
+user or tool message's ground the assistant turns up to the next user message, all others every assistant turn that follows.
 """
 
 from __future__ import annotations

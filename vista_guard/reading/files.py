@@ -1,7 +1,4 @@
-"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format.
-
-Also a persona from a file: its name and its facts. Nothing is stored.
-"""
+"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The readable text of a page in HTML: what a person would read, in an order a person would read it. Pure, and no library.
 
-Pages are read as they come, tag by tag, and nothing of them is kept but their words: nesting of any depth costs nothing, and time
-grows with length, whatever is in them. The parser of the standard library searches a page anew from each tag that never ends.
+Pages are read tag by tag: nesting of any depth costs nothing, and time grows with length. The standard library's parser
+searches a page anew from each tag that never ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
-"""A cheap judge first, an expensive one for its unsure labels.
-
-The embedded judge's confidences are of one verdict each: they do not say which kind of label is wrong how often, nor that a quote
-shares few words with the claim. A logistic regression on such signals does, fitted by `python -m training.cascade`
-(docs/design/cascade.md). Other signals being equal, it never falls when the judge's confidence rises.
+"""A cheap judge first, an expensive one for its unsure labels. Their trust is a logistic regression (docs/design/cascade.md),
+fitted by `python -m training.cascade`: other signals being equal, it never falls when the judge's confidence rises.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The parts of LLM-OASIS's pipeline (§5) as judges around a judge: claims of another model, retrieval per claim, Algorithm 1.
 
-Each stands alone: a decomposer goes with any judge, and so does retrieval per claim. Algorithm 1 takes the place of our own
-weighing of evidence only where `weighing = "first"` says so, because it passes what no passage speaks of.
+Each stands alone. Algorithm 1 passes what no passage speaks of, so it weighs only where `weighing = "first"` says so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A judge whose answers are stored: cached for the next time, or recorded in a file and replayed from it.
 
-One judge with three shelves behind it. A cache saves calls and may fail; a recording is exact, for tests and experiments.
+A cache saves calls and may fail; a recording is exact, for tests and experiments.
 """
 
 from __future__ import annotations

@@ -124,6 +124,11 @@ class SentenceTrace(Noun):
         return self.status == "unchecked" and self.note is not None and not self.thoughts
 
 
+def as_claim(sentence: Statement, claim: str, note: str) -> SentenceTrace:
+    """The record of a sentence that stands as one claim, and why."""
+    return SentenceTrace(sentence=sentence.text, span=sentence.span, claims=(claim,), status="as it stands", note=note)
+
+
 @runtime_checkable
 class TracingDecomposer(Decomposer, Protocol):
     """A decomposer that tells how it read each sentence."""

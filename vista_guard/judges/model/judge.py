@@ -1,8 +1,6 @@
 """The model judge: a chat model decomposes, verifies and categorises (VISTA §3, App. A).
 
-Strategies: `per_claim` asks about each claim by itself, as the paper does, all claims of a turn at once; `batched` decomposes in
-one call and judges every claim in a second; `fused` does both in one. An unreadable answer is asked for once more; then its
-claims are unchecked. No claim is lost.
+An unreadable answer is asked for once more; then its claims are unchecked. No claim is lost.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
-"""Reads a researcher's prompt files, strictly, and renders conversation, evidence and claims for their slots.
+"""Reads prompt files, strictly, and renders conversation, evidence and claims for their slots.
 
-In the package's own form, a file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front
-matter may say `answer: json`. A file without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and
-takes [slots in brackets].
-
-All that is rendered is untrusted, so none may pass for a part of the prompt: it stands inside tags that it cannot close, or, in a
-prompt without tags, on lines that cannot pass for headings.
+A file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front matter may say `answer: json`.
+One without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and takes [slots in brackets]. What is
+rendered is untrusted: it stands inside tags that it cannot close, or on lines that cannot pass for headings.
 """
 
 from __future__ import annotations

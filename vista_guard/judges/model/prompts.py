@@ -1,8 +1,6 @@
 """The model judge's prompts, in the structure of the paper's (VISTA, App. A.1).
 
-Instructions and examples come first, then documents, knowledge and history, then the claims, so that a provider's prompt cache
-serves all claims of a turn. For a model whose context is too small, knowledge is dropped first, then the least relevant
-passages by shared words; the report names what was left out.
+What stays the same comes first, so that a provider's prompt cache serves all claims of a turn.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it.
-
-A verifier that is a fact-checking model behind an OpenAI-compatible endpoint: document and claim in, yes or no out.
-"""
+"""A verifier's calibration, as `vista-guard calibrate --verifier` writes it; a verifier behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 

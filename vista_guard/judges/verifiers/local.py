@@ -1,7 +1,6 @@
-"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub in its local cache.
+"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub.
 
-Kinds of fact-checking models differ in how they take their input and what their outputs mean. Templates and numbers belong to
-the models: they were trained with them and work with nothing else.
+Templates and numbers belong to the models: they were trained with them and work with nothing else.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Reads a client's exceptions, of any library, into errors that name the next step.
-
-Here too: log-probabilities of an answer, and which parts of an endpoint's URL may be shown.
-"""
+"""Reads a client's exceptions, of any library, into errors that name the next step; log-probabilities and URLs too."""
 
 from __future__ import annotations
 
