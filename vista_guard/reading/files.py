@@ -376,26 +376,22 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     read = _read(form, raw)
     if not read.text.strip():
         return SkippedFile(file.path, "empty", place=file.place)
-    where = (
-        {"path": _text(str(file.path.parent.resolve() / file.path.name))}
-        if file.page is None
-        else {"url": _text(file.page.url)}
-    )
+    url = file.page and _text(file.page.url)
+    where = {"url": url} if url else {"path": _text(str(file.path.parent.resolve() / file.path.name))}
     metadata: dict[str, JsonValue] = {"format": form, **where, "fingerprint": fingerprint(raw)}
     if file.folder is not None:
         metadata["folder"] = _text(str(file.folder.resolve()))
     if read.pages:
         metadata["pages"] = list(read.pages)
     title = _text(read.title or file.path.name)[:300]
-    url = file.page and _text(file.page.url)
     return Document(id=file.id, text=read.text, title=title, url=url, metadata=metadata)
 
 
 def _children(folder: Path, root: Path, inside: Path | None) -> list[Path | SkippedFile | DocumentFile]:
     """The folders and files in a folder, by name, and what is left out of it."""
     try:
-        with os.scandir(folder) as found:
-            children = sorted(found, key=lambda one: one.name)
+        with os.scandir(folder) as entries:
+            children = sorted(entries, key=lambda one: one.name)
     except OSError as exc:
         return [SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)]
     return [_child(child, root, inside) for child in children]

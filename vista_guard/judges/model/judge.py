@@ -35,9 +35,9 @@ async def ask_model(
     """The model's answer, read.
 
     Args:
-        model: who is asked.
+        model: behind its endpoint.
         request: what it is asked.
-        read: reads an answer; raises UnreadableError where it says nothing that can be used.
+        read: raises UnreadableError where an answer says nothing that can be used.
         partial: whether an answer that was cut off may be read as far as it goes.
         reminders: how often it is asked again for what could not be read.
 

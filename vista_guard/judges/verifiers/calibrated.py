@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Thresholds(BaseModel):
-    """Probabilities from which the embedded judge calls a claim supported, or contradicted."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Thresholds(_Part):
+    """Probabilities from which the embedded judge calls a claim supported, or contradicted."""
 
     supported: float = Field(ge=0, le=1)
     contradicted: float = Field(ge=0, le=1)
 
 
-class FittedOn(BaseModel):
+class FittedOn(_Part):
     """The data of a calibration, and its held-out results."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     documents: int
@@ -48,10 +48,8 @@ class FittedOn(BaseModel):
     """Likewise, of the claims that such thresholds call contradicted those that are not supported; None where none is."""
 
 
-class VerifierCalibration(BaseModel):
+class VerifierCalibration(_Part):
     """Temperature and thresholds of one verifier."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     vista_guard_verifier_calibration: Literal[1] = 1
     """Version of the file's form."""
@@ -64,11 +62,7 @@ class VerifierCalibration(BaseModel):
 
     @classmethod
     def load(cls, file: Path, verifier: str) -> Self:
-        """Reads the file.
-
-        Args:
-            file: what `vista-guard calibrate --verifier` wrote.
-            verifier: name of the verifier that is to be read by it.
+        """Reads what `vista-guard calibrate --verifier` wrote, for the verifier of this name.
 
         Raises:
             ConfigError: no such file, one that is something else, or one that was made for another verifier.

@@ -122,10 +122,7 @@ _BY_FAMILY: dict[FamilyName, Family] = {family.name: family for _, family in _BY
 def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) -> Family:
     """The family that a model belongs to, with what its configuration and the options say about its outputs and its length.
 
-    Args:
-        name: the model's, as the settings call it.
-        config: its `config.json`.
-        options: what the user says; it counts before all else.
+    The options count before all else.
 
     Raises:
         ConfigError: the model's name and configuration do not tell what its outputs mean.
@@ -277,10 +274,6 @@ class LocalVerifier:
     def load(cls, name: str, options: VerifierOptions = VERIFIER_DEFAULTS) -> LocalVerifier:
         """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
-        Args:
-            name: as above.
-            options: how it is read and run.
-
         Raises:
             ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
         """
@@ -312,18 +305,16 @@ class LocalVerifier:
 
         if self.family.head == "tokens":
             return _least_supported(windows)
-        shares = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        answers = np.stack([self._answer(logits) for _, logits in windows])
+        shares = label_probabilities(answers, self.family.labels)
         best: NDArray[np.float32] = shares[int(shares[:, NOT_ENOUGH].argmin())]
         return best
 
-    def _answers(self, logits: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-        for one in logits:
-            if self.family.head == "first_token":
-                yield one[0] if one.ndim == 2 else one
-            elif self.family.head == "decoder":
-                yield one[list(self.family.outputs)]
-            else:
-                yield one
+    def _answer(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.family.head == "decoder":
+            return logits[list(self.family.outputs)]
+        first: NDArray[np.float32] = logits[0]
+        return first if self.family.head == "first_token" and logits.ndim == 2 else logits
 
 
 def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:

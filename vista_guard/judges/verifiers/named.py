@@ -22,7 +22,21 @@ if TYPE_CHECKING:
 SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(len(COLUMNS))
 
 
-class VetoedVerifier:
+class _Pair:
+    """Two verifiers that are closed together."""
+
+    form = ""
+
+    def __init__(self, first: Verifier, second: Verifier) -> None:
+        self._first, self._second = first, second
+        self.name = f"{self.form}:{first.name},{second.name}"
+
+    async def aclose(self) -> None:
+        """Closes both."""
+        await ensemble.aclose(self._first, self._second)
+
+
+class VetoedVerifier(_Pair):
     """Implements `Verifier`: evidence supports a claim as far as both say so; contradiction is the first one's word.
 
     Made for token-level detectors such as LettuceDetect, which see a single wrong word that a judgement of the whole claim
@@ -32,52 +46,38 @@ class VetoedVerifier:
         `VetoedVerifier(verifier, LocalVerifier.load("hf:KRLabsOrg/lettucedect-base-modernbert-en-v1"))`
     """
 
-    def __init__(self, first: Verifier, veto: Verifier) -> None:
-        self._first = first
-        self._veto = veto
-        self.name = f"veto:{first.name},{veto.name}"
+    form = "veto"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
         import numpy as np
 
         rows = np.array(self._first.probabilities(pairs), np.float32)
-        granted = np.minimum(rows[:, SUPPORTED], self._veto.probabilities(pairs)[:, SUPPORTED])
+        granted = np.minimum(rows[:, SUPPORTED], self._second.probabilities(pairs)[:, SUPPORTED])
         rows[:, NOT_ENOUGH] += rows[:, SUPPORTED] - granted
         rows[:, SUPPORTED] = granted
         return rows
 
-    async def aclose(self) -> None:
-        """Closes both."""
-        await ensemble.aclose(self._first, self._veto)
 
-
-class SplitVerifier:
+class SplitVerifier(_Pair):
     """Implements `Verifier`: the first one says what is supported, the second what of the rest is contradicted.
 
     Most fact-checking models tell supported from not supported alone, so that nothing would ever be CONTRADICTED, and no
     policy that blocks contradictions would block.
     """
 
-    def __init__(self, support: Verifier, contradiction: Verifier) -> None:
-        self._support = support
-        self._contradiction = contradiction
-        self.name = f"split:{support.name},{contradiction.name}"
+    form = "split"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
         import numpy as np
 
-        supported = self._support.probabilities(pairs)[:, SUPPORTED]
-        other = self._contradiction.probabilities(pairs)
+        supported = self._first.probabilities(pairs)[:, SUPPORTED]
+        other = self._second.probabilities(pairs)
         against, unknown = other[:, CONTRADICTED], other[:, NOT_ENOUGH]
         share = against / np.maximum(against + unknown, 1e-9)
         rest = 1.0 - supported
         return np.stack([supported, rest * share, rest * (1.0 - share)], axis=1).astype(np.float32)
-
-    async def aclose(self) -> None:
-        """Closes both."""
-        await ensemble.aclose(self._support, self._contradiction)
 
 
 SHIPPED = "shipped"

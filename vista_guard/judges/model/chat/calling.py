@@ -109,12 +109,7 @@ class OnLoop(Generic[T]):
 
 
 class Gate:
-    """Lets calls through to one endpoint. Belongs to the loop on which it is first used.
-
-    Args:
-        endpoint: as it is named in errors; nothing secret.
-        options: concurrency, rates and breaker.
-    """
+    """Lets calls through to one endpoint, which errors name. Belongs to the loop on which it is first used."""
 
     def __init__(self, endpoint: str, options: ModelOptions) -> None:
         from aiolimiter import AsyncLimiter
@@ -173,14 +168,10 @@ class Gate:
 
 
 class PriceTable:
-    """Prices of one model behind one endpoint.
+    """Prices of one model behind one endpoint; `overrides`, by model name, go before the table's.
 
-    Args:
-        model: its name.
-        overrides: prices by model name, which go before the table's.
-        url: the endpoint, which tells the provider. A provider that the table does not know is not priced: the same
-            weights cost nothing on one's own machine.
-        provider: the provider's name, in place of a URL.
+    The endpoint's `url`, or `provider`, tells who serves it. A provider that the table does not know is not priced: the same
+    weights cost nothing on one's own machine.
     """
 
     def __init__(
