@@ -183,7 +183,7 @@ NEEDS = {
     "verifier with an old tokenizer": (
         "torch",
         "from pathlib import Path\nfrom vista_guard.inference.local_models import ModelFolder\n"
-        "from vista_guard.inference.local_models import ModelTokens; ModelTokens.load(ModelFolder(Path('.'), 'old', {}))",
+        "from vista_guard.inference.local_models import ModelTokens; ModelTokens(ModelFolder(Path('.'), 'old', {}))",
         "verifier old has no tokenizer.json, and to make one of its older files it needs transformers, sentencepiece",
     ),
     "training": (

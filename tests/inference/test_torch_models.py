@@ -180,7 +180,7 @@ def test_an_encoder_decoder_writes_what_the_module_writes(tmp_path: Path) -> Non
     # The publisher's own settings of beams are not followed.
     (folder / "generation_config.json").write_text('{"num_beams": 4, "max_length": 3}', encoding="utf-8")
     encodings = [tiny.tokenizer().encode(text) for text in ("The hall opened.", "Dogs travel free on Sundays.")]
-    network = TorchGenerator.load(ModelFolder.read(folder, "claims", "decomposer"), "cpu", 0)
+    network = TorchGenerator(ModelFolder.read(folder, "claims", "decomposer"), "cpu", 0)
     found = network.generate(pad_batch(encodings, 0), 9)
     for encoding, answer in zip(encodings, found, strict=True):
         assert answer == greedy(model, torch.tensor([encoding.ids]), 9)

@@ -78,7 +78,7 @@ async def _traces(conversation: Conversation, name: str | None) -> Sequence[Sent
     try:
         return await trace_of(decomposer, conversation.turns[-1], conversation.turns[:-1])
     finally:
-        await ensemble.aclose(decomposer)  # type: ignore[arg-type]  # closes what can be closed
+        await ensemble.aclose(decomposer)
 
 
 def _view(trace: SentenceTrace) -> str:

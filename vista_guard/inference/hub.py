@@ -30,21 +30,25 @@ SMALL_FILES = (
 """Configuration, tokenizer and pooling, in whatever form: kilobytes to a few megabytes."""
 
 
-def hub_folder(name: str, *, file: str | None = None, role: str = "verifier") -> ModelFolder:
-    """The folder of `ORG/MODEL` or `ORG/MODEL@REVISION` in the local cache, downloaded when it is not whole there.
-
-    Nothing is asked of the network for a model that is in the cache. ONNX is downloaded where the repository has it, else
-    the weights for torch.
+def model_folder(name: str, role: str, *, file: str | None = None) -> ModelFolder:
+    """The folder that `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a path stands for.
 
     Args:
         name: as above.
-        file: the ONNX file to take in place of the usual ones.
         role: what the model is for, in errors: the setting that names it.
+        file: the ONNX file to take in place of the usual ones.
 
     Raises:
-        ConfigError: the library is missing, there is no such model, the network cannot be reached, or only torch could
-            run the model and it is not installed.
+        ConfigError: there is no such folder or model, it cannot be downloaded, or only torch could run it and is not
+            installed.
     """
+    if name.startswith("hf:"):
+        return _hub_folder(name.removeprefix("hf:"), file, role)
+    return ModelFolder.read(Path(name).expanduser(), name, role)
+
+
+def _hub_folder(name: str, file: str | None, role: str) -> ModelFolder:
+    """From the local cache, without the network; downloaded when it is not whole there: ONNX before weights for torch."""
     require(f"{role} hf:{name}", "huggingface_hub", extra="verifiers")
     repo, _, revision = name.partition("@")
     if repo.count("/") != 1 or not all(repo.split("/")):
@@ -59,7 +63,7 @@ def hub_file(repo: str, file: str) -> Path:
     """One small file of a repository.
 
     Raises:
-        ConfigError: as for `hub_folder`.
+        ConfigError: as for `model_folder`.
     """
     require(f"a verifier that needs {file} of {repo}", "huggingface_hub", extra="verifiers")
     cached = _cached(repo, None)

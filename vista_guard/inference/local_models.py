@@ -1,13 +1,13 @@
 """Models that users bring, as ONNX: a model's folder, its tokenizer, batches of texts by length, the ONNX networks.
 
-Own code because the libraries that load the same models (optimum, sentence-transformers) need torch, and fastembed reads
-one score a pair only; see docs/design/dependencies.md.
+Libraries that load the same models need torch, or read one score a pair only: docs/design/dependencies.md.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,15 @@ class ModelFolder:
     def __str__(self) -> str:
         return f"{self.role} {self.name}"
 
+    @property
+    def public_name(self) -> str:
+        """The name for reports: a folder's own, since its location is private; for the hub's cache the repository's."""
+        if self.name.startswith("hf:"):
+            return self.name
+        path = self.path.resolve()
+        cached = next((part for part in path.parts if part.startswith("models--")), None)
+        return cached.removeprefix("models--").replace("--", "/") if cached else path.name
+
     def json(self, file: str) -> Mapping[str, Any]:
         """A JSON file of the folder; empty when there is none."""
         return read_json(self.path / file)
@@ -106,24 +115,17 @@ def read_json(file: Path) -> Mapping[str, Any]:
     if not file.is_file():
         return {}
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
         raise ConfigError(f"{file} cannot be read ({exc}); download the model again") from exc
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ConfigError(f"{file} is not a JSON object; download the model again")
-    return found
+    return content
 
 
 def is_quantised(file: Path) -> bool:
     """Quantised activations take their range from the whole batch: an input's output would depend on its neighbours."""
     return any(word in file.name.lower() for word in ("quant", "int8", "_q4", "_q8"))
-
-
-def folder_name(name: str) -> str:
-    """The name for reports: the folder's own, since its location is private; for the hub's cache the repository's."""
-    path = Path(name).expanduser().resolve()
-    cached = next((part for part in path.parts if part.startswith("models--")), None)
-    return cached.removeprefix("models--").replace("--", "/") if cached else path.name
 
 
 Text = str | tuple[str, str]
@@ -132,44 +134,28 @@ Text = str | tuple[str, str]
 class ModelTokens:
     """Texts, or pairs of texts, to tokens. Nothing is cut unless `cut_at` says so. Safe to share between threads.
 
+    Where a folder has no `tokenizer.json`, `instead` is read, or transformers makes one of an older form.
+
     Attributes:
         pad: id of the token that fills a batch.
         eos: the token that ends a text, as text.
         model_max: longest input as the tokenizer's own settings say; None where they don't.
+
+    Raises:
+        ConfigError: no tokenizer, or one that cannot be read.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, pad: int, eos: str, model_max: int | None) -> None:
-        self._tokenizer = tokenizer
-        self.pad = pad
-        self.eos = eos
-        self.model_max = model_max
-
-    @classmethod
-    def load(cls, folder: ModelFolder, *, instead: Path | None = None) -> ModelTokens:
-        """Reads `tokenizer.json`; where a folder has only another form, transformers makes one of that.
-
-        Args:
-            folder: of the model.
-            instead: a `tokenizer.json` from elsewhere, for a folder that has none.
-
-        Raises:
-            ConfigError: no tokenizer, or one that cannot be read.
-        """
-        tokenizer = _tokenizer(folder, instead)
+    def __init__(self, folder: ModelFolder, *, instead: Path | None = None) -> None:
+        self._tokenizer = tokenizer = _tokenizer(folder, instead)
         tokenizer.no_padding()
         tokenizer.no_truncation()
         special = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
-        eos = (
-            _special(special, "eos_token") or _special(special, "sep_token") or _known_token(tokenizer, "</s>", "[SEP]")
-        )
+        self.pad = _pad(folder, tokenizer, special)
+        named = _special(special, "eos_token") or _special(special, "sep_token")
+        self.eos = named or _known_token(tokenizer, "</s>", "[SEP]")
         longest = special.get("model_max_length")
-        return cls(
-            tokenizer,
-            pad=_pad(folder, tokenizer, special),
-            eos=eos,
-            # transformers writes a number of 31 digits where a tokenizer has no limit.
-            model_max=int(longest) if isinstance(longest, int | float) and longest < 1_000_000 else None,
-        )
+        # transformers writes a number of 31 digits where a tokenizer has no limit.
+        self.model_max = int(longest) if isinstance(longest, int | float) and longest < 1_000_000 else None
 
     def encode(self, texts: Sequence[Text]) -> list[Encoding]:
         """With special tokens, in the order of the texts."""
@@ -202,12 +188,8 @@ def _tokenizer(folder: ModelFolder, instead: Path | None) -> Tokenizer:
 
 def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
     """A tokenizer of an older form, which transformers knows how to turn into a `tokenizer.json`."""
-    require(
-        f"{folder} has no tokenizer.json, and to make one of its older files it",
-        "transformers",
-        "sentencepiece",
-        extra="torch",
-    )
+    what = f"{folder} has no tokenizer.json, and to make one of its older files it"
+    require(what, "transformers", "sentencepiece", extra="torch")
     from transformers import AutoTokenizer
 
     try:
@@ -265,11 +247,7 @@ class Network(Protocol):
 def run(network: Network, encodings: Sequence[Encoding], *, pad: int, batch_size: int) -> list[NDArray[np.float32]]:
     """The network's logits of each text, in order; those of padding are left out.
 
-    Args:
-        network: the model.
-        encodings: the texts' tokens.
-        pad: id that fills the shorter ones up.
-        batch_size: most texts of a pass.
+    `pad` is the id that fills shorter texts up, `batch_size` the most texts of a pass.
     """
     # The longest first: a long one that starts last would leave the other cores without work.
     order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
@@ -315,13 +293,26 @@ VECTOR_OUTPUTS = ("sentence_embedding", "token_embeddings", "last_hidden_state")
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 
 
-class EncoderGraph:
-    """Implements `Network`: one graph from tokens to logits, or to vectors."""
+class _Graph(ABC):
+    @abstractmethod
+    def logits(self, batch: TokenBatch) -> NDArray[np.float32]: ...
 
-    def __init__(self, session: InferenceSession, folder: ModelFolder, wanted: Sequence[str] = _OUTPUTS) -> None:
-        self._session = session
-        self._inputs = {one.name for one in session.get_inputs()}
-        outputs = [one.name for one in session.get_outputs()]
+    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
+        """Implements `Network.each`, in the queue that all models of the process share."""
+        return shared_passes().run(self.logits, batches)
+
+
+class EncoderGraph(_Graph):
+    """Implements `Network`: one graph from tokens to logits, or to vectors. `wanted` are names of the output to read.
+
+    Raises:
+        ConfigError: the file is damaged, or no graph of a text encoder; or the device is not there.
+    """
+
+    def __init__(self, file: Path, folder: ModelFolder, device: str, wanted: Sequence[str] = _OUTPUTS) -> None:
+        self._session = _session(file, folder, device)
+        self._inputs = {one.name for one in self._session.get_inputs()}
+        outputs = [one.name for one in self._session.get_outputs()]
         self._output = next((known for known in wanted if known in outputs), outputs[0])
         if odd := sorted(self._inputs - _KNOWN_INPUTS):
             raise ConfigError(
@@ -329,57 +320,40 @@ class EncoderGraph:
                 "where the model has them, token_type_ids"
             )
 
-    @classmethod
-    def load(cls, file: Path, folder: ModelFolder, device: str, wanted: Sequence[str] = _OUTPUTS) -> EncoderGraph:
-        """Reads the file. `wanted` are names of the output to read.
-
-        Raises:
-            ConfigError: it is damaged, or no graph of a text encoder; or the device is not there.
-        """
-        return cls(_session(file, folder, device), folder, wanted)
-
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
-        """Implements `Network.logits`."""
         given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
         feed = {key: value for key, value in given.items() if key in self._inputs}
-        found: NDArray[np.float32] = self._session.run([self._output], feed)[0].astype("float32")
-        return found
-
-    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
-        """Implements `Network.each`, in the queue that all models of the process share."""
-        return shared_passes().run(self.logits, batches)
+        logits: NDArray[np.float32] = self._session.run([self._output], feed)[0].astype("float32")
+        return logits
 
 
-class DecoderGraph:
-    """Implements `Network`: an encoder and a decoder, of which the first step is read: (texts, vocabulary)."""
+class DecoderGraph(_Graph):
+    """Implements `Network`: an encoder and a decoder, of which the first step is read: (texts, vocabulary).
 
-    def __init__(self, encoder: InferenceSession, decoder: InferenceSession, start: int) -> None:
-        self._encoder = encoder
-        self._decoder = decoder
+    `start` is the token that the decoder begins with.
+
+    Raises:
+        ConfigError: as for `EncoderGraph`.
+    """
+
+    def __init__(self, files: tuple[Path, Path], folder: ModelFolder, device: str, start: int) -> None:
+        self._encoder, self._decoder = (_session(file, folder, device) for file in files)
         self._start = start
 
-    @classmethod
-    def load(cls, files: tuple[Path, Path], folder: ModelFolder, device: str, start: int) -> DecoderGraph:
-        """Reads both files. `start` is the token that the decoder begins with.
-
-        Raises:
-            ConfigError: as for `EncoderGraph`.
-        """
-        return cls(_session(files[0], folder, device), _session(files[1], folder, device), start)
-
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
-        """Implements `Network.logits`."""
-        import numpy as np
+        begin, source = _encode(self._encoder, batch, self._start)
+        feed = {"input_ids": begin, **source}
+        logits: NDArray[np.float32] = self._decoder.run(["logits"], feed)[0][:, 0, :].astype("float32")
+        return logits
 
-        hidden = self._encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]
-        begin = np.full((len(batch.ids), 1), self._start, np.int64)
-        feed = {"input_ids": begin, "encoder_hidden_states": hidden, "encoder_attention_mask": batch.mask}
-        found: NDArray[np.float32] = self._decoder.run(["logits"], feed)[0][:, 0, :].astype("float32")
-        return found
 
-    def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
-        """Implements `Network.each`, in the queue that all models of the process share."""
-        return shared_passes().run(self.logits, batches)
+def _encode(encoder: InferenceSession, batch: TokenBatch, start: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """What a decoder begins with: the first token of each text, (texts, 1), and the encoder's reading of it."""
+    import numpy as np
+
+    hidden = encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]
+    begin = np.full((len(batch.ids), 1), start, np.int64)
+    return begin, {"encoder_hidden_states": hidden, "encoder_attention_mask": batch.mask}
 
 
 class Generator(Protocol):
@@ -395,33 +369,16 @@ class GeneratorGraph:
     """Implements `Generator` with the ONNX graphs of an encoder-decoder.
 
     With the decoder that takes the attention of earlier tokens each step reads one token; without it, the whole answer so far.
+
+    Raises:
+        ConfigError: as for `EncoderGraph`, or `config.json` names no end token.
     """
 
-    def __init__(
-        self,
-        encoder: InferenceSession,
-        decoder: InferenceSession,
-        cached: InferenceSession | None,
-        start: int,
-        end: int,
-    ) -> None:
-        self._encoder = encoder
-        self._decoder = decoder
-        self._cached = cached
-        self._start = start
-        self._end = end
-
-    @classmethod
-    def load(cls, files: tuple[Path, Path], folder: ModelFolder, device: str) -> GeneratorGraph:
-        """Reads the two files, and the second decoder where it lies beside them.
-
-        Raises:
-            ConfigError: as for `EncoderGraph`, or `config.json` names no end token.
-        """
+    def __init__(self, files: tuple[Path, Path], folder: ModelFolder, device: str) -> None:
+        self._start, self._end = start_and_end(folder)
+        self._encoder, self._decoder = (_session(file, folder, device) for file in files)
         cached = files[1].with_name(cached_decoder(files[1].name))
-        third = _session(cached, folder, device) if cached.is_file() else None
-        start, end = start_and_end(folder)
-        return cls(_session(files[0], folder, device), _session(files[1], folder, device), third, start, end)
+        self._cached = _session(cached, folder, device) if cached.is_file() else None
 
     def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
         """Implements `Generator.generate`, in the queue that all models of the process share."""
@@ -430,9 +387,7 @@ class GeneratorGraph:
     def _generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
         import numpy as np
 
-        hidden = self._encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]
-        source = {"encoder_hidden_states": hidden, "encoder_attention_mask": batch.mask}
-        written = np.full((len(batch.ids), 1), self._start, np.int64)
+        written, source = _encode(self._encoder, batch, self._start)
         past: dict[str, Any] = {}
         is_open = np.ones(len(batch.ids), bool)
         for _ in range(most):
@@ -442,7 +397,7 @@ class GeneratorGraph:
             is_open &= chosen != self._end
             if not is_open.any():
                 break
-        return [_up_to(self._end, row[1:].tolist()) for row in written]
+        return [up_to(self._end, row[1:].tolist()) for row in written]
 
     def _step(
         self, written: NDArray[np.int64], source: Mapping[str, Any], past: Mapping[str, Any]
@@ -452,12 +407,12 @@ class GeneratorGraph:
         given = {**source, **past, "input_ids": written[:, -1:] if past else written}
         wanted = {one.name for one in session.get_inputs()}
         names = [one.name for one in session.get_outputs()]
-        found = dict(zip(names, session.run(None, {key: given[key] for key in wanted if key in given}), strict=True))
+        outputs = dict(zip(names, session.run(None, {key: given[key] for key in wanted if key in given}), strict=True))
         present = {
-            name.replace("present", "past_key_values"): value for name, value in found.items() if "present" in name
+            name.replace("present", "past_key_values"): value for name, value in outputs.items() if "present" in name
         }
         # The attention to the source comes with the first step alone.
-        return found["logits"][:, -1, :], {**past, **present} if self._cached is not None else {}
+        return outputs["logits"][:, -1, :], {**past, **present} if self._cached is not None else {}
 
 
 def start_and_end(folder: ModelFolder) -> tuple[int, int]:
@@ -474,7 +429,8 @@ def start_and_end(folder: ModelFolder) -> tuple[int, int]:
     return int(folder.config.get("decoder_start_token_id") or 0), end
 
 
-def _up_to(end: int, ids: list[int]) -> list[int]:
+def up_to(end: int, ids: list[int]) -> list[int]:
+    """The ids up to the end token, all of them where there is none."""
     return ids[: ids.index(end) + 1] if end in ids else ids
 
 

@@ -1,7 +1,4 @@
-"""The shipped ONNX models and their tokenizer, run by onnxruntime, without torch.
-
-The embedded judge and the stores' embeddings both build on this; neither imports the other.
-"""
+"""The shipped ONNX models and their tokenizer, run by onnxruntime, without torch, for the embedded judge and the stores."""
 
 from __future__ import annotations
 

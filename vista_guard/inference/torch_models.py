@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError
 from vista_guard.inference.hub import hub_file
-from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch, start_and_end
+from vista_guard.inference.local_models import TORCH_FILES, ModelFolder, TokenBatch, start_and_end, up_to
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,14 +35,7 @@ FLAN_T5_BASE = {
 class TorchNetwork:
     """Implements `Network` with torch. One pass at a time: torch spreads a pass over the cores by itself."""
 
-    def __init__(self, forward: Callable[[Mapping[str, Any]], Any], device: str, *, types: bool) -> None:
-        self._forward = forward
-        self._device = device
-        self._types = types
-        self._lock = threading.Lock()
-
-    @classmethod
-    def load(cls, folder: ModelFolder, kind: Kind, device: str, *, start: int = 0) -> TorchNetwork:
+    def __init__(self, folder: ModelFolder, kind: Kind, device: str, *, start: int = 0) -> None:
         """Reads the weights. No code of the model's repository is ever run.
 
         Args:
@@ -54,9 +47,12 @@ class TorchNetwork:
         Raises:
             ConfigError: torch or transformers is missing, the device is not there, or the weights are not of that kind.
         """
-        model = _built(folder, device, lambda: _BUILDERS[kind](folder, start))
-        model.module.to(device).eval()
-        return cls(model.forward, device, types=model.types)
+        module, self._forward = _built(folder, device, lambda: _BUILDERS[kind](folder, start))
+        module.to(device).eval()
+        self._device = device
+        # Of kinds built by hand none distinguishes first and second segment.
+        self._types = kind in _AUTO and int(folder.config.get("type_vocab_size") or 0) > 1
+        self._lock = threading.Lock()
 
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
         """Implements `Network.logits`."""
@@ -78,27 +74,16 @@ class TorchNetwork:
 class TorchGenerator:
     """Implements `Generator` with torch. One pass at a time, as `TorchNetwork`."""
 
-    def __init__(self, model: Any, device: str, start: int, end: int, pad: int) -> None:
-        self._model = model
-        self._device = device
-        self._tokens = {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad}
-        self._lock = threading.Lock()
-
-    @classmethod
-    def load(cls, folder: ModelFolder, device: str, pad: int) -> TorchGenerator:
+    def __init__(self, folder: ModelFolder, device: str, pad: int) -> None:
         """Reads the weights of an encoder-decoder.
 
         Raises:
             ConfigError: as for `TorchNetwork`, or `config.json` names no end token.
         """
         start, end = start_and_end(folder)
-
-        def build() -> Any:
-            from transformers import AutoModelForSeq2SeqLM
-
-            return AutoModelForSeq2SeqLM.from_pretrained(str(folder.path), local_files_only=True)
-
-        return cls(_built(folder, device, build).to(device).eval(), device, start, end, pad)
+        self._tokens = {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad}
+        model = _built(folder, device, lambda: _pretrained(folder, "AutoModelForSeq2SeqLM"))
+        self._model, self._device, self._lock = model.to(device).eval(), device, threading.Lock()
 
     def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
         """Implements `Generator.generate`. The folder's own settings of beams and sampling are not followed."""
@@ -109,8 +94,8 @@ class TorchGenerator:
         end = self._tokens["eos_token_id"]
         with self._lock, torch.inference_mode():
             ids, mask = (torch.from_numpy(one).to(self._device) for one in (batch.ids, batch.mask))
-            found = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config).cpu().tolist()
-        return [row[1 : row.index(end, 1) + 1] if end in row[1:] else row[1:] for row in found]
+            rows = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config).cpu().tolist()
+        return [up_to(end, row[1:]) for row in rows]
 
 
 T = TypeVar("T")
@@ -119,7 +104,10 @@ T = TypeVar("T")
 def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
     """The model that `build` makes of the folder's weights; any failure is a `ConfigError`."""
     require(f"{folder} has weights for torch only, and to run them it", "torch", "transformers", extra="torch")
-    _check_device(folder, device)
+    import torch
+
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError(f"{folder.role}_options.device is {device!r}, and torch finds no such device; use 'cpu'")
     try:
         return build()
     except (OSError, ValueError, RuntimeError, KeyError, ImportError) as exc:
@@ -133,16 +121,8 @@ def causal_model(folder: ModelFolder, device: str) -> tuple[Any, Any]:
     Raises:
         ConfigError: torch or transformers is missing, or the weights are of no such model.
     """
-
-    def build() -> tuple[Any, Any]:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-
-        path = str(folder.path)
-        model = AutoModelForCausalLM.from_pretrained(path, local_files_only=True, attn_implementation="eager")
-        return model, AutoTokenizer.from_pretrained(path, local_files_only=True)
-
-    model, tokenizer = _built(folder, device, build)
-    return model.to(device).eval(), tokenizer
+    model = _built(folder, device, lambda: _pretrained(folder, "AutoModelForCausalLM", attn_implementation="eager"))
+    return model.to(device).eval(), _built(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
 
 
 RANKER_SYSTEM = (
@@ -167,15 +147,9 @@ class TorchRanker:
 
     def __init__(self, folder: ModelFolder, device: str) -> None:
         self._speaks = any("CausalLM" in str(one) for one in folder.config.get("architectures") or ())
-
-        def build() -> tuple[Any, Any]:
-            from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
-
-            kind = AutoModelForCausalLM if self._speaks else AutoModelForSequenceClassification
-            model = kind.from_pretrained(str(folder.path), local_files_only=True)
-            return model, AutoTokenizer.from_pretrained(str(folder.path), local_files_only=True)
-
-        model, self._tokens = _built(folder, device, build)
+        kind = "AutoModelForCausalLM" if self._speaks else "AutoModelForSequenceClassification"
+        model = _built(folder, device, lambda: _pretrained(folder, kind))
+        self._tokens = _built(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
         self._model, self._device, self._lock = model.to(device).eval(), device, threading.Lock()
         most = getattr(model.config, "max_position_embeddings", None) or _MOST_RANKED
         self._most = min(most, self._tokens.model_max_length, _MOST_RANKED)
@@ -209,58 +183,46 @@ class TorchRanker:
         return {"input_ids": [*before, *inside, *after]}
 
 
-class _Built:
-    """A module and how it is called."""
+def _pretrained(folder: ModelFolder, kind: str, **options: Any) -> Any:
+    """What the class of transformers with this name makes of the folder."""
+    import transformers
 
-    def __init__(self, module: Any, forward: Callable[[Mapping[str, Any]], Any], *, types: bool = False) -> None:
-        self.module = module
-        self.forward = forward
-        self.types = types
+    return getattr(transformers, kind).from_pretrained(str(folder.path), local_files_only=True, **options)
 
 
-def _check_device(folder: ModelFolder, device: str) -> None:
+_Forward = Callable[[Mapping[str, Any]], Any]
+_AUTO: dict[Kind, tuple[str, str]] = {
+    "classes": ("AutoModelForSequenceClassification", "logits"),
+    "tokens": ("AutoModelForTokenClassification", "logits"),
+    "vectors": ("AutoModel", "last_hidden_state"),
+}
+"""Kinds that transformers builds: its class, and the output that is read."""
+
+
+def _auto(kind: Kind) -> Callable[[ModelFolder, int], tuple[Any, _Forward]]:
+    name, output = _AUTO[kind]
+
+    def build(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:  # noqa: ARG001  one signature for all
+        model = _pretrained(folder, name)
+        return model, lambda given: getattr(model(**given), output)
+
+    return build
+
+
+def _decoder(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:
     import torch
 
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError(f"{folder.role}_options.device is {device!r}, and torch finds no such device; use 'cpu'")
-
-
-def _classes(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001  one signature for all
-    from transformers import AutoModelForSequenceClassification
-
-    model = AutoModelForSequenceClassification.from_pretrained(str(folder.path), local_files_only=True)
-    return _Built(model, lambda given: model(**given).logits, types=_has_types(folder))
-
-
-def _tokens(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
-    from transformers import AutoModelForTokenClassification
-
-    model = AutoModelForTokenClassification.from_pretrained(str(folder.path), local_files_only=True)
-    return _Built(model, lambda given: model(**given).logits, types=_has_types(folder))
-
-
-def _vectors(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
-    from transformers import AutoModel
-
-    model = AutoModel.from_pretrained(str(folder.path), local_files_only=True)
-    return _Built(model, lambda given: model(**given).last_hidden_state, types=_has_types(folder))
-
-
-def _decoder(folder: ModelFolder, start: int) -> _Built:
-    import torch
-    from transformers import AutoModelForSeq2SeqLM
-
-    model = AutoModelForSeq2SeqLM.from_pretrained(str(folder.path), local_files_only=True)
+    model = _pretrained(folder, "AutoModelForSeq2SeqLM")
 
     def forward(given: Mapping[str, Any]) -> Any:
         ids = given["input_ids"]
         begin = torch.full((len(ids), 1), start, dtype=ids.dtype, device=ids.device)
         return model(**given, decoder_input_ids=begin).logits[:, 0, :]
 
-    return _Built(model, forward)
+    return model, forward
 
 
-def _hhem(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+def _hhem(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:  # noqa: ARG001
     """A T5 encoder with a classifier on its tokens, under the prefix `t5.`: what the repository's own code builds."""
     from transformers import T5Config, T5ForTokenClassification
 
@@ -269,7 +231,7 @@ def _hhem(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
     # The encoder's embeddings are the shared ones; files hold them once or twice.
     state.setdefault("transformer.encoder.embed_tokens.weight", state["transformer.shared.weight"])
     _load(model, state)
-    return _Built(model, lambda given: model(**given).logits)
+    return model, lambda given: model(**given).logits
 
 
 def _foundation(folder: ModelFolder) -> Mapping[str, Any]:
@@ -283,7 +245,7 @@ def _foundation(folder: ModelFolder) -> Mapping[str, Any]:
     return {key: found[key] for key in FLAN_T5_BASE if key in found}
 
 
-def _alignscore(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
+def _alignscore(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:  # noqa: ARG001
     """A RoBERTa encoder whose pooled first token goes through the three-way head of AlignScore, `tri_layer`."""
     import torch
     from transformers import RobertaConfig, RobertaModel
@@ -300,16 +262,14 @@ def _alignscore(folder: ModelFolder, start: int) -> _Built:  # noqa: ARG001
     three = torch.nn.Linear(encoder.config.hidden_size, 3)
     _load(three, {"weight": state[f"{head}.weight"], "bias": state[f"{head}.bias"]})
     whole = torch.nn.ModuleList([encoder, three])
-    return _Built(whole, lambda given: three(encoder(**given).pooler_output))
+    return whole, lambda given: three(encoder(**given).pooler_output)
 
 
-_BUILDERS: dict[Kind, Callable[[ModelFolder, int], _Built]] = {
-    "classes": _classes,
-    "tokens": _tokens,
+_BUILDERS: dict[Kind, Callable[[ModelFolder, int], tuple[Any, _Forward]]] = {
+    **{kind: _auto(kind) for kind in _AUTO},
     "decoder": _decoder,
     "hhem": _hhem,
     "alignscore": _alignscore,
-    "vectors": _vectors,
 }
 
 
@@ -339,8 +299,3 @@ def _load(module: Any, state: Mapping[str, Any]) -> None:
     ]
     if missing:
         raise ValueError(f"the weights lack {', '.join(missing[:3])}{' and more' if len(missing) > 3 else ''}")
-
-
-def _has_types(folder: ModelFolder) -> bool:
-    """True if the model distinguishes first and second segment."""
-    return int(folder.config.get("type_vocab_size") or 0) > 1

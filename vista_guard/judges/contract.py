@@ -1,7 +1,6 @@
 """Asks a judge and enforces its contract: whatever it fails to answer becomes `Unchecked`, never a clean pass.
 
-A meter in a context variable collects usage and warnings, so no method passes them on: tasks and threads that a stage starts
-through asyncio inherit it.
+Usage and warnings go to a meter in a context variable, which tasks and threads inherit.
 """
 
 from __future__ import annotations
@@ -96,11 +95,12 @@ async def except_unchecked(
     """The answers of `ask`, in order, with those that need no judge: an `UncheckedClaim` is its own answer."""
     left = [claim for claim in claims if not isinstance(claim, UncheckedClaim)]
     answers = iter(await ask(left) if left else ())
-    return [_as_unchecked(claim) if isinstance(claim, UncheckedClaim) else next(answers) for claim in claims]
-
-
-def _as_unchecked(claim: UncheckedClaim) -> Unchecked:
-    return Unchecked(claim=Claim(id=claim.id, text=claim.text, span=claim.span), error=claim.error, raw=claim.raw)
+    return [
+        Unchecked(claim=Claim(id=claim.id, text=claim.text, span=claim.span), error=claim.error, raw=claim.raw)
+        if isinstance(claim, UncheckedClaim)
+        else next(answers)
+        for claim in claims
+    ]
 
 
 async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
@@ -115,11 +115,15 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
     if not one_each(claims, answers):
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
-    findings = (_unless_verified(judge, answer) for answer in answers)
-    return [
-        supported_as(check, placed(one, evidence)) if isinstance(one, Finding) else one
-        for check, one in zip(checks, findings, strict=True)
-    ]
+    findings: list[Finding | Unchecked] = []
+    for check, answer in zip(checks, answers, strict=True):
+        if isinstance(answer, Finding) and answer.label is Label.VERIFIED:
+            # An unsupported claim cannot become verified by naming its category: that would be a clean pass by mistake.
+            error = f"{judge.info.name} categorised an unsupported claim as VERIFIED"
+            findings.append(Unchecked(claim=answer.claim, error=error))
+        else:
+            findings.append(supported_as(check, placed(answer, evidence)) if isinstance(answer, Finding) else answer)
+    return findings
 
 
 Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
@@ -160,10 +164,10 @@ def supported_as(check: Check, finding: Finding) -> Finding:
 
 async def _ask(judge: Judge, question: str, answering: Awaitable[T]) -> T:
     with spans.judge(judge.info, question):
-        return await answer(answering)
+        return await await_answer(answering)
 
 
-async def answer(question: Awaitable[T]) -> T:
+async def await_answer(question: Awaitable[T]) -> T:
     """The judge's answer, or its error as a `JudgeError`.
 
     Raises:
@@ -182,13 +186,6 @@ async def answer(question: Awaitable[T]) -> T:
 def one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchecked]) -> bool:
     """True if there is one answer for each claim, in order."""
     return [claim.id for claim in claims] == [answer.claim.id for answer in answers]
-
-
-def _unless_verified(judge: Judge, answer: Finding | Unchecked) -> Finding | Unchecked:
-    if isinstance(answer, Finding) and answer.label is Label.VERIFIED:
-        # An unsupported claim cannot become verified by naming its category: that would be a clean pass by mistake.
-        return Unchecked(claim=answer.claim, error=f"{judge.info.name} categorised an unsupported claim as VERIFIED")
-    return answer
 
 
 class Meter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,9 +52,8 @@ def build_judge(
         ConfigError: no such judge, or one that cannot be set up; says what judges there are.
     """
     _check_verifier(settings, verifier)
-    judge = _named(
-        settings.judge, settings, _Parts(_Embedded(settings, embedder, verifier, retriever or embedder), asking)
-    )
+    embedded = partial(_embedded, settings, embedder, verifier, retriever or embedder)
+    judge = _named(settings.judge, settings, embedded, asking)
     judge = behind(judge) if behind else judge
     if settings.judge_recording is None:
         return judge
@@ -79,54 +78,28 @@ def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Embedded:
-    """How the embedded judge is made, alone or as part of another one."""
+def _embedded(settings: Settings, embedder: Embedder, verifier: Verifier | None, retriever: Embedder) -> Judge:
+    """The embedded judge, alone or as part of another one."""
+    from vista_guard.judges.embedded import EmbeddedJudge
 
-    settings: Settings
-    embedder: Embedder
-    verifier: Verifier | None
-    retriever: Embedder
+    load = partial(EmbeddedJudge.load, embedder, recommendations=settings.recommendations)
+    by_first_passage = settings.weighing == "first"
+    named = verifier or settings.verifier
+    if named is None and settings.verifier_options.calibration is None and not by_first_passage:
+        return load()
+    from vista_guard.judges.verifiers import build_verifier
 
-    def load(self) -> Judge:
-        from vista_guard.judges.embedded import EmbeddedJudge
-
-        settings = self.settings
-        if settings.weighing == "first":
-            return self._first_passage()
-        if self.verifier is None and settings.verifier is None and settings.verifier_options.calibration is None:
-            return EmbeddedJudge.load(self.embedder, recommendations=settings.recommendations)
-        from vista_guard.judges.verifiers import build_verifier
-
-        chosen = build_verifier(self.verifier or settings.verifier, settings.verifier_options, settings.model)
-        return EmbeddedJudge.load(
-            self.embedder,
+    chosen = build_verifier(named, settings.verifier_options, settings.model)
+    if not by_first_passage:
+        return load(
             verifier=chosen.verifier,
             thresholds=chosen.thresholds,
-            recommendations=settings.recommendations,
             multilingual=settings.verifier_options.multilingual,
         )
+    from vista_guard.judges.composed.pipeline import FirstPassageJudge
 
-    def _first_passage(self) -> Judge:
-        """Algorithm 1 of LLM-OASIS, with the embedded judge's claims and verifier."""
-        from vista_guard.judges.composed.pipeline import FirstPassageJudge
-        from vista_guard.judges.embedded import EmbeddedJudge
-        from vista_guard.judges.verifiers import build_verifier
-
-        settings = self.settings
-        verifier = build_verifier(
-            self.verifier or settings.verifier, settings.verifier_options, settings.model
-        ).verifier
-        judge = EmbeddedJudge.load(self.embedder, verifier=verifier, recommendations=settings.recommendations)
-        return FirstPassageJudge(judge, verifier, self.retriever, passages=settings.limits.retrieved)
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """Ingredients of judges, alone or combined."""
-
-    embedded: _Embedded
-    asking: Asking | None
+    judge = load(verifier=chosen.verifier)
+    return FirstPassageJudge(judge, chosen.verifier, retriever, passages=settings.limits.retrieved)
 
 
 def names_model(judge: str) -> bool:
@@ -135,10 +108,10 @@ def names_model(judge: str) -> bool:
     return kind in ("openai", "langchain") and bool(rest)
 
 
-def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
+def _named(name: str, settings: Settings, embedded: Callable[[], Judge], asking: Asking | None) -> Judge:
     kind, _, rest = name.strip().partition(":")
     if kind == "embedded" and not rest:
-        return parts.embedded.load()
+        return embedded()
     if kind == "recorded" and rest:
         from vista_guard.judges.composed.stored import StoredJudge
 
@@ -148,21 +121,31 @@ def _named(name: str, settings: Settings, parts: _Parts) -> Judge:
             )
         return StoredJudge.replayed(Path(rest))
     if names_model(name):
-        return _cached(_model(kind, rest, settings, parts.asking), settings.judge_cache)
+        return _by_model(name.strip(), settings, asking)
     if kind == "cascade" and rest:
-        return _cascade([_named(part, settings, parts) for part in _split(name, rest, 2, 2)], settings)
+        from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
+
+        first, second = (_named(part, settings, embedded, asking) for part in _split(name, rest, 2))
+        cascade = settings.cascade
+        return CascadeJudge(
+            first,
+            second,
+            threshold=DEFAULT_THRESHOLD if cascade.threshold is None else cascade.threshold,
+            decompose=cascade.decompose,
+            on_second_failure=cascade.on_second_failure,
+        )
     if kind == "ensemble" and rest:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
-        return EnsembleJudge([_named(part, settings, parts) for part in _split(name, rest, 2, 9)])
+        return EnsembleJudge([_named(part, settings, embedded, asking) for part in _split(name, rest, 9)])
     raise ConfigError(f"judge is {name!r}, which does not exist. The judges are:\n{FORMS}")
 
 
-def _split(name: str, rest: str, least: int, most: int) -> Sequence[str]:
+def _split(name: str, rest: str, most: int) -> Sequence[str]:
     parts = [part.strip() for part in rest.split(",")]
     nested = [part for part in parts if part.startswith(("cascade:", "ensemble:"))]
-    if nested or not least <= len(parts) <= most or not all(parts):
-        wanted = "two judges" if least == most else f"{least} to {most} judges"
+    if nested or not 2 <= len(parts) <= most or not all(parts):
+        wanted = "two judges" if most == 2 else f"2 to {most} judges"
         raise ConfigError(
             f"judge is {name!r}; it takes {wanted} with commas between them, none of them a cascade or an ensemble. "
             "For more, pass a judge object"
@@ -170,40 +153,16 @@ def _split(name: str, rest: str, least: int, most: int) -> Sequence[str]:
     return parts
 
 
-def _model(kind: str, rest: str, settings: Settings, asking: Asking | None) -> Judge:
-    from vista_guard.judges.model import LangChainChat, ModelJudge, OpenAIChat
+def _by_model(name: str, settings: Settings, asking: Asking | None) -> Judge:
+    from vista_guard.judges.model import ModelJudge, chat_model
 
-    options, asking = _options(settings), asking or ModelJudge
-    if kind == "langchain":
-        return asking(LangChainChat.from_name(rest, options=options), options)
-    model, _, url = rest.partition("@")
-    return asking(OpenAIChat(model, base_url=url or None, options=options), options)
-
-
-def _options(settings: Settings) -> ModelOptions:
-    if not settings.strict_reference:
-        return settings.model
-    # The reference implementation asks one thing after the other, and shows the history to decomposition only.
-    return settings.model.model_copy(update={"strategy": "per_claim", "concurrency": 1})
-
-
-def _cached(judge: Judge, folder: Path | None) -> Judge:
-    if folder is None:
+    options = settings.model
+    if settings.strict_reference:
+        # The reference implementation asks one thing after the other, and shows the history to decomposition only.
+        options = options.model_copy(update={"strategy": "per_claim", "concurrency": 1})
+    judge = (asking or ModelJudge)(chat_model(name, options), options)
+    if settings.judge_cache is None:
         return judge
     from vista_guard.judges.composed.stored import StoredJudge
 
-    return StoredJudge.cached(judge, folder)
-
-
-def _cascade(judges: Sequence[Judge], settings: Settings) -> Judge:
-    from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
-
-    first, second = judges
-    threshold = DEFAULT_THRESHOLD if settings.cascade.threshold is None else settings.cascade.threshold
-    return CascadeJudge(
-        first,
-        second,
-        threshold=threshold,
-        decompose=settings.cascade.decompose,
-        on_second_failure=settings.cascade.on_second_failure,
-    )
+    return StoredJudge.cached(judge, settings.judge_cache)

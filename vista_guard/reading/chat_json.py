@@ -1,20 +1,9 @@
 """Chat JSON, as chat APIs and their logs have it, into a `Conversation`. Pure.
 
-What a message becomes, by role:
-
-- `user`, `system`, `developer` (a system message): a turn.
-- `tool`, `function`: no turn, but a document of every assistant turn up to the next user message: what a tool answered
-  is what the agent leans on.
-- `assistant`: a turn, unless it only calls tools and says nothing.
-
-Documents travel on a message (`"documents": [...]`), in a block of a system message, or beside the messages. An assistant
-message's are its own, a user or tool message's ground the assistant turns up to the next user message, all others every
-assistant turn that follows.
-
-Documents that stand inside of messages: tagged blocks, and what follows a line "Context:" in a system message. Pure.
-
-A user's message is no place for evidence: whoever types may type a block. It is read there only where that is asked for, and
-its documents say so.
+`user`, `system` and `developer` messages are turns, and so is an `assistant` message, unless it only calls tools. A `tool`'s or
+`function`'s answer is a document of every assistant turn up to the next user message: the agent leans on it. Documents travel on
+a message (`"documents": [...]`), in a block of a system message, or beside the messages. An assistant message's are its own, a
+user or tool message's ground the assistant turns up to the next user message, all others every assistant turn that follows.
 """
 
 from __future__ import annotations
@@ -23,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -124,7 +112,7 @@ def to_document(value: object) -> Document:
 
 @dataclass
 class _Reader:
-    """Walks over messages. `pending` holds documents since the last user message."""
+    """Walks over messages. `pending` holds documents since the last user message, `tools` names by call id."""
 
     shared: list[Document]
     patterns: Sequence[str] | None
@@ -136,7 +124,10 @@ class _Reader:
         where = f"message {index}"
         if not isinstance(message, Mapping):
             raise InputError(f"{where} is {_shown(message)}; expected a mapping with role and content")
-        role = _role(message.get("role"), where)
+        given = message.get("role")
+        role = ROLES.get(given) if isinstance(given, str) else None
+        if role is None:
+            raise InputError(f"{where} has the role {_shown(given)}; the roles are {', '.join(ROLES)}")
         message, blocks = (message, []) if self.patterns is None else take_blocks(message, self.patterns)
         text = _text(message, where)
         brought = [to_document(document) for document in _listed(message.get("documents") or (), f"{where}: documents")]
@@ -167,13 +158,6 @@ class _Reader:
         name = message.get("name") or self.tools.get(str(call))
         title = None if name is None else str(name)
         return Document(id=f"tool:{index if call is None else call}", text=text, title=title)
-
-
-def _role(value: object, where: str) -> Role:
-    role = ROLES.get(value) if isinstance(value, str) else None
-    if role is None:
-        raise InputError(f"{where} has the role {_shown(value)}; the roles are {', '.join(ROLES)}")
-    return role
 
 
 def _text(message: Mapping[str, Any], where: str) -> str:
@@ -233,9 +217,9 @@ def _text_id(text: str) -> str:
     return f"doc-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-def _shown(value: object, limit: int = 80) -> str:
+def _shown(value: object) -> str:
     shown = repr(value)
-    return shown if len(shown) <= limit else f"{shown[:limit]}…"
+    return shown if len(shown) <= 80 else f"{shown[:80]}…"
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -255,13 +239,15 @@ _HEADED = re.compile(
 )
 """A line "Context:": all that follows it is a document, up to a question after a blank line."""
 _ASKED = re.compile(r"\n[ \t]*\n[ \t#*]*(?:Question|Query|User)\b[^\n:]{0,40}:", re.IGNORECASE)
-_SYSTEM = ("system", "developer")
 
 
 def take_blocks(
     message: Mapping[str, object], patterns: Sequence[str] = PATTERNS, *, user_context: bool = False
 ) -> tuple[dict[str, object], list[Document]]:
-    """Separates a message from its blocks, returned as documents.
+    """Separates a message from its blocks, returned as documents: tagged ones, and what follows a line "Context:".
+
+    A user's message is no place for evidence: whoever types may type a block. It is read only with `user_context`, and its
+    documents say so.
 
     Args:
         message: of a chat; only those of the roles system and developer are read.
@@ -269,7 +255,7 @@ def take_blocks(
         user_context: whether user messages are read too.
     """
     read, blocks, role = dict(message), list[str](), message.get("role")
-    if not (role in _SYSTEM or (user_context and role == "user")):
+    if role not in ("system", "developer") and not (user_context and role == "user"):
         return read, []
     content = message.get("content")
     if isinstance(content, str):
@@ -281,12 +267,9 @@ def take_blocks(
             else part
             for part in content
         ]
-    found = [to_document(block.strip()) for block in blocks if block.strip()]
-    return read, [_users(document) for document in found] if role == "user" else found
-
-
-def _users(document: Document) -> Document:
-    return document.model_copy(update={"metadata": {**document.metadata, BY_USER: True}})
+    documents = [to_document(block.strip()) for block in blocks if block.strip()]
+    by_user = {"metadata": {BY_USER: True}}
+    return read, [one.model_copy(update=by_user) for one in documents] if role == "user" else documents
 
 
 def _cut(text: str, patterns: Sequence[str], blocks: list[str]) -> str:
@@ -311,7 +294,7 @@ def _matches(pattern: str, text: str) -> Iterator[tuple[int, int, str]]:
     """Yields start, end and block of every match, in order."""
     tag = _TAG.fullmatch(pattern)
     if tag is None:
-        for match in _compiled(pattern).finditer(text):
+        for match in re.finditer(pattern, text, re.DOTALL):
             yield match.start(), match.end(), match.group(1) or ""
         return
     # A regular expression would try every opening tag up to the end of the text when none is closed: seconds for a megabyte.
@@ -323,8 +306,3 @@ def _matches(pattern: str, text: str) -> Iterator[tuple[int, int, str]]:
             return
         yield start, stop + len(tag["close"]), text[inside:stop]
         start = text.find(tag["open"], stop + len(tag["close"]))
-
-
-@lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)

@@ -1,7 +1,4 @@
-"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format.
-
-Also a persona from a file: its name and its facts. Nothing is stored.
-"""
+"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ from pydantic import JsonValue, ValidationError
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, one_line, read_html
+from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, joined, one_line, read_html
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.types import Document, Persona
 
@@ -77,7 +74,7 @@ def read_pdf(raw: bytes) -> Read:
         raise InputError("is encrypted; save it without a password")
     if not any(texts):
         raise InputError("holds no text, only images: make it searchable first, for example with ocrmypdf")
-    return _joined(title, texts)
+    return joined(title, texts)
 
 
 def _without_front_matter(source: str) -> tuple[str | None, str]:
@@ -108,14 +105,6 @@ def _pdf_page(text: str) -> str:
     text = re.sub(r"(?<=[^\W\d_])-\n(?=([^\W\d_]))", lambda cut: "" if cut[1].islower() else cut[0], text)
     text = re.sub(r"(?<=[^\n.!?:;])\n(?=([^\W\d_]))", lambda cut: " " if cut[1].islower() else cut[0], text)
     return text.strip()
-
-
-def _joined(title: str | None, texts: list[str]) -> Read:
-    pages, length = [], 0
-    for text in texts:
-        pages.append(length)
-        length += len(text) + 2
-    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
 
 
 MAX_BYTES = 50_000_000
@@ -387,26 +376,22 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     read = _read(form, raw)
     if not read.text.strip():
         return SkippedFile(file.path, "empty", place=file.place)
-    where = (
-        {"path": _text(str(file.path.parent.resolve() / file.path.name))}
-        if file.page is None
-        else {"url": _text(file.page.url)}
-    )
+    url = file.page and _text(file.page.url)
+    where = {"url": url} if url else {"path": _text(str(file.path.parent.resolve() / file.path.name))}
     metadata: dict[str, JsonValue] = {"format": form, **where, "fingerprint": fingerprint(raw)}
     if file.folder is not None:
         metadata["folder"] = _text(str(file.folder.resolve()))
     if read.pages:
         metadata["pages"] = list(read.pages)
     title = _text(read.title or file.path.name)[:300]
-    url = file.page and _text(file.page.url)
     return Document(id=file.id, text=read.text, title=title, url=url, metadata=metadata)
 
 
 def _children(folder: Path, root: Path, inside: Path | None) -> list[Path | SkippedFile | DocumentFile]:
     """The folders and files in a folder, by name, and what is left out of it."""
     try:
-        with os.scandir(folder) as found:
-            children = sorted(found, key=lambda one: one.name)
+        with os.scandir(folder) as entries:
+            children = sorted(entries, key=lambda one: one.name)
     except OSError as exc:
         return [SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)]
     return [_child(child, root, inside) for child in children]

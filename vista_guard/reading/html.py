@@ -1,14 +1,14 @@
 """The readable text of a page in HTML: what a person would read, in an order a person would read it. Pure, and no library.
 
-Pages are read as they come, tag by tag, and nothing of them is kept but their words: nesting of any depth costs nothing, and time
-grows with length, whatever is in them. The parser of the standard library searches a page anew from each tag that never ends.
+Pages are read tag by tag: nesting of any depth costs nothing, and time grows with length. The standard library's parser
+searches a page anew from each tag that never ends.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Any, NamedTuple
 
@@ -81,6 +81,15 @@ def declared_encoding(raw: bytes) -> str | None:
     return _BROWSERS.get(name, name) or None
 
 
+def joined(title: str | None, texts: Sequence[str]) -> Read:
+    """Puts pages together, with where each starts."""
+    pages, length = [], 0
+    for text in texts:
+        pages.append(length)
+        length += len(text) + 2
+    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
+
+
 def one_line(text: str) -> str:
     """Joins the words of the text with single spaces."""
     return " ".join(text.split())
@@ -93,9 +102,8 @@ class _Page:
         self._open: list[str] = []
         self._count: Counter[str] = Counter()  # of open tags, by name
         self._unread: int | None = None  # how many were open when the outermost unread one was opened
-        self._parts: list[list[Any]] = [
-            []
-        ]  # of the page, and of each table that is open: texts, and parts of inner tables
+        # Of the page, and of each table that is open: texts, and parts of inner tables.
+        self._parts: list[list[Any]] = [[]]
         self._nested: list[int] = [0]  # how many tables deep the deepest inside of each of them is
         self._heard: dict[str, list[str]] = {}  # by kind of title
         self._hearing: dict[str, int] = {}  # how many were open when such a title was
@@ -127,10 +135,8 @@ class _Page:
 
     def _tag(self, found: re.Match[str], markup: str) -> int:
         """Reads an opening tag, and the whole of a script; returns the end."""
-        tag, given = (
-            found["tag"].lower(),
-            reversed(_ATTRIBUTE.findall(found["attributes"])),
-        )  # the first of a name counts
+        tag = found["tag"].lower()
+        given = reversed(_ATTRIBUTE.findall(found["attributes"]))  # the first of a name counts
         self._start_tag(tag, {name.lower(): unescape(value.strip("\"'")) for name, value in given})
         if found["attributes"].endswith("/"):
             self._end_tag(tag)

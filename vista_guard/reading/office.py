@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.html import INVISIBLE, Read, one_line
+from vista_guard.reading.html import INVISIBLE, Read, joined, one_line
 
 UNPACKED_BYTES = 200_000_000
 """Most that an office file, which is a zip archive, may unpack to."""
@@ -105,7 +105,7 @@ def _pptx(raw: bytes) -> Read:
         spoken = [f"Notes: {_tidy(notes.text)}"] if notes is not None and notes.text.strip() else []
         slides.append(_paragraphs([f"## {name or f'Slide {number}'}", *texts, *spoken]))
     first = next((slide.splitlines()[0].lstrip("# ") for slide in slides if slide), None)
-    return _with_pages(one_line(show.core_properties.title or "") or first, slides)
+    return joined(one_line(show.core_properties.title or "") or first, slides)
 
 
 def _shape_texts(shape: Any, depth: int) -> Iterator[str]:
@@ -224,14 +224,6 @@ def _said(value: object, path: str = "", depth: int = _DEEPEST) -> Iterator[str]
 
 def _scalar(value: object) -> str:
     return value.strip() if isinstance(value, str) else json.dumps(value)
-
-
-def _with_pages(title: str | None, texts: Sequence[str]) -> Read:
-    pages, length = [], 0
-    for text in texts:
-        pages.append(length)
-        length += len(text) + 2
-    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
 
 
 def _paragraphs(blocks: Iterable[str]) -> str:

@@ -247,49 +247,12 @@ _ZONE = re.compile(r"\s*(?:[A-Z]{1,4}T|UTC|(?:[A-Z][a-z]+ ){1,3}[Tt]ime)\b")
 """A time zone behind "9 a.m.", which ends no sentence there."""
 
 _ORDINAL = re.compile(r"(?<![\w.,])\d{1,2}\.\s*$")
-_COUNTED = (
-    *(
-        "Januar",
-        "Jänner",
-        "Februar",
-        "März",
-        "April",
-        "Mai",
-        "Juni",
-        "Juli",
-        "August",
-        "September",
-        "Oktober",
-        "November",
-    ),
-    *(
-        "Dezember",
-        "Jan",
-        "Feb",
-        "Apr",
-        "Jun",
-        "Jul",
-        "Aug",
-        "Sep",
-        "Sept",
-        "Okt",
-        "Nov",
-        "Dez",
-        "Jahrhundert",
-        "Jahrhunderts",
-    ),
-    *(
-        "Jahrtausend",
-        "Jahrtausends",
-        "Weltkrieg",
-        "Weltkriegs",
-        "Stock",
-        "Etage",
-        "Auflage",
-        "Klasse",
-        "Platz",
-        "Jahrestag",
-    ),
+_COUNTED = frozenset(
+    _WORD.findall(
+        """Januar Jänner Februar März April Mai Juni Juli August September Oktober November Dezember Jan Feb Apr Jun Jul
+        Aug Sep Sept Okt Nov Dez Jahrhundert Jahrhunderts Jahrtausend Jahrtausends Weltkrieg Weltkriegs Stock Etage
+        Auflage Klasse Platz Jahrestag"""
+    )
 )
 """German nouns before which "3." is the third."""
 _POINT = re.compile(r"\d[.\uff0e]\d")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.hub import hub_folder
+from vista_guard.inference.hub import model_folder
 from vista_guard.inference.local_models import (
     VECTOR_OUTPUTS,
     EncoderGraph,
@@ -83,11 +83,8 @@ class LocalEmbedder:
         Raises:
             ConfigError: it cannot be found, downloaded or run; says which, and what to do.
         """
-        if name.startswith("hf:"):
-            folder = hub_folder(name.removeprefix("hf:"), file=options.file, role="embedder")
-        else:
-            folder = ModelFolder.read(Path(name).expanduser(), name, "embedder")
-        tokens = ModelTokens.load(folder)
+        folder = model_folder(name, "embedder", file=options.file)
+        tokens = ModelTokens(folder)
         tokens.cut_at(options.max_tokens or _longest(folder, tokens))
         network, alone = _network(folder, options)
         return cls(
@@ -136,10 +133,10 @@ def _network(folder: ModelFolder, options: EmbedderOptions) -> tuple[Network, bo
     """The model in memory, ONNX before torch, and whether its texts must go alone."""
     file = folder.onnx(options.file)
     if file is not None:
-        return EncoderGraph.load(file, folder, options.device, VECTOR_OUTPUTS), is_quantised(file)
+        return EncoderGraph(file, folder, options.device, VECTOR_OUTPUTS), is_quantised(file)
     from vista_guard.inference.torch_models import TorchNetwork
 
-    return TorchNetwork.load(folder, "vectors", options.device), False
+    return TorchNetwork(folder, "vectors", options.device), False
 
 
 def _longest(folder: ModelFolder, tokens: ModelTokens) -> int:

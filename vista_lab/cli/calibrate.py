@@ -220,7 +220,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
 
     from rich.console import Console
 
-    from vista_guard.judges.verifiers.calibrated import close
+    from vista_guard.judges.composed import ensemble
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.cli.long_runs import steps
     from vista_lab.training.verifiers import HOTTEST, calibrate, challenge_cases, read_cases
@@ -235,7 +235,7 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
                 today = datetime.now(UTC).date()
                 return await calibrate(verifier, OnnxEmbedder(), cases, source=named, today=today, progress=done)
         finally:
-            await close(verifier)
+            await ensemble.aclose(verifier)
 
     found = asyncio.run(fit_and_close())
     found.save(out)

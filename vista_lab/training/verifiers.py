@@ -24,7 +24,6 @@ from vista_guard.judges.verifiers.calibrated import (  # fmt: skip
     Thresholds,
     VerifierCalibration,
     apply_temperature,
-    close,
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
@@ -310,4 +309,6 @@ class TimedVerifier:
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:
-        await close(self._verifier)
+        from vista_guard.judges.composed import ensemble
+
+        await ensemble.aclose(self._verifier)

@@ -48,7 +48,7 @@ def test_a_model_writes_the_likeliest_token_at_each_step(cached: bool, tmp_path:
     assert files is not None
     texts = ["The hall opened in 1925.", "Dogs travel free on Sundays, and the ferry leaves every ten minutes."]
     batch = pad_batch([tiny.tokenizer().encode(text) for text in texts], 0)
-    found = GeneratorGraph.load(files, read, "cpu").generate(batch, 12)
+    found = GeneratorGraph(files, read, "cpu").generate(batch, 12)
     assert found == [tiny.greedy(text, source, written, 12) for text in texts]
     assert len(set(map(tuple, found))) == 2  # each text has its own answer
 

@@ -19,13 +19,14 @@ from vista_guard.types import (
     Document,
     Finding,
     Label,
+    Noun,
     Outcome,
+    Probability,
     Role,
     SourceKind,
     Turn,
     TurnReport,
 )
-from vista_guard.types.conversation import Noun, Probability
 
 if TYPE_CHECKING:
     from vista_guard.graph.host_objects import GivenDocuments

@@ -1,8 +1,5 @@
-"""A cheap judge first, an expensive one for its unsure labels.
-
-The embedded judge's confidences are of one verdict each: they do not say which kind of label is wrong how often, nor that a quote
-shares few words with the claim. A logistic regression on such signals does, fitted by `python -m training.cascade`
-(docs/design/cascade.md). Other signals being equal, it never falls when the judge's confidence rises.
+"""A cheap judge first, an expensive one for its unsure labels. Their trust is a logistic regression (docs/design/cascade.md),
+fitted by `python -m training.cascade`: other signals being equal, it never falls when the judge's confidence rises.
 """
 
 from __future__ import annotations
@@ -142,11 +139,8 @@ class CascadeJudge:
     @property
     def why_exhausted(self) -> str | None:
         """The first judge's spent budget; without the second judge's budget a cascade goes on alone."""
-        return (
-            ensemble.why_exhausted(self._first)
-            if self._keeps_first
-            else ensemble.why_exhausted(self._first, self._second)
-        )
+        needed = (self._first,) if self._keeps_first else (self._first, self._second)
+        return ensemble.why_exhausted(*needed)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Implements `Judge.decompose`."""
@@ -178,8 +172,7 @@ class CascadeJudge:
         """The first judge's answers where it is sure, else the second's."""
         first, second = ensemble.judge_names((self._first, self._second))
         judged = [_by(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]
-        unsure = [answer for answer in judged if self._is_unsure(answer)]
-        claims = [answer.claim for answer in unsure]
+        claims = [answer.claim for answer in judged if self._is_unsure(answer)]
         checks = await contract.verify(self._second, claims, evidence)
         again = {
             answer.claim.id: _by(second, answer) for answer in await ensemble.label(self._second, checks, evidence)
@@ -190,15 +183,14 @@ class CascadeJudge:
             meter().warn(
                 f"{second} could not judge {len(failed)} of {len(again)} claims passed on to it, which {what}: {failed[0].error}"
             )
-        return [self._final_answer(answer, again.get(answer.claim.id, answer)) for answer in judged]
+            if self._keeps_first:
+                again = {key: answer for key, answer in again.items() if isinstance(answer, Check)}
+        return [again.get(answer.claim.id, answer) for answer in judged]
 
     def _is_unsure(self, answer: Check | Unchecked) -> bool:
         if isinstance(answer, Unchecked):
             return answer.what != "code"  # No judge proves code; what is encoded the second may be able to read.
         return self._trust(answer) < self._threshold
-
-    def _final_answer(self, first: Check | Unchecked, last: Check | Unchecked) -> Check | Unchecked:
-        return first if self._keeps_first and isinstance(last, Unchecked) else last
 
 
 def _by(name: str, answer: Check | Unchecked) -> Check | Unchecked:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -42,15 +42,15 @@ def judge_names(judges: Sequence[Judge]) -> list[str]:
     return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
 
 
-def why_exhausted(*judges: Judge) -> str | None:
-    """Why one of the judges makes no further call in this run; None while all do."""
-    return next((why for judge in judges if (why := getattr(judge, "why_exhausted", None)) is not None), None)
+def why_exhausted(*parts: object) -> str | None:
+    """Why one of the judges and decomposers makes no further call in this run; None while all do."""
+    return next((why for part in parts if (why := getattr(part, "why_exhausted", None)) is not None), None)
 
 
-async def aclose(*judges: Judge) -> None:
-    """Closes those that can be closed."""
-    for judge in judges:
-        close = getattr(judge, "aclose", None)
+async def aclose(*parts: object) -> None:
+    """Closes the judges, decomposers and verifiers that can be closed."""
+    for part in parts:
+        close = getattr(part, "aclose", None)
         if close is not None:
             await close()
 
@@ -169,17 +169,14 @@ class EnsembleJudge:
         self, claims: Sequence[Claim], answers: Sequence[Sequence[Check | Unchecked]], evidence: EvidenceSet
     ) -> list[Check | Unchecked]:
         names = judge_names(self._judges)
-        columns = list(zip(*answers, strict=True))
-        votes = [
-            {name: one for name, one in zip(names, column, strict=True) if isinstance(one, Check)} for column in columns
-        ]
+        votes: list[_Votes] = []
         agreed: list[Check | Unchecked] = []
-        for claim, vote, column in zip(claims, votes, columns, strict=True):
-            errors = [
-                f"{name}: {one.error}" for name, one in zip(names, column, strict=True) if isinstance(one, Unchecked)
-            ]
+        for claim, column in zip(claims, zip(*answers, strict=True), strict=True):
+            by_name = dict(zip(names, column, strict=True))
+            vote = {name: one for name, one in by_name.items() if isinstance(one, Check)}
             quorum = 2 * len(vote) >= len(names)
-            agreed.append(self._check(claim, vote) if quorum else _as_unchecked(claim, len(vote), len(names), errors))
+            votes.append(vote)
+            agreed.append(self._check(claim, vote) if quorum else _as_unchecked(claim, len(vote), by_name))
         return await self._labels(agreed, votes, evidence)
 
     def _check(self, claim: Claim, votes: _Votes) -> Check:
@@ -199,37 +196,33 @@ class EnsembleJudge:
         self, agreed: Sequence[Check | Unchecked], votes: Sequence[_Votes], evidence: EvidenceSet
     ) -> list[Check | Unchecked]:
         """The answers, unsupported ones with the label of those that do not support them. Nobody else is asked for one."""
-        unlabelled = [
-            isinstance(answer, Check) and not answer.supported and answer.finding is None for answer in agreed
-        ]
         names = judge_names(self._judges)
+        unlabelled = {
+            answer.claim.id: answer
+            for answer in agreed
+            if isinstance(answer, Check) and not answer.supported and answer.finding is None
+        }
+        # Not a judge that supports the claim, nor one that did not answer.
+        failing = [{name: one for name, one in vote.items() if not one.supported} for vote in votes]
         asked = [
-            [
-                votes[place][name]
-                for place, wanted in enumerate(unlabelled)
-                if wanted and not _supports(votes[place], name)
-            ]
-            for name in names
+            [vote[name] for vote in failing if name in vote and vote[name].claim.id in unlabelled] for name in names
         ]
-        labelled = await together(
+        columns = await together(
             label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
         )
-        given = [{one.claim.id: one for one in column} for column in labelled]
-        outcomes: list[Check | Unchecked] = []
-        for answer, wanted in zip(agreed, unlabelled, strict=True):
-            said = {
-                name: one[answer.claim.id] for name, one in zip(names, given, strict=True) if answer.claim.id in one
-            }
-            outcomes.append(self._with_label(answer, said) if wanted and isinstance(answer, Check) else answer)
-        return outcomes
+        given: dict[str, dict[str, Check | Unchecked]] = {claim_id: {} for claim_id in unlabelled}
+        for name, column in zip(names, columns, strict=True):
+            for answer in column:
+                given[answer.claim.id][name] = answer
+        labelled = {claim_id: self._with_label(check, given[claim_id]) for claim_id, check in unlabelled.items()}
+        return [labelled.get(answer.claim.id, answer) for answer in agreed]
 
-    def _with_label(self, check: Check, said: dict[str, Check | Unchecked]) -> Check | Unchecked:
+    def _with_label(self, check: Check, answers: dict[str, Check | Unchecked]) -> Check | Unchecked:
         findings = {
-            name: one.finding for name, one in said.items() if isinstance(one, Check) and one.finding is not None
+            name: one.finding for name, one in answers.items() if isinstance(one, Check) and one.finding is not None
         }
-        if not findings or 2 * len(findings) < len(said):
-            errors = [f"{name}: {one.error}" for name, one in said.items() if isinstance(one, Unchecked)]
-            return _as_unchecked(check.claim, len(findings), len(said), errors)
+        if not findings or 2 * len(findings) < len(answers):
+            return _as_unchecked(check.claim, len(findings), answers)
         votes = Counter(finding.label for finding in findings.values())
         label = max(SEVERITY, key=lambda one: votes[one])
         agreeing = {name: finding for name, finding in findings.items() if finding.label is label}
@@ -244,13 +237,9 @@ class EnsembleJudge:
         return check.model_copy(update={"finding": finding})
 
 
-def _supports(votes: _Votes, name: str) -> bool:
-    """True if a judge gives the claim no failing label: it supports it, or did not answer."""
-    return name not in votes or votes[name].supported
-
-
-def _as_unchecked(claim: Claim, answered: int, asked: int, errors: Sequence[str]) -> Unchecked:
-    return Unchecked(claim=claim, error=f"only {answered} of {asked} judges answered; {'; '.join(errors)}")
+def _as_unchecked(claim: Claim, count: int, answers: Mapping[str, Check | Unchecked]) -> Unchecked:
+    errors = "; ".join(f"{name}: {one.error}" for name, one in answers.items() if isinstance(one, Unchecked))
+    return Unchecked(claim=claim, error=f"only {count} of {len(answers)} judges answered; {errors}")
 
 
 def _union(several: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:

@@ -1,7 +1,6 @@
 """The parts of LLM-OASIS's pipeline (§5) as judges around a judge: claims of another model, retrieval per claim, Algorithm 1.
 
-Each stands alone: a decomposer goes with any judge, and so does retrieval per claim. Algorithm 1 takes the place of our own
-weighing of evidence only where `weighing = "first"` says so, because it passes what no passage speaks of.
+Each stands alone. Algorithm 1 passes what no passage speaks of, so it weighs only where `weighing = "first"` says so.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +31,7 @@ from vista_guard.types import (
 )
 
 Item = TypeVar("Item", Claim, Check)
-Answer = TypeVar("Answer")
+Answer = TypeVar("Answer", Check | Unchecked, Finding | Unchecked)
 Find = Callable[[str], Awaitable[Sequence[Passage]]]
 """Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` where it cannot look."""
 
@@ -40,11 +39,34 @@ ENT, CONTR, NEUT = range(3)
 """Columns of a verifier's answer."""
 
 
-class DecomposingJudge:
+class _JudgeAround:
+    """A judge that leaves all to another one, but for what its subclasses do themselves."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The judge's own."""
+        return self._judge.info
+
+    @property
+    def why_exhausted(self) -> str | None:
+        return ensemble.why_exhausted(self._judge)
+
+    async def aclose(self) -> None:
+        """Closes the judge, not what its owner passed in beside it."""
+        await ensemble.aclose(self._judge)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        return await self._judge.decompose(turn, history)
+
+
+class DecomposingJudge(_JudgeAround):
     """Implements `Judge`: a decomposer takes turns apart, the judge verifies and categorises."""
 
     def __init__(self, judge: Judge, decomposer: Decomposer) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._decomposer = decomposer
 
     @property
@@ -55,14 +77,11 @@ class DecomposingJudge:
 
     @property
     def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge) or getattr(self._decomposer, "why_exhausted", None)
+        return ensemble.why_exhausted(self._judge, self._decomposer)
 
     async def aclose(self) -> None:
         """Closes both."""
-        await ensemble.aclose(self._judge)
-        close = getattr(self._decomposer, "aclose", None)
-        if close is not None:
-            await close()
+        await ensemble.aclose(self._judge, self._decomposer)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         return await self._decomposer.decompose(turn, history)
@@ -83,7 +102,7 @@ async def retrieved(documents: DocumentStore, query: str, limit: int, neighbours
     return (*found, *await documents.neighbours(found, neighbours))
 
 
-class RetrievingJudge:
+class RetrievingJudge(_JudgeAround):
     """Implements `TurnJudge`: each claim is held against the passages that the document store finds for it.
 
     Turns with documents of their own are judged as the judge does it. For others the evidence of the turn only says that there
@@ -100,27 +119,11 @@ class RetrievingJudge:
     def __init__(
         self, judge: Judge, documents: DocumentStore, passages: int, *, neighbours: int = 0, beside: bool = False
     ) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._documents = documents
         self._passages = passages
         self._neighbours = neighbours
         self._beside = beside
-
-    @property
-    def info(self) -> JudgeInfo:
-        """The judge's own: what it is given to read is no part of it."""
-        return self._judge.info
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
-    async def aclose(self) -> None:
-        """Closes the judge. The store is its owner's."""
-        await ensemble.aclose(self._judge)
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return await self._judge.decompose(turn, history)
 
     def finder(self, evidence: EvidenceSet) -> Find | None:
         """Finds the passages of each claim; None where the turn's own documents are its evidence."""
@@ -178,15 +181,8 @@ class RetrievingJudge:
                 raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
             for place, one in zip(places, some, strict=True):
                 # Passages are grouped by their texts: how each was found differs from claim to claim.
-                answers[place] = _with_places(one, _retrieved(evidence, own[place]))
+                answers[place] = contract.placed(one, _retrieved(evidence, own[place]))
         return [answers[place] for place in range(len(items))]
-
-
-def _with_places(answer: Answer | Unchecked, evidence: EvidenceSet) -> Answer | Unchecked:
-    if not isinstance(answer, Check | Finding):
-        return answer
-    placed: Any = contract.placed(cast("Check | Finding", answer), evidence)
-    return cast("Answer", placed)
 
 
 async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:
@@ -208,7 +204,7 @@ async def _asked(
     return await ask(items, evidence)
 
 
-class FirstPassageJudge:
+class FirstPassageJudge(_JudgeAround):
     """Implements `Judge` by Algorithm 1 of LLM-OASIS: the first passage that is not neutral decides.
 
     A claim is supported by the first passage, in rank order, that the verifier calls entailing, and contradicted by the first
@@ -223,7 +219,7 @@ class FirstPassageJudge:
     """
 
     def __init__(self, judge: Judge, verifier: Verifier, embedder: Embedder, *, passages: int | None = None) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._verifier = verifier
         self._embedder = embedder
         self._passages = passages
@@ -233,17 +229,6 @@ class FirstPassageJudge:
         """The judge's; its version says that the first passage decides."""
         inner = self._judge.info
         return JudgeInfo(name=inner.name, version=f"{inner.version}; first passage decides")
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
-    async def aclose(self) -> None:
-        """Closes the judge, and with it the verifier that it was made with."""
-        await ensemble.aclose(self._judge)
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return await self._judge.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         return await asyncio.to_thread(self._verify, claims, evidence)

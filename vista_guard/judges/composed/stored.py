@@ -1,6 +1,6 @@
 """A judge whose answers are stored: cached for the next time, or recorded in a file and replayed from it.
 
-One judge with three shelves behind it. A cache saves calls and may fail; a recording is exact, for tests and experiments.
+A cache saves calls and may fail; a recording is exact, for tests and experiments.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
@@ -50,30 +52,19 @@ Method = Literal["decompose", "verify", "categorize", "judge_turn"]
 Ask = Callable[[Sequence[str]], Awaitable[Mapping[str, Any]]]
 """Asks the judge about the questions with these keys."""
 
+_CLAIMS: TypeAdapter[Any] = TypeAdapter(tuple[UncheckedClaim | Claim, ...])
 _CACHED: Mapping[Method, TypeAdapter[Any]] = {
-    "decompose": TypeAdapter(tuple[UncheckedClaim | Claim, ...]),
+    "decompose": _CLAIMS,
     "verify": TypeAdapter(Check),
     "categorize": TypeAdapter(Finding),
     "judge_turn": TypeAdapter(tuple[Check, ...]),
 }
 _RECORDED: Mapping[Method, TypeAdapter[Any]] = {
-    "decompose": TypeAdapter(tuple[UncheckedClaim | Claim, ...]),
+    "decompose": _CLAIMS,
     "verify": TypeAdapter(tuple[Check | Unchecked, ...]),
     "categorize": TypeAdapter(tuple[Finding | Unchecked, ...]),
     "judge_turn": TypeAdapter(tuple[Check | Unchecked, ...] | None),
 }
-
-
-class _Shelf(Protocol):
-    @property
-    def info(self) -> JudgeInfo: ...
-
-    @property
-    def why_exhausted(self) -> str | None: ...
-
-    async def ask(self, method: Method, *inputs: Any) -> Any: ...
-
-    async def aclose(self) -> None: ...
 
 
 class StoredJudge:
@@ -83,7 +74,7 @@ class StoredJudge:
         `StoredJudge.cached(judge, "answers")` asks the judge about each claim once, in all runs with this folder.
     """
 
-    def __init__(self, shelf: _Shelf) -> None:
+    def __init__(self, shelf: _Cache | _Recorder | _Replay) -> None:
         self._shelf = shelf
 
     @classmethod
@@ -168,14 +159,9 @@ class StoredJudge:
         await self._shelf.aclose()
 
 
-def _ask_judge(judge: Judge, method: Method, inputs: Sequence[Any]) -> Awaitable[Any]:
-    if method == "judge_turn":
-        return ensemble.judge_turn(judge, *inputs)
-    answer: Awaitable[Any] = getattr(judge, method)(*inputs)
-    return answer
-
-
-def _as_tuple(answer: Sequence[T] | None) -> tuple[T, ...] | None:
+async def _ask_judge(judge: Judge, method: Method, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
+    ask = partial(ensemble.judge_turn, judge) if method == "judge_turn" else getattr(judge, method)
+    answer = await ask(*inputs)
     return None if answer is None else tuple(answer)
 
 
@@ -200,7 +186,7 @@ class _Cache:
         key = self._key(method, *inputs)
 
         async def ask(_: Sequence[str]) -> Mapping[str, Any]:
-            return {key: _as_tuple(await _ask_judge(self._judge, method, inputs))}
+            return {key: await _ask_judge(self._judge, method, inputs)}
 
         return (await self._answers(method, [key], ask))[key]
 
@@ -214,14 +200,14 @@ class _Cache:
 
         async def ask(missing: Sequence[str]) -> Mapping[str, Any]:
             asked = [by_key[key] for key in missing]
-            answers = await _ask_judge(self._judge, method, (asked, evidence))
+            answers = await _ask_judge(self._judge, method, (asked, evidence)) or ()
             if not contract.one_each([_claim_of(question) for question in asked], answers):
                 raise JudgeError(f"{self.info.name} did not give one answer for each claim")
             return dict(zip(missing, answers, strict=True))
 
         async def ask_alone(missing: Sequence[str]) -> Mapping[str, Any]:
             try:
-                return await contract.answer(ask(missing))
+                return await contract.await_answer(ask(missing))
             except JudgeError as exc:  # one claim that fails takes no other with it
                 return {key: Unchecked(claim=_claim_of(by_key[key]), error=str(exc)) for key in missing}
 
@@ -248,11 +234,13 @@ class _Cache:
         except BaseException as exc:
             self._settle(own, exc if isinstance(exc, Exception) else _AbandonedError())
             raise
-        abandoned = [key for key, answer in others.items() if not await _is_settled(answer)]
-        answers.update({key: answer.result() for key, answer in others.items() if key not in abandoned})
-        if abandoned:  # the task that asked was cancelled, and no other will ask
-            answers.update(await self._answers(method, abandoned, ask))
-        return answers
+        abandoned = []
+        for key, answer in others.items():
+            try:
+                answers[key] = await asyncio.wrap_future(answer)
+            except _AbandonedError:  # the task that asked was cancelled, and no other will ask
+                abandoned.append(key)
+        return answers | await self._answers(method, abandoned, ask) if abandoned else answers
 
     async def _kept_or_asked(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
         form = _CACHED[method]
@@ -290,14 +278,6 @@ def _pending_answer() -> Future[Any]:
     answer: Future[Any] = Future()
     answer.set_running_or_notify_cancel()  # from here on, a cancelled waiter does not cancel the answer for the others
     return answer
-
-
-async def _is_settled(answer: Future[Any]) -> bool:
-    try:
-        await asyncio.wrap_future(answer)
-    except _AbandonedError:
-        return False
-    return True
 
 
 def _claim_of(question: Claim | Check) -> Claim:
@@ -375,12 +355,8 @@ class AnswerShelf:
         return answers
 
     async def write(self, entries: Mapping[str, Any]) -> None:
-        def store() -> None:
-            for key, entry in entries.items():
-                self._cache.set(key, entry)
-
         if entries:
-            await self._run(store)
+            await self._run(lambda: [self._cache.set(key, entry) for key, entry in entries.items()])
 
     async def aclose(self) -> None:
         """Closes the connection; the next read opens another."""
@@ -463,7 +439,7 @@ class _Recorder:
         answer, error = None, None
         with contract.overhear() as heard:
             try:
-                answer = await contract.answer(_ask_judge(self._judge, method, inputs))
+                answer = await contract.await_answer(_ask_judge(self._judge, method, inputs))
             except JudgeError as exc:
                 error = exc
         self._write(
@@ -471,7 +447,7 @@ class _Recorder:
                 method=method,
                 inputs=ensemble.fingerprint(method, *inputs),
                 about=_excerpt(inputs),
-                answer=None if error else _RECORDED[method].dump_python(_as_tuple(answer), mode="json"),
+                answer=None if error else _RECORDED[method].dump_python(answer, mode="json"),
                 failure=error and _failure(error),
                 usage=heard.spent,
                 warnings=tuple(heard.warnings),
@@ -499,7 +475,6 @@ class _Replay:
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        self._lock = Lock()
         self._header, calls = _read(file)
         self.info = self._header.judge
         self._waiting: defaultdict[str, deque[_Call]] = defaultdict(deque)
@@ -514,16 +489,18 @@ class _Replay:
         for warning in call.warnings:
             meter().warn(warning)
         if call.failure is not None:
-            raise _error_of(call.failure)
+            failure = call.failure
+            if failure.error == "UnreadableError":
+                raise UnreadableError(failure.message, failure.raw or "")
+            raise _ERRORS.get(failure.error, JudgeError)(failure.message)
         return call.answer
 
     def _next_call(self, method: Method, inputs: Sequence[Any]) -> _Call:
-        key = ensemble.fingerprint(method, *inputs)
-        with self._lock:
-            known = key in self._waiting
-            if self._waiting.get(key):
-                return self._waiting[key].popleft()
-        how = "more often than it was recorded" if known else "what it does not hold"
+        calls = self._waiting.get(ensemble.fingerprint(method, *inputs))
+        if calls:
+            with suppress(IndexError):  # another thread took the last
+                return calls.popleft()
+        how = "what it does not hold" if calls is None else "more often than it was recorded"
         raise RecordingError(
             f"{self._file} was asked {how}: {method} of {_excerpt(inputs)!r}. "
             "Replay what was recorded, from its beginning, with the same texts, evidence and settings; or record anew"
@@ -572,21 +549,15 @@ def _why(exc: ValueError) -> str:
 
 
 def _failure(error: JudgeError) -> _Failure:
-    kind = next(one for one in type(error).__mro__ if one.__name__ in (*_ERRORS, "UnreadableError"))
-    return _Failure(error=kind.__name__, message=str(error), raw=getattr(error, "raw", None))
-
-
-def _error_of(failure: _Failure) -> JudgeError:
-    if failure.error == "UnreadableError":
-        return UnreadableError(failure.message, failure.raw or "")
-    return _ERRORS.get(failure.error, JudgeError)(failure.message)
+    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in (*_ERRORS, "UnreadableError"))
+    return _Failure(error=kind, message=str(error), raw=getattr(error, "raw", None))
 
 
 def _excerpt(inputs: Sequence[Any]) -> str:
     """The turn's text or the claims of a call, in one short line."""
     about = inputs[0]
-    claims = "" if isinstance(about, Turn) else "; ".join(f"{_claim_of(one).id} {_claim_of(one).text}" for one in about)
-    line = " ".join((about.text if isinstance(about, Turn) else claims).split())
+    texts = [about.text] if isinstance(about, Turn) else [f"{one.id} {one.text}" for one in map(_claim_of, about)]
+    line = " ".join("; ".join(texts).split())
     return line if len(line) <= EXCERPT_CHARS else f"{line[: EXCERPT_CHARS - 1]}…"
 
 

@@ -15,14 +15,14 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.contract import meter
 from vista_guard.judges.decomposers.sentences import invented
-from vista_guard.judges.decomposers.steps import fingerprint, load_prompt
+from vista_guard.judges.decomposers.steps import load_prompt
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT
 from vista_guard.judges.embedded.english.words import content_words, word_set
 from vista_guard.judges.model.answers.parsing import read_parts
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
+from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed, digest
 from vista_guard.protocols import Judge
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
@@ -73,7 +73,8 @@ class DyDecomp:
 
     @property
     def info(self) -> JudgeInfo:
-        return JudgeInfo(name=f"dydecomp:{self._model.name}", version=fingerprint(self._model, self._prompt.info))
+        shaping = digest(self._prompt.info.fingerprint, dict(self._model.parameters))
+        return JudgeInfo(name=f"dydecomp:{self._model.name}", version=shaping)
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError, JudgeError
-from vista_guard.inference.hub import hub_folder
+from vista_guard.inference.hub import model_folder
 from vista_guard.inference.local_models import (
     Generator,
     GeneratorGraph,
     ModelFolder,
     ModelTokens,
-    folder_name,
     group_by_length,
     pad_batch,
 )
@@ -54,21 +52,17 @@ class LocalDecomposer:
         Raises:
             ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
         """
-        hub = name.startswith("hf:")
-        if hub:
-            folder = hub_folder(name.removeprefix("hf:"), role="decomposer")
-        else:
-            folder = ModelFolder.read(Path(name).expanduser(), name, "decomposer")
+        folder = model_folder(name, "decomposer")
         if not folder.config.get("is_encoder_decoder", folder.config.get("model_type") in ("t5", "mt5", "bart")):
             raise ConfigError(
                 f"{folder} is a {folder.config.get('model_type')} model, which writes no text; give an encoder-decoder such "
                 "as a T5"
             )
-        tokens = ModelTokens.load(folder)
+        tokens = ModelTokens(folder)
         prefix = options.prefix if options.prefix is not None else str(folder.config.get("prefix") or "")
         read = options.model_copy(update={"prefix": prefix})
         end = int(folder.config["eos_token_id"]) if isinstance(folder.config.get("eos_token_id"), int) else -1
-        return cls(name if hub else folder_name(name), _network(folder, read, tokens), tokens, read, end)
+        return cls(folder.public_name, _network(folder, read, tokens), tokens, read, end)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Claims with ids `t{turn index}.c{n}`, in the order of the passages; equal texts are one claim.
@@ -142,10 +136,10 @@ def _network(folder: ModelFolder, options: DecomposerOptions, tokens: ModelToken
     """The model in memory: ONNX before torch."""
     both = folder.seq2seq()
     if both is not None:
-        return GeneratorGraph.load(both, folder, options.device)
+        return GeneratorGraph(both, folder, options.device)
     from vista_guard.inference.torch_models import TorchGenerator
 
-    return TorchGenerator.load(folder, options.device, tokens.pad)
+    return TorchGenerator(folder, options.device, tokens.pad)
 
 
 def _place(claim: str, text: str, sentences: Sequence[Span]) -> Span:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -12,58 +11,21 @@ from vista_guard.protocols import Decomposer, Embedder, Judge
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 
 if TYPE_CHECKING:
-    from vista_guard.judges.decomposers.steps import RivalName
     from vista_guard.judges.model import ChatModel
 
 Around = Callable[["ChatModel"], "ChatModel"]
 """Stands before a chat model: gives the model itself, or one that only counts."""
 
-
-@dataclass(frozen=True)
-class ChatForm:
-    """A way to take turns apart with any chat model: one row of `CHAT_FORMS`."""
-
-    help: str
-    build: Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]
-
-
-def _turns(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
-    from vista_guard.judges.model import ModelJudge
-
-    return ModelJudge(chat, model)
-
-
-def _steps(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:
-    from vista_guard.judges.decomposers.steps import StepsDecomposer
-
-    return StepsDecomposer(chat, model, options)
-
-
-def _rival(name: RivalName) -> Callable[[ChatModel, ModelOptions, DecomposerOptions], Decomposer]:
-    def build(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:
-        from vista_guard.judges.decomposers.steps import RivalDecomposer
-
-        return RivalDecomposer(name, chat, model, keep_steps=options.keep_steps)
-
-    return build
-
-
-def _dydecomp(chat: ChatModel, model: ModelOptions, options: DecomposerOptions) -> Decomposer:  # noqa: ARG001  one form for all
-    from vista_guard.judges.decomposers.dydecomp import DyDecomp
-
-    return DyDecomp(chat, model)
-
-
-CHAT_FORMS: Mapping[str, ChatForm] = {
-    "": ChatForm("a chat model takes the turn apart in one call", _turns),
-    "steps:": ChatForm("four steps of thought, one call a sentence", _steps),
-    "factscore:": ChatForm("atomic facts, one call a sentence (FActScore)", _rival("factscore")),
-    "veriscore:": ChatForm("verifiable claims alone, one call a sentence (VeriScore)", _rival("veriscore")),
-    "veriscore-sft:": ChatForm("the same of a model that VeriScore's makers fine-tuned", _rival("veriscore-sft")),
-    "claimify:": ChatForm("select, disambiguate, decompose: three calls a sentence (Claimify)", _rival("claimify")),
-    "dydecomp:": ChatForm("splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)", _dydecomp),
+CHAT_FORMS: Mapping[str, str] = {
+    "": "a chat model takes the turn apart in one call",
+    "steps:": "four steps of thought, one call a sentence",
+    "factscore:": "atomic facts, one call a sentence (FActScore)",
+    "veriscore:": "verifiable claims alone, one call a sentence (VeriScore)",
+    "veriscore-sft:": "the same of a model that VeriScore's makers fine-tuned",
+    "claimify:": "select, disambiguate, decompose: three calls a sentence (Claimify)",
+    "dydecomp:": "splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)",
 }
-"""By the prefix that stands before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
+"""Ways to take turns apart with any chat model, by the prefix before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
 RULES = {
     "shipped": "the rules of the embedded judge, before any judge",
@@ -78,7 +40,7 @@ FORMS = "\n".join(
         "  hf:ORG/MODEL[@REVISION]           an encoder-decoder of the Hugging Face hub, such as a T5",
         "  PATH                              a folder with config.json, a tokenizer, and ONNX files of an encoder and a decoder,",
         "                                    or weights for torch",
-        *(f"  {prefix + 'CHAT':<32}  {form.help}" for prefix, form in CHAT_FORMS.items()),
+        *(f"  {prefix + 'CHAT':<32}  {said}" for prefix, said in CHAT_FORMS.items()),
         "CHAT is openai:MODEL, openai:MODEL@https://host/v1 (any endpoint that speaks OpenAI's API) or langchain:PROVIDER:MODEL",
     ]
 )
@@ -109,11 +71,10 @@ def build_decomposer(
     name = str(given).strip()
     if name in RULES:
         return _by_rules(name, embedder, options)
-    parsed = chat_form(name)
-    if parsed is not None:
-        form, chat = parsed
-        asked = chat_model(chat, model)
-        return form.build(around(asked) if around else asked, model, options)
+    for prefix in CHAT_FORMS:
+        provider, _, rest = name.removeprefix(prefix).partition(":")
+        if name.startswith(prefix) and provider in ("openai", "langchain") and rest:
+            return _by_model(prefix, name.removeprefix(prefix), options, model, around)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
         from vista_guard.judges.decomposers.local import LocalDecomposer
 
@@ -131,29 +92,23 @@ def decomposing(judge: Judge, decomposer: Decomposer) -> Judge:
     return decomposer.around(judge) if isinstance(decomposer, DyDecomp) else DecomposingJudge(judge, decomposer)
 
 
-def chat_form(name: str) -> tuple[ChatForm, str] | None:
-    """The row of `CHAT_FORMS` that a name stands for, and the name of the chat model behind its prefix; None for other names.
+def _by_model(
+    prefix: str, name: str, options: DecomposerOptions, model: ModelOptions, around: Around | None
+) -> Decomposer:
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+    from vista_guard.judges.decomposers.steps import RivalDecomposer, RivalName, StepsDecomposer
+    from vista_guard.judges.model import ModelJudge, chat_model
 
-    Examples:
-        >>> chat_form("steps:openai:small@http://localhost:1/v1")[1]
-        'openai:small@http://localhost:1/v1'
-    """
-    for prefix, form in CHAT_FORMS.items():
-        provider, _, rest = name.removeprefix(prefix).partition(":")
-        if name.startswith(prefix) and provider in ("openai", "langchain") and rest:
-            return form, name.removeprefix(prefix)
-    return None
-
-
-def chat_model(name: str, options: ModelOptions) -> ChatModel:
-    """The chat model that `openai:MODEL@URL` or `langchain:PROVIDER:MODEL` stands for."""
-    from vista_guard.judges.model import LangChainChat, OpenAIChat
-
-    kind, _, rest = name.partition(":")
-    if kind == "langchain":
-        return LangChainChat.from_name(rest, options=options)
-    model, _, url = rest.partition("@")
-    return OpenAIChat(model, base_url=url or None, options=options)
+    chat = chat_model(name, model)
+    chat = around(chat) if around else chat
+    if not prefix:
+        return ModelJudge(chat, model)
+    if prefix == "steps:":
+        return StepsDecomposer(chat, model, options)
+    if prefix == "dydecomp:":
+        return DyDecomp(chat, model)
+    rival = cast(RivalName, prefix.removesuffix(":"))
+    return RivalDecomposer(rival, chat, model, keep_steps=options.keep_steps)
 
 
 def _by_rules(name: str, embedder: Embedder, options: DecomposerOptions) -> Decomposer:

@@ -1,7 +1,6 @@
 """Decomposers without a model: each sentence a claim, and the four steps of DAD (§3.1) by our own rules of English.
 
-The rules split only where each part follows from the whole and the parts together say all of it; what depends on a condition, a
-cause, a comparison or on somebody's word stays whole.
+The rules split only where each part follows from the whole and the parts together say all of it.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from vista_guard.errors import JudgeError
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
+    as_claim,
     as_it_stands,
     claims_of,
     home,
@@ -107,17 +107,20 @@ class EmbeddedSteps:
 
 
 def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
-    trace = SentenceTrace(sentence=one.text, span=one.span)
-    if one.whole or not claims:
-        whole = one.text if one.whole else as_it_stands(one.text, turn)
-        note = "not taken apart" if one.whole else "no statement"
-        return trace.model_copy(update={"status": "as it stands", "claims": (whole,), "note": note})
-    clear = " ".join(claims)
+    if one.whole:
+        return as_claim(one, one.text, "not taken apart")
+    if not claims:
+        return as_claim(one, as_it_stands(one.text, turn), "no statement")
     if all(_OF_SPEAKERS.match(text) for text in claims):
-        thoughts = "STEP 1: It tells of who speaks, and nobody else can say so."
-        return trace.model_copy(
-            update={"status": "as it stands", "claims": tuple(claims), "note": "of who speaks", "thoughts": thoughts}
+        return SentenceTrace(
+            sentence=one.text,
+            span=one.span,
+            claims=tuple(claims),
+            status="as it stands",
+            note="of who speaks",
+            thoughts="STEP 1: It tells of who speaks, and nobody else can say so.",
         )
+    clear = " ".join(claims)
     relations = [name for name, cue in RELATIONS.items() if re.search(cue, clear, re.IGNORECASE)]
     parts = tuple(dict.fromkeys(part for text in claims for part in finer(text)))
     thoughts = "\n".join(
@@ -128,7 +131,7 @@ def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
             f"STEP 4: Claims: {len(parts)}.",
         )
     )
-    return trace.model_copy(update={"claims": parts, "thoughts": thoughts})
+    return SentenceTrace(sentence=one.text, span=one.span, claims=parts, thoughts=thoughts)
 
 
 def answer_of(trace: SentenceTrace) -> str:

@@ -18,8 +18,7 @@ from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, render
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import canonical, folded
-from vista_guard.types import Claim, Role, Span, Turn, UncheckedClaim
-from vista_guard.types.conversation import Noun
+from vista_guard.types import Claim, Noun, Role, Span, Turn, UncheckedClaim
 
 CUT = "[...]"
 """Stands in a context for text that is not shown."""
@@ -123,6 +122,11 @@ class SentenceTrace(Noun):
     def failed(self) -> bool:
         """True if there was no answer, so that it may be asked again."""
         return self.status == "unchecked" and self.note is not None and not self.thoughts
+
+
+def as_claim(sentence: Statement, claim: str, note: str) -> SentenceTrace:
+    """The record of a sentence that stands as one claim, and why."""
+    return SentenceTrace(sentence=sentence.text, span=sentence.span, claims=(claim,), status="as it stands", note=note)
 
 
 @runtime_checkable

@@ -1,16 +1,12 @@
 """Decomposers on any chat model: the four steps of DAD (§3.1), FActScore, VeriScore with its extractor, and Claimify.
 
-The four-step decomposer makes one call a sentence, which detects, decontextualises, relates and extracts. Prompts of the others
-are in words of our own; what their makers drop, a guard may not (see `sentences`). A model that says less than the sentence, or
-more, does not have the last word: what it made up gives way to its sentence, and a sentence whose figures or names it left out is
-judged beside its claims.
+Prompts of the others are in words of our own. What a model made up gives way to its sentence, and a sentence whose figures or
+names it left out is judged beside its claims: what their makers drop, a guard may not.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -23,6 +19,7 @@ from vista_guard.judges.contract import meter
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
+    as_claim,
     as_it_stands,
     claims_of,
     invented,
@@ -47,7 +44,7 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed
+from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed, digest
 from vista_guard.reading.canonical import folded
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
@@ -61,12 +58,6 @@ def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
     """The prompt of a stage as the options say: whose, with how many examples, and what it calls the speakers."""
     roles = Roles(assistant=options.assistant_name, user=options.user_name)
     return Prompt.load(stage, options.prompts_dir, shots=options.shots, roles=roles)
-
-
-def fingerprint(model: ChatModel, *prompts: PromptInfo) -> str:
-    """12 hex digits that change with all that shapes an answer: prompts, and parameters of the model."""
-    shaping = json.dumps([*(prompt.fingerprint for prompt in prompts), dict(model.parameters)], sort_keys=True)
-    return hashlib.sha256(shaping.encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True)
@@ -121,7 +112,7 @@ class StepsDecomposer:
     def info(self) -> JudgeInfo:
         """The model's name; the window and a fingerprint of the prompt and of all that shapes an answer."""
         shown = f"{self._windows.before}+{self._windows.after}"
-        shaping = fingerprint(self._model, *self.prompts.values())
+        shaping = digest(*(prompt.info.fingerprint for prompt in self._prompts.values()), dict(self._model.parameters))
         return JudgeInfo(name=f"{self._name}:{self._model.name}", version=f"{shown}-{shaping}")
 
     @property
@@ -153,8 +144,8 @@ class StepsDecomposer:
         answers = await ensemble.together(self._read(one, turn) for one in new.values())
         live.known.update(zip(new, answers, strict=True))
         return [
-            _unasked(one) if asked is None else live.known[asked.key].model_copy(update={"span": one.span})
-            for one, asked in zip(sentences, questions, strict=True)
+            _unasked(one) if question is None else live.known[question.key].model_copy(update={"span": one.span})
+            for one, question in zip(sentences, questions, strict=True)
         ]
 
     def _questions(
@@ -237,34 +228,24 @@ class StepsDecomposer:
 
 
 def _unasked(one: Statement) -> SentenceTrace:
-    trace = SentenceTrace(sentence=one.text, span=one.span)
     if one.whole:
-        return trace.model_copy(update={"status": "as it stands", "claims": (one.text,), "note": "not taken apart"})
-    return trace.model_copy(update={"status": "pending", "note": WAITS})
+        return as_claim(one, one.text, "not taken apart")
+    return SentenceTrace(sentence=one.text, span=one.span, status="pending", note=WAITS)
 
 
 RivalName = Literal["factscore", "veriscore", "veriscore-sft", "claimify"]
 
 
-@dataclass(frozen=True)
-class Rival:
-    """The prompts of a published decomposer, in the order of its calls, and its window in sentences."""
-
-    stages: tuple[Stage, ...]
-    before: int = 0
-    after: int = 0
-
-
-_ALL = 10_000
-RIVALS: Mapping[RivalName, Rival] = {
-    "factscore": Rival(("factscore",)),
-    "veriscore": Rival(("veriscore",), before=3, after=1),
-    "veriscore-sft": Rival(("veriscore-sft",), before=_ALL, after=_ALL),
-    "claimify": Rival(("claimify-select", "claimify-disambiguate", "claimify-decompose"), before=5, after=5),
+_WINDOWS: Mapping[RivalName, tuple[int, int]] = {
+    "factscore": (0, 0),
+    "veriscore": (3, 1),
+    "veriscore-sft": (10_000, 10_000),
+    "claimify": (5, 5),
 }
-"""FActScore (Min et al., 2023) shows the sentence alone, VeriScore (Song et al., 2024) three sentences before it and one behind
-it, its fine-tuned model the whole response. Claimify (Metropolitansky & Larson, 2025) leaves the window open."""
+"""Sentences shown before and behind: none in FActScore (Min et al., 2023), three and one in VeriScore (Song et al., 2024), the
+whole response to its fine-tuned model. Claimify (Metropolitansky & Larson, 2025) leaves the window open."""
 
+_CLAIMIFY: Sequence[Stage] = ("claimify-select", "claimify-disambiguate", "claimify-decompose")
 _START, _END = "\ue000", "\ue001"
 """Stand for <SOS> and <EOS> until the response is made safe: what is written there can then be taken for neither."""
 
@@ -285,9 +266,10 @@ class RivalDecomposer(StepsDecomposer):
     def __init__(
         self, name: RivalName, model: ChatModel, options: ModelOptions = MODEL_DEFAULTS, *, keep_steps: bool = False
     ) -> None:
-        rival = RIVALS[name]
-        windows = DecomposerOptions(before=rival.before, after=rival.after, keep_steps=keep_steps)
-        super().__init__(model, options, windows, name=name, stages=rival.stages)
+        before, after = _WINDOWS[name]
+        windows = DecomposerOptions(before=before, after=after, keep_steps=keep_steps)
+        stages: Sequence[Stage] = (name,) if name != "claimify" else _CLAIMIFY
+        super().__init__(model, options, windows, name=name, stages=stages)
 
     async def _ask(self, question: SentenceQuestion) -> tuple[str, Output]:
         if self._name == "claimify":
@@ -301,11 +283,11 @@ class RivalDecomposer(StepsDecomposer):
         selecting, clear = await self._answer("claimify-select", question, read_rewritten)
         if not clear:
             return selecting, Output(stopped=NO_CLAIM)
-        question = _about(question, clear)
+        question = _with_sentence(question, clear)
         resolving, clear = await self._answer("claimify-disambiguate", question, read_rewritten)
         if not clear:
             return f"{selecting}\n{resolving}", Output(stopped=NO_CONTEXT)
-        answer, claims = await self._answer("claimify-decompose", _about(question, clear), _texts)
+        answer, claims = await self._answer("claimify-decompose", _with_sentence(question, clear), _texts)
         return f"{selecting}\n{resolving}\n{answer}", Output(tuple(claims))
 
     @property
@@ -331,5 +313,5 @@ def _texts(answer: str) -> list[str]:
     return [claim.text for claim in read_claims(answer)]
 
 
-def _about(question: SentenceQuestion, sentence: str) -> SentenceQuestion:
+def _with_sentence(question: SentenceQuestion, sentence: str) -> SentenceQuestion:
     return replace(question, sentence=replace(question.sentence, text=sentence))

@@ -22,4 +22,14 @@ __all__ = [
     "Prompts",
     "Reply",
     "Roles",
+    "chat_model",
 ]
+
+
+def chat_model(name: str, options: ModelOptions) -> ChatModel:
+    """The chat model that `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL` stands for."""
+    kind, _, rest = name.partition(":")
+    if kind == "langchain":
+        return LangChainChat.from_name(rest, options=options)
+    model, _, url = rest.partition("@")
+    return OpenAIChat(model, base_url=url or None, options=options)

@@ -1,27 +1,23 @@
 """The model judge: a chat model decomposes, verifies and categorises (VISTA §3, App. A).
 
-Strategies: `per_claim` asks about each claim by itself, as the paper does, all claims of a turn at once; `batched` decomposes in
-one call and judges every claim in a second; `fused` does both in one. An unreadable answer is asked for once more; then its
-claims are unchecked. No claim is lost.
+An unreadable answer is asked for once more; then its claims are unchecked. No claim is lost.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.answers import parsing
 from vista_guard.judges.model.answers.labels import place, quoted_evidence
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, ask_trimmed
+from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, ask_trimmed, digest
 from vista_guard.settings.model import ModelOptions
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
 
@@ -39,9 +35,9 @@ async def ask_model(
     """The model's answer, read.
 
     Args:
-        model: who is asked.
+        model: behind its endpoint.
         request: what it is asked.
-        read: reads an answer; raises UnreadableError where it says nothing that can be used.
+        read: raises UnreadableError where an answer says nothing that can be used.
         partial: whether an answer that was cut off may be read as far as it goes.
         reminders: how often it is asked again for what could not be read.
 
@@ -95,93 +91,83 @@ class ModelJudge:
         self, model: ChatModel, options: ModelOptions | None = None, *, prompts: Prompts | None = None
     ) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
-        self._model = model
-        self._options = options or ModelOptions()
-        self._prompts = prompts or _prompts(self._options)
+        self.model = model
+        self.options = options = options or ModelOptions()
+        self._prompts = prompts or Prompts.load(
+            options.prompts_dir,
+            shots=options.shots,
+            roles=Roles(assistant=options.assistant_name, user=options.user_name),
+        )
 
     @property
     def info(self) -> JudgeInfo:
         """The model's name; strategy, shots and a fingerprint of the prompts and of all that shapes an answer."""
-        options = self._options
-        shaping = json.dumps([self._prompts.fingerprint, dict(self._model.parameters)], sort_keys=True)
+        options = self.options
         parts = [options.strategy, options.shots, *(["no-knowledge"] if options.knowledge == "off" else [])]
-        return JudgeInfo(
-            name=self._model.name, version="-".join([*parts, hashlib.sha256(shaping.encode()).hexdigest()[:12]])
-        )
-
-    @property
-    def model(self) -> ChatModel:
-        """The model that is asked."""
-        return self._model
-
-    @property
-    def options(self) -> ModelOptions:
-        """How it is asked."""
-        return self._options
+        shaping = digest(self._prompts.fingerprint, dict(self.model.parameters))
+        return JudgeInfo(name=self.model.name, version="-".join([*parts, shaping]))
 
     def with_model(self, model: ChatModel) -> ModelJudge:
         """A judge that asks another model the same."""
-        return ModelJudge(model, self._options, prompts=self._prompts)
+        return ModelJudge(model, self.options, prompts=self._prompts)
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
         """The prompts that this judge asks with, by stage; those that its strategy has no use for are left out."""
-        return {stage: self._prompts.told[stage] for stage in _STAGES[self._options.strategy]}
+        return {stage: self._prompts.told[stage] for stage in _STAGES[self.options.strategy]}
 
     @property
     def claims_per_call(self) -> int | None:
         """1 when each claim is judged by a call of its own; None when a call judges all."""
-        return 1 if self._options.strategy == "per_claim" else None
+        return 1 if self.options.strategy == "per_claim" else None
 
     @property
     def why_exhausted(self) -> str | None:
         """Why this judge makes no further call: the budget of the run is spent."""
-        return self._model.why_exhausted
+        return self.model.why_exhausted
 
     async def aclose(self) -> None:
         """Closes the connections that were opened for this judge."""
-        await self._model.aclose()
+        await self.model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """One call. Spans are those of the words that the model quotes, where the turn has them."""
         if not turn.text.strip():
             return []
-        claim_texts = await self._whole(
-            lambda kept, _: self._prompts.decompose(turn, kept), parsing.read_claims, turn, history
+        claim_texts = await self._ask(
+            turn.text,
+            lambda _, kept: self._prompts.decompose(turn, kept),
+            parsing.read_claims,
+            EvidenceSet(),
+            history,
         )
-        return [
-            Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
-            for number, one in enumerate(claim_texts, 1)
-        ]
+        return _claims(claim_texts, turn, history)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
         """One call for everything, with strategy `fused`; None otherwise, and when that call's answer cannot be used."""
-        if self._options.strategy != "fused" or not turn.text.strip():
+        if self.options.strategy != "fused" or not turn.text.strip():
             return None
         evidence = self._seen(evidence)
         untrusted = [turn.text, *(past.text for past in history), *_texts(evidence)]
         try:
-            judgements = await self._whole(
-                lambda kept, seen: self._prompts.fused(turn, kept, seen),
+            judgements = await self._ask(
+                turn.text,
+                lambda seen, kept: self._prompts.fused(turn, kept, seen),
                 lambda text: parsing.read_fused(text, untrusted),
-                turn,
-                history,
                 evidence,
+                history,
                 reminders=0,
             )
         except UnreadableError:
             judgements = None
         if judgements is None or not judgements.complete:
             meter().warn(
-                f"{self._model.name} did not answer one call about the whole turn in a usable form; two were made"
+                f"{self.model.name} did not answer one call about the whole turn in a usable form; two were made"
             )
             return None
-        claims = [
-            Claim(id=_claim_id(history, number), text=one.text, span=place(one.quote or one.text, turn.text))
-            for number, one in enumerate(judgements.claims, 1)
-        ]
+        claims = _claims(judgements.claims, turn, history)
         return [
             _labelled_check(claim, parsing.ParsedCategory(one.label, one.reason, one.evidence), evidence)
             for claim, one in zip(claims, judgements.claims, strict=True)
@@ -190,20 +176,20 @@ class ModelJudge:
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """With `per_claim` one call a claim, all at once; else one call for all, whose answer holds the labels too."""
         evidence = self._seen(evidence)
-        if self._options.strategy == "per_claim":
-            return await _at_once(self._verify_claim(claim, evidence) for claim in claims)
+        if self.options.strategy == "per_claim":
+            return await ensemble.together(self._verify_claim(claim, evidence) for claim in claims)
         batches = [claims[start : start + CLAIMS_PER_CALL] for start in range(0, len(claims), CLAIMS_PER_CALL)]
-        answers = await _at_once(self._judged_together(batch, evidence) for batch in batches)
+        answers = await ensemble.together(self._judged_together(batch, evidence) for batch in batches)
         return [answer for batch in answers for answer in batch]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         """One call for each check whose label did not come with its verdict, all at once."""
         evidence = self._seen(evidence)
-        return await _at_once(self._categorize_check(check, evidence) for check in checks)
+        return await ensemble.together(self._categorize_check(check, evidence) for check in checks)
 
     def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
         """The evidence this judge may use: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
-        if self._options.knowledge == "on":
+        if self.options.knowledge == "on":
             return evidence
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
         return evidence.model_copy(update={"knowledge": persona})
@@ -212,11 +198,11 @@ class ModelJudge:
         if evidence.missing:
             return Check(claim=claim, supported=False, confidence=1.0)
         try:
-            verdict = await self._about(
+            verdict = await self._ask(
                 claim.text,
-                evidence,
-                lambda seen: self._prompts.verify(claim, seen),
+                lambda seen, _: self._prompts.verify(claim, seen),
                 lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
+                evidence,
             )
         except JudgeError as exc:
             return _as_unchecked(claim, exc)
@@ -230,11 +216,11 @@ class ModelJudge:
         if check.finding is not None:
             return check.finding
         try:
-            category = await self._about(
+            category = await self._ask(
                 claim.text,
-                evidence,
-                lambda seen: self._prompts.categorize(claim, seen),
+                lambda seen, _: self._prompts.categorize(claim, seen),
                 lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
+                evidence,
             )
         except JudgeError as exc:
             return _as_unchecked(claim, exc)
@@ -250,12 +236,13 @@ class ModelJudge:
             except JudgeError as exc:
                 answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
-            judged = {index: one for index, one in zip(left, judgements, strict=True) if one is not None}
-            answers |= {index: _labelled_check(claims[index], one, evidence) for index, one in judged.items()}
+            for index, category in zip(left, judgements, strict=True):
+                if category is not None:
+                    answers[index] = _labelled_check(claims[index], category, evidence)
             left = [index for index in left if index not in answers]
             if not left:
                 break
-        error = f"{self._model.name} gave no single label for this claim, though it was asked twice"
+        error = f"{self.model.name} gave no single label for this claim, though it was asked twice"
         return [
             answers.get(index) or Unchecked(claim=claim, error=error, raw=raw[:RAW_CHARS])
             for index, claim in enumerate(claims)
@@ -269,49 +256,39 @@ class ModelJudge:
         texts = [claim.text for claim in claims]
 
         def read(text: str) -> tuple[list[parsing.ParsedCategory | None], str]:
-            said = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
-            return [said.get(name) for name in ids], text
+            categories = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
+            return [categories.get(name) for name in ids], text
 
-        return await self._about(
-            "\n".join(texts), evidence, lambda seen: self._prompts.judge(claims, seen), read, partial=True
+        return await self._ask(
+            "\n".join(texts), lambda seen, _: self._prompts.judge(claims, seen), read, evidence, partial=True
         )
 
-    async def _about(
+    async def _ask(
         self,
         query: str,
-        evidence: EvidenceSet,
-        ask: Callable[[EvidenceSet], ChatRequest],
+        request: Callable[[EvidenceSet, Sequence[Turn]], ChatRequest],
         read: Callable[[str], T],
+        evidence: EvidenceSet,
+        history: Sequence[Turn] = (),
         *,
         partial: bool = False,
-    ) -> T:
-        """Asks about claims, with less evidence where the model cannot read all of it."""
-        return await ask_trimmed(
-            lambda seen, _: ask_model(self._model, ask(seen), read, partial=partial),
-            self._model.name,
-            query,
-            evidence,
-            (),
-        )
-
-    async def _whole(
-        self,
-        ask: Callable[[Sequence[Turn], EvidenceSet], ChatRequest],
-        read: Callable[[str], T],
-        turn: Turn,
-        history: Sequence[Turn],
-        evidence: EvidenceSet | None = None,
-        *,
         reminders: int = 1,
     ) -> T:
-        """Asks about a whole turn, with less evidence and history where the model cannot read all of it."""
-        return await ask_trimmed(
-            lambda seen, kept: ask_model(self._model, ask(kept, seen), read, reminders=reminders),
-            self._model.name,
-            turn.text,
-            evidence or EvidenceSet(),
-            tuple(history),
-        )
+        """Asks with less evidence and history where the model cannot read all of it."""
+
+        async def ask(seen: EvidenceSet, kept: Sequence[Turn]) -> T:
+            return await ask_model(self.model, request(seen, kept), read, partial=partial, reminders=reminders)
+
+        return await ask_trimmed(ask, self.model.name, query, evidence, history)
+
+
+def _claims(
+    texts: Sequence[parsing.ClaimText | parsing.FusedClaim], turn: Turn, history: Sequence[Turn]
+) -> list[Claim]:
+    return [
+        Claim(id=f"t{len(history)}.c{number}", text=one.text, span=place(one.quote or one.text, turn.text))
+        for number, one in enumerate(texts, 1)
+    ]
 
 
 def _labelled_check(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Check | Unchecked:
@@ -337,22 +314,3 @@ def _as_unchecked(claim: Claim, exc: JudgeError) -> Unchecked:
 def _texts(evidence: EvidenceSet) -> list[str]:
     passages = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
     return [*passages, *(turn.text for turn in evidence.history)]
-
-
-def _claim_id(history: Sequence[Turn], number: int) -> str:
-    return f"t{len(history)}.c{number}"
-
-
-def _prompts(options: ModelOptions) -> Prompts:
-    roles = Roles(assistant=options.assistant_name, user=options.user_name)
-    return Prompts.load(options.prompts_dir, shots=options.shots, roles=roles)
-
-
-async def _at_once(asked: Any) -> list[Any]:
-    """All answers, in order; when one fails the others are cancelled and its error is raised as it was."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()

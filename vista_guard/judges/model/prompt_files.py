@@ -1,11 +1,8 @@
-"""Reads a researcher's prompt files, strictly, and renders conversation, evidence and claims for their slots.
+"""Reads prompt files, strictly, and renders conversation, evidence and claims for their slots.
 
-In the package's own form, a file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front
-matter may say `answer: json`. A file without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and
-takes [slots in brackets].
-
-All that is rendered is untrusted, so none may pass for a part of the prompt: it stands inside tags that it cannot close, or, in a
-prompt without tags, on lines that cannot pass for headings.
+A file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front matter may say `answer: json`.
+One without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and takes [slots in brackets]. What is
+rendered is untrusted: it stands inside tags that it cannot close, or on lines that cannot pass for headings.
 """
 
 from __future__ import annotations
@@ -93,7 +90,7 @@ class Style:
 
     def documents(self, passages: Sequence[Passage]) -> str:
         """Numbered, each with its title. Passages of one document are put together, their overlaps once."""
-        texts = [self._safe(_with_title(title, text)) for title, text in _whole(passages)]
+        texts = [self._safe(text) for text in _whole(passages)]
         if self.headings is not None:
             return "\n\n".join(texts) or NOTHING
         numbered = (f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -106,7 +103,8 @@ class Style:
 
     def history(self, turns: Sequence[Turn], *, evidence: bool = False) -> str:
         """One entry a turn; what runs on is indented, so that no turn can contain another."""
-        return self._lines("history", map(self._turn_line, turns), ' as="evidence"' if evidence else "")
+        lines = (f"{self.roles.of(turn.role)}: {self._entry(turn.text)}" for turn in turns)
+        return self._lines("history", lines, ' as="evidence"' if evidence else "")
 
     def turn(self, turn: Turn) -> str:
         """The turn that is judged."""
@@ -133,9 +131,6 @@ class Style:
     def _lines(self, tag: str, entries: Iterator[str], attributes: str = "") -> str:
         text = "\n".join(entries)
         return text or NOTHING if self.headings is not None else _tag(tag, text, attributes)
-
-    def _turn_line(self, turn: Turn) -> str:
-        return f"{self.roles.of(turn.role)}: {self._entry(turn.text)}"
 
     def _entry(self, text: str) -> str:
         return "\n  ".join(self._safe(text.strip()).splitlines())
@@ -185,16 +180,12 @@ def _quoted_headings(text: str, headings: frozenset[str]) -> str:
     return "\n".join(f"> {line}" if heading(line) in headings else line for line in text.splitlines())
 
 
-def _with_title(title: str | None, text: str) -> str:
-    return f"{' '.join(title.split())}\n{text}" if title and title.strip() else text
-
-
 def _tag(tag: str, text: str, attributes: str = "") -> str:
     return f"<{tag}{attributes}>\n{text or NOTHING}\n</{tag}>"
 
 
-def _whole(passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
-    """Title and text of each source, in the order in which they first appear."""
+def _whole(passages: Sequence[Passage]) -> Iterator[str]:
+    """Each source below its title, in the order in which they first appear."""
     sources: dict[str, list[Passage]] = {}
     for passage in passages:
         if passage.text.strip():
@@ -202,26 +193,22 @@ def _whole(passages: Sequence[Passage]) -> Iterator[tuple[str | None, str]]:
     for parts in sources.values():
         if any(part.found for part in parts):  # ranked: neighbours are put together again
             parts.sort(key=lambda part: part.span.start if part.span else 0)
-        yield parts[0].title, _join(parts)
+        title = " ".join((parts[0].title or "").split())
+        yield f"{title}\n{_join(parts)}" if title else _join(parts)
 
 
 def _join(parts: Sequence[Passage]) -> str:
-    text, end = _under_headings(parts[0], ()), _end(parts[0])
+    text = _under_headings(parts[0], ())
     for before, part in pairwise(parts):
-        shared = end - part.span.start if end is not None and part.span is not None else -1
+        shared = before.span.end - part.span.start if before.span and part.span else -1
         overlaps = 0 < shared <= len(part.text) and text.endswith(part.text[:shared])
         text += part.text[shared:] if overlaps else f"\n{_under_headings(part, before.headings)}"
-        end = _end(part)
     return text.strip()
 
 
 def _under_headings(part: Passage, known: Sequence[str]) -> str:
     """The passage's text below the headings that it stands under, those aside that stand there already."""
     return "\n".join((*(heading for heading in part.headings if heading not in known), part.text))
-
-
-def _end(passage: Passage) -> int | None:
-    return passage.span.end if passage.span is not None else None
 
 
 def headings_of(text: str) -> frozenset[str]:
@@ -331,10 +318,11 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"prompt file {path} cannot be read: {exc}. Give a text file in UTF-8") from exc
     answer, text = _front_matter(path, text)
+    slots = SLOTS[stage] if slots is None else slots
     if _MARKER.search(text) is None:
         file = PromptFile(
             (),
-            _bracket_template(text.strip(), {*_JUDGED, *(SLOTS[stage] if slots is None else slots)}),
+            _bracket_template(text.strip(), {*_JUDGED, *slots}),
             answer,
             headings_of(text),
             len(_EXAMPLE.findall(text)),
@@ -344,7 +332,7 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
         system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
         shots = max(len(_EXAMPLE.findall(shown)), 1) if shown and examples else 0
         file = PromptFile(_template(path, system), _template(path, asked), answer, None, shots)
-    _check_slots(path, stage, SLOTS[stage] if slots is None else slots, file)
+    _check_slots(path, stage, slots, file)
     return file
 
 
@@ -363,16 +351,11 @@ def _front_matter(path: Path, text: str) -> tuple[Literal["json", "text"], str]:
     match = _FRONT.match(text)
     if match is None:
         return "text", text
-    for line in filter(str.strip, match.group(1).splitlines()):
-        match [part.strip() for part in line.split(":", 1)]:
-            case ["answer", "json"]:
-                return "json", text[match.end() :]
-            case ["answer", "text"]:
-                return "text", text[match.end() :]
-        raise ConfigError(
-            f"prompt file {path} begins with {line.strip()!r}; only answer: json or answer: text is known"
-        )
-    return "text", text[match.end() :]
+    line = next(filter(None, map(str.strip, match[1].splitlines())), "answer: text")
+    key, _, answer = (part.strip() for part in line.partition(":"))
+    if key != "answer" or answer not in ("json", "text"):
+        raise ConfigError(f"prompt file {path} begins with {line!r}; only answer: json or answer: text is known")
+    return ("json" if answer == "json" else "text"), text[match.end() :]
 
 
 def _sections(path: Path, text: str) -> tuple[str, str, str]:

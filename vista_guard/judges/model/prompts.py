@@ -1,8 +1,6 @@
 """The model judge's prompts, in the structure of the paper's (VISTA, App. A.1).
 
-Instructions and examples come first, then documents, knowledge and history, then the claims, so that a provider's prompt cache
-serves all claims of a turn. For a model whose context is too small, knowledge is dropped first, then the least relevant
-passages by shared words; the report names what was left out.
+What stays the same comes first, so that a provider's prompt cache serves all claims of a turn.
 """
 
 from __future__ import annotations
@@ -111,7 +109,7 @@ class Prompt:
         file = read(path, stage, examples=shots == "few")
         names = {"assistant": roles.assistant, "user": roles.user}
         system = fill(file.system, names)
-        info = PromptInfo(_hash_files(_FORM, names, [stage, system, repr(file.input), file.answer]), file.shots)
+        info = PromptInfo(digest(_FORM, names, [stage, system, repr(file.input), file.answer]), file.shots)
         return cls(stage, info, Style(roles, file.headings, parts=stage not in STAGES), roles, file, system)
 
     def texts(self) -> list[str]:
@@ -159,58 +157,53 @@ class Prompts:
         roles = roles or Roles()
         prompts = {stage: Prompt.load(stage, folder, shots=shots, roles=roles) for stage in STAGES}
         names = {"assistant": roles.assistant, "user": roles.user}
-        fingerprint = _hash_files(_FORM, shots, names, [one.texts() for one in prompts.values()])
+        fingerprint = digest(_FORM, shots, names, [one.texts() for one in prompts.values()])
         return cls(roles, fingerprint, {stage: one.info for stage, one in prompts.items()}, prompts)
 
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
         """Asks for the claims of `turn`; `history` is what was said before it."""
-        style = self._style("decompose")
-        return self._request("decompose", history=style.history(history), turn=style.turn(turn))
+        prompt = self._prompts["decompose"]
+        return prompt.request(history=prompt.style.history(history), turn=prompt.style.turn(turn))
 
     def verify(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks whether the evidence establishes the claim."""
-        shown = self._evidence("verify", evidence)
-        return self._request("verify", **shown, claim=self._style("verify").claim(claim))
+        prompt = self._prompts["verify"]
+        return prompt.request(**_shown(prompt, evidence), claim=prompt.style.claim(claim))
 
     def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks why the evidence does not establish the claim."""
-        shown = self._evidence("categorize", evidence)
-        return self._request("categorize", **shown, claim=self._style("categorize").claim(claim))
+        prompt = self._prompts["categorize"]
+        return prompt.request(**_shown(prompt, evidence), claim=prompt.style.claim(claim))
 
     def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
-        shown = self._evidence("judge", evidence)
-        return self._request("judge", **shown, claims=self._style("judge").claims(claims))
+        prompt = self._prompts["judge"]
+        return prompt.request(**_shown(prompt, evidence), claims=prompt.style.claims(claims))
 
     def fused(self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the claims of `turn` and the label of each. `history` is evidence too when `evidence` holds it."""
-        style = self._style("fused")
-        shown = self._evidence("fused", evidence)
+        prompt = self._prompts["fused"]
+        shown = _shown(prompt, evidence)
         if not evidence.history:
-            shown["history"] = style.history(history)
-        return self._request("fused", **shown, turn=style.turn(turn))
-
-    def _style(self, stage: Stage) -> Style:
-        return self._prompts[stage].style
-
-    def _evidence(self, stage: Stage, evidence: EvidenceSet) -> dict[str, str]:
-        shown = self._prompts[stage].slots
-        for name in ("knowledge", "history"):
-            if getattr(evidence, name) and name not in shown:
-                meter().warn(f"the {stage} prompt has no slot ${name}: the judge did not see the {name}")
-        style = self._style(stage)
-        return {
-            "documents": style.documents(evidence.documents),
-            "knowledge": style.knowledge(evidence.knowledge),
-            # Said to be empty, it would seem that nothing was said before; it is only not shown.
-            "history": style.history(evidence.history, evidence=True) if evidence.history else "",
-        }
-
-    def _request(self, stage: Stage, **values: str) -> ChatRequest:
-        return self._prompts[stage].request(**values)
+            shown["history"] = prompt.style.history(history)
+        return prompt.request(**shown, turn=prompt.style.turn(turn))
 
 
-def _hash_files(*parts: object) -> str:
+def _shown(prompt: Prompt, evidence: EvidenceSet) -> dict[str, str]:
+    for name in ("knowledge", "history"):
+        if getattr(evidence, name) and name not in prompt.slots:
+            meter().warn(f"the {prompt.stage} prompt has no slot ${name}: the judge did not see the {name}")
+    style = prompt.style
+    return {
+        "documents": style.documents(evidence.documents),
+        "knowledge": style.knowledge(evidence.knowledge),
+        # Said to be empty, it would seem that nothing was said before; it is only not shown.
+        "history": style.history(evidence.history, evidence=True) if evidence.history else "",
+    }
+
+
+def digest(*parts: object) -> str:
+    """12 hex digits that change with any of the parts, which are JSON types."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:12]
 
 

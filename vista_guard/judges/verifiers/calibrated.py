@@ -1,11 +1,7 @@
-"""A verifier's calibration: reads the file of `vista-guard calibrate --verifier`, and applies it.
-
-A verifier that is a fact-checking model behind an OpenAI-compatible endpoint: document and claim in, yes or no out.
-"""
+"""A verifier's calibration, as `vista-guard calibrate --verifier` writes it; a verifier behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -17,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard import _aio
 from vista_guard.errors import ConfigError, JudgeError, UnreadableError
+from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest, Message, Reply
 from vista_guard.judges.model.chat.openai import OpenAIChat
 from vista_guard.protocols import Verifier
@@ -27,45 +24,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-async def close(*verifiers: Verifier) -> None:
-    """Closes each that can be closed."""
-    for verifier in verifiers:
-        closing = getattr(verifier, "aclose", None)
-        if closing is not None:
-            await closing()
-
-
-Share = float
-
-
-class Thresholds(BaseModel):
-    """Probabilities from which the embedded judge calls a claim supported, or contradicted."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Thresholds(_Part):
+    """Probabilities from which the embedded judge calls a claim supported, or contradicted."""
 
     supported: float = Field(ge=0, le=1)
     contradicted: float = Field(ge=0, le=1)
 
 
-class FittedOn(BaseModel):
+class FittedOn(_Part):
     """The data of a calibration, and its held-out results."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     documents: int
     claims: int
     day: date
-    supported_or_not: Share
+    supported_or_not: float
     """Share of claims that thresholds fitted on other documents get right: supported or not."""
-    contradicted_precision: Share | None = None
+    contradicted_precision: float | None = None
     """Likewise, of the claims that such thresholds call contradicted those that are not supported; None where none is."""
 
 
-class VerifierCalibration(BaseModel):
+class VerifierCalibration(_Part):
     """Temperature and thresholds of one verifier."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     vista_guard_verifier_calibration: Literal[1] = 1
     """Version of the file's form."""
@@ -78,11 +62,7 @@ class VerifierCalibration(BaseModel):
 
     @classmethod
     def load(cls, file: Path, verifier: str) -> Self:
-        """Reads the file.
-
-        Args:
-            file: what `vista-guard calibrate --verifier` wrote.
-            verifier: name of the verifier that is to be read by it.
+        """Reads what `vista-guard calibrate --verifier` wrote, for the verifier of this name.
 
         Raises:
             ConfigError: no such file, one that is something else, or one that was made for another verifier.
@@ -135,7 +115,7 @@ class CalibratedVerifier:
 
     async def aclose(self) -> None:
         """Closes the verifier."""
-        await close(self._verifier)
+        await ensemble.aclose(self._verifier)
 
 
 def apply_temperature(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
@@ -202,17 +182,7 @@ class EndpointVerifier:
         await self._model.aclose()
 
     async def _ask_all(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._ask(*pair)) for pair in pairs]
-        except* JudgeError as failed:
-            first: BaseException = failed
-            while isinstance(first, BaseExceptionGroup):
-                first = first.exceptions[0]
-            error = first
-        else:
-            return dict(zip(pairs, (task.result() for task in tasks), strict=True))
-        raise error
+        return dict(zip(pairs, await ensemble.together(self._ask(*pair) for pair in pairs), strict=True))
 
     async def _ask(self, evidence: str, claim: str) -> float:
         messages = (Message("system", SYSTEM), Message("user", f"Document: {evidence}\nClaim: {claim}"))

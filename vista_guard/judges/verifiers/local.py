@@ -1,7 +1,6 @@
-"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub in its local cache.
+"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub.
 
-Kinds of fact-checking models differ in how they take their input and what their outputs mean. Templates and numbers belong to
-the models: they were trained with them and work with nothing else.
+Templates and numbers belong to the models: they were trained with them and work with nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.hub import hub_file, hub_folder
+from vista_guard.inference.hub import hub_file, model_folder
 from vista_guard.inference.local_models import (
     DecoderGraph,
     EncoderGraph,
@@ -21,7 +20,6 @@ from vista_guard.inference.local_models import (
     ModelTokens,
     Network,
     Text,
-    folder_name,
     is_quantised,
     run,
 )
@@ -124,10 +122,7 @@ _BY_FAMILY: dict[FamilyName, Family] = {family.name: family for _, family in _BY
 def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) -> Family:
     """The family that a model belongs to, with what its configuration and the options say about its outputs and its length.
 
-    Args:
-        name: the model's, as the settings call it.
-        config: its `config.json`.
-        options: what the user says; it counts before all else.
+    The options count before all else.
 
     Raises:
         ConfigError: the model's name and configuration do not tell what its outputs mean.
@@ -279,23 +274,14 @@ class LocalVerifier:
     def load(cls, name: str, options: VerifierOptions = VERIFIER_DEFAULTS) -> LocalVerifier:
         """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
-        Args:
-            name: as above.
-            options: how it is read and run.
-
         Raises:
             ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
         """
-        hub = name.startswith("hf:")
-        folder = (
-            hub_folder(name.removeprefix("hf:"), file=options.file)
-            if hub
-            else ModelFolder.read(Path(name).expanduser(), name)
-        )
-        called = name if hub else folder_name(name)
+        folder = model_folder(name, "verifier", file=options.file)
+        called = folder.public_name
         family = family_of(called, folder.config, options)
         network, quantised = _network(folder, family, options)
-        tokens = ModelTokens.load(folder, instead=_foundation_tokens(folder))
+        tokens = ModelTokens(folder, instead=_foundation_tokens(folder))
         size = options.batch_size or (1 if quantised else BATCH_SIZE)
         return cls(called, network, tokens, family, batch_size=size)
 
@@ -319,18 +305,16 @@ class LocalVerifier:
 
         if self.family.head == "tokens":
             return _least_supported(windows)
-        shares = label_probabilities(np.stack(list(self._answers(logits for _, logits in windows))), self.family.labels)
+        answers = np.stack([self._answer(logits) for _, logits in windows])
+        shares = label_probabilities(answers, self.family.labels)
         best: NDArray[np.float32] = shares[int(shares[:, NOT_ENOUGH].argmin())]
         return best
 
-    def _answers(self, logits: Iterator[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-        for one in logits:
-            if self.family.head == "first_token":
-                yield one[0] if one.ndim == 2 else one
-            elif self.family.head == "decoder":
-                yield one[list(self.family.outputs)]
-            else:
-                yield one
+    def _answer(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.family.head == "decoder":
+            return logits[list(self.family.outputs)]
+        first: NDArray[np.float32] = logits[0]
+        return first if self.family.head == "first_token" and logits.ndim == 2 else logits
 
 
 def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:
@@ -354,13 +338,13 @@ def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> t
     if family.head == "decoder":
         both = folder.seq2seq()
         if both is not None:
-            return DecoderGraph.load(both, folder, options.device, start), is_quantised(both[0])
-        return TorchNetwork.load(folder, "decoder", options.device, start=start), False
+            return DecoderGraph(both, folder, options.device, start), is_quantised(both[0])
+        return TorchNetwork(folder, "decoder", options.device, start=start), False
     file = folder.onnx(options.file)
     if file is not None:
-        return EncoderGraph.load(file, folder, options.device), is_quantised(file)
+        return EncoderGraph(file, folder, options.device), is_quantised(file)
     kinds: dict[str, Kind] = {"hhem": "hhem", "alignscore": "alignscore", "lettucedetect": "tokens"}
-    return TorchNetwork.load(folder, kinds.get(family.name, "classes"), options.device), False
+    return TorchNetwork(folder, kinds.get(family.name, "classes"), options.device), False
 
 
 def _foundation_tokens(folder: ModelFolder) -> Path | None:

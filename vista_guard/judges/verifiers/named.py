@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
-from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, VerifierCalibration, close
-from vista_guard.judges.verifiers.local import COLUMNS
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, EndpointVerifier, VerifierCalibration
+from vista_guard.judges.verifiers.local import COLUMNS, LocalVerifier
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 
@@ -21,7 +22,21 @@ if TYPE_CHECKING:
 SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(len(COLUMNS))
 
 
-class VetoedVerifier:
+class _Pair:
+    """Two verifiers that are closed together."""
+
+    form = ""
+
+    def __init__(self, first: Verifier, second: Verifier) -> None:
+        self._first, self._second = first, second
+        self.name = f"{self.form}:{first.name},{second.name}"
+
+    async def aclose(self) -> None:
+        """Closes both."""
+        await ensemble.aclose(self._first, self._second)
+
+
+class VetoedVerifier(_Pair):
     """Implements `Verifier`: evidence supports a claim as far as both say so; contradiction is the first one's word.
 
     Made for token-level detectors such as LettuceDetect, which see a single wrong word that a judgement of the whole claim
@@ -31,52 +46,38 @@ class VetoedVerifier:
         `VetoedVerifier(verifier, LocalVerifier.load("hf:KRLabsOrg/lettucedect-base-modernbert-en-v1"))`
     """
 
-    def __init__(self, first: Verifier, veto: Verifier) -> None:
-        self._first = first
-        self._veto = veto
-        self.name = f"veto:{first.name},{veto.name}"
+    form = "veto"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
         import numpy as np
 
         rows = np.array(self._first.probabilities(pairs), np.float32)
-        granted = np.minimum(rows[:, SUPPORTED], self._veto.probabilities(pairs)[:, SUPPORTED])
+        granted = np.minimum(rows[:, SUPPORTED], self._second.probabilities(pairs)[:, SUPPORTED])
         rows[:, NOT_ENOUGH] += rows[:, SUPPORTED] - granted
         rows[:, SUPPORTED] = granted
         return rows
 
-    async def aclose(self) -> None:
-        """Closes both."""
-        await close(self._first, self._veto)
 
-
-class SplitVerifier:
+class SplitVerifier(_Pair):
     """Implements `Verifier`: the first one says what is supported, the second what of the rest is contradicted.
 
     Most fact-checking models tell supported from not supported alone, so that nothing would ever be CONTRADICTED, and no
     policy that blocks contradictions would block.
     """
 
-    def __init__(self, support: Verifier, contradiction: Verifier) -> None:
-        self._support = support
-        self._contradiction = contradiction
-        self.name = f"split:{support.name},{contradiction.name}"
+    form = "split"
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
         import numpy as np
 
-        supported = self._support.probabilities(pairs)[:, SUPPORTED]
-        other = self._contradiction.probabilities(pairs)
+        supported = self._first.probabilities(pairs)[:, SUPPORTED]
+        other = self._second.probabilities(pairs)
         against, unknown = other[:, CONTRADICTED], other[:, NOT_ENOUGH]
         share = against / np.maximum(against + unknown, 1e-9)
         rest = 1.0 - supported
         return np.stack([supported, rest * share, rest * (1.0 - share)], axis=1).astype(np.float32)
-
-    async def aclose(self) -> None:
-        """Closes both."""
-        await close(self._support, self._contradiction)
 
 
 SHIPPED = "shipped"
@@ -128,31 +129,17 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
     name = name.strip()
     kind, _, rest = name.partition(":")
     if kind == SHIPPED and not rest:
-        return _shipped()
-    if kind == "openai" and rest:
-        from vista_guard.judges.verifiers.calibrated import EndpointVerifier
+        from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
 
+        return ShippedVerifier.load(Calibration.load())
+    if kind == "openai" and rest:
         return EndpointVerifier.from_name(rest, model)
     if kind in ("veto", "split") and rest:
-        return _composed(kind, name, rest, options, model)
+        first, second = (_named(part, options, model) for part in _parts(name, rest, options))
+        return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
     if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
-        from vista_guard.judges.verifiers.local import LocalVerifier
-
         return LocalVerifier.load(name, options)
     raise ConfigError(f"verifier is {name!r}, which is neither a verifier nor a folder. The verifiers are:\n{FORMS}")
-
-
-def _shipped() -> Verifier:
-    from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
-
-    return ShippedVerifier.load(Calibration.load())
-
-
-def _composed(kind: str, name: str, rest: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
-
-    parts = _parts(name, rest, options)
-    first, second = (_named(part, options, model) for part in parts)
-    return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
 
 
 def _parts(name: str, rest: str, options: VerifierOptions) -> Sequence[str]:

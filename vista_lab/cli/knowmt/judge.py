@@ -87,7 +87,7 @@ def judge(
                 )
             finally:
                 await pairs.aclose()
-                await ensemble.aclose(takes_apart)  # type: ignore[arg-type]  # closes what can be closed
+                await ensemble.aclose(takes_apart)
 
         judged, signals = run_stoppable("answers", sum(1 for _ in scored_answers(folder)), work)
         typer.echo(_summary(judged, pairs.name, folder))

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.inference.hub import hub_folder
-from vista_guard.inference.local_models import ModelFolder
+from vista_guard.inference.hub import model_folder
 from vista_guard.inference.torch_models import causal_model
 from vista_guard.judges.model import Message
 from vista_guard.reading.passages import sentence_spans
@@ -136,12 +134,7 @@ def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
     Raises ConfigError if the extra `torch` is missing, or there is no such model.
     """
     require("attribution", "torch", "transformers", extra="torch")
-    folder = (
-        hub_folder(name.removeprefix("hf:"), role="model")
-        if name.startswith("hf:")
-        else ModelFolder.read(Path(name).expanduser(), name, "model")
-    )
-    return causal_model(folder, device)
+    return causal_model(model_folder(name, "model"), device)
 
 
 def dialogue_tokens(

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.hub import hub_folder
-from vista_guard.inference.local_models import ModelFolder
+from vista_guard.inference.hub import model_folder
 from vista_guard.inference.torch_models import TorchRanker
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.judges.verifiers.calibrated import ALTERNATIVES, support
@@ -78,13 +77,8 @@ class LocalReranker:
     """
 
     def __init__(self, name: str) -> None:
-        folder = (
-            hub_folder(name.removeprefix("hf:"), role="reranker")
-            if name.startswith("hf:")
-            else ModelFolder.read(Path(name).expanduser(), name, "reranker")
-        )
         self.name = name
-        self._ranker = TorchRanker(folder, "cpu")
+        self._ranker = TorchRanker(model_folder(name, "reranker"), "cpu")
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
         scores = await asyncio.to_thread(self._ranker.scores, query, [one.text for one in found])

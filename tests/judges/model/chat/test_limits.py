@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from vista_guard.errors import JudgeError
-from vista_guard.judges.model.chat.calling import EndpointError, Gate, OnLoop
+from vista_guard.judges.model.chat.calling import Gate, OnLoop
+from vista_guard.judges.model.chat.faults import EndpointError
 from vista_guard.settings.model import ModelOptions
 
 
@@ -50,7 +51,7 @@ async def test_places_are_bounded_and_given_back_after_an_error() -> None:
     narrow = gate(concurrency=1)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
-            async with asyncio.timeout(5), narrow.place():
+            async with asyncio.timeout(5), narrow.places:
                 raise ZeroDivisionError
 
 

@@ -1,8 +1,7 @@
 """Finds the label that an answer declares, its numbered claims, and its quotes in the evidence.
 
 A label is declared where it opens a line, follows a word such as `CATEGORY:`, or is asserted of the claim without doubt. The
-last one wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED. A quote is evidence only
-if a source holds it; white space, case and typographic quotes may differ.
+last one wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED.
 """
 
 from __future__ import annotations
@@ -388,27 +387,22 @@ def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence,
     """The piece of evidence that holds the quote, as it reads there; nothing when none does."""
     if not quote:
         return ()
-    for passage in (*evidence.documents, *evidence.knowledge, *_passages(evidence)):
-        span = place(quote, passage.text)
-        if span is not None:
-            return (_evidence(passage, span),)
-    return ()
-
-
-def _evidence(passage: Passage, found: Span) -> Evidence:
-    start = passage.span.start if passage.span else 0
-    return Evidence(
-        source=passage.source,
-        source_id=passage.source_id,
-        quote=passage.text[found.start : found.end],
-        title=passage.title,
-        span=Span(start=start + found.start, end=start + found.end),
-        score=1.0,
-    )
-
-
-def _passages(evidence: EvidenceSet) -> list[Passage]:
-    return [
+    turns = (
         Passage(source=SourceKind.HISTORY, source_id=f"t{index}", text=turn.text)
         for index, turn in enumerate(evidence.history)
-    ]
+    )
+    for passage in (*evidence.documents, *evidence.knowledge, *turns):
+        span = place(quote, passage.text)
+        if span is not None:
+            start = passage.span.start if passage.span else 0
+            return (
+                Evidence(
+                    source=passage.source,
+                    source_id=passage.source_id,
+                    quote=passage.text[span.start : span.end],
+                    title=passage.title,
+                    span=Span(start=start + span.start, end=start + span.end),
+                    score=1.0,
+                ),
+            )
+    return ()

@@ -1,9 +1,7 @@
 """Reads a chat model's answers (VISTA, App. A; decomposers': DAD, K.1). An answer may be anything and is never trusted.
 
-An answer that is unreadable or ambiguous is an `UnreadableError`, never a label. Words repeated from a document, the
-knowledge, the turn or a claim set no label: a source that quotes a model's answer word for word can keep a claim from being
-judged, but never make it VERIFIED. A decomposer's list may be JSON, a Python literal, numbered or bulleted, in a fence. An
-`<output>` among its thoughts is none, and of several the last one counts: an earlier one may be quoted from the sentence.
+An answer that is unreadable or ambiguous is an `UnreadableError`, never a label. Words repeated from a document, the knowledge,
+the turn or a claim set no label: they can keep a claim from being judged, but never make it VERIFIED.
 """
 
 from __future__ import annotations
@@ -15,9 +13,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from vista_guard.errors import UnreadableError
-from vista_guard.judges.model.answers import labels
-from vista_guard.judges.model.answers import labels as lists
-from vista_guard.judges.model.answers.labels import Mention, Said, Untrusted, exact, last, mentions
+from vista_guard.judges.model.answers.labels import (
+    Mention,
+    Said,
+    Untrusted,
+    exact,
+    items,
+    last,
+    mentions,
+    says_none,
+)
 from vista_guard.judges.model.answers.tolerant import (
     CLAIM_KEYS,
     LABEL_KEYS,
@@ -123,7 +128,7 @@ def read_claims(text: str) -> list[ClaimText]:
         UnreadableError: neither, or an entry that is no claim or was cut off: what is left would lack a claim.
     """
     answer = read(text)
-    if lists.says_none(answer.text.strip()):
+    if says_none(answer.text.strip()):
         return []
     claims: dict[str, ClaimText] = {}
     shaped = False
@@ -145,12 +150,12 @@ def read_claims(text: str) -> list[ClaimText]:
         return list(claims.values())
     if answer.pieces:
         raise unreadable("is JSON without claims", text)
-    items = lists.items(answer.text)
-    if not items:
+    listed_items = items(answer.text)
+    if not listed_items:
         raise unreadable("is neither JSON nor a list of claims", text)
-    if len(items) == 1 and lists.says_none(items[0]):
+    if len(listed_items) == 1 and says_none(listed_items[0]):
         return []
-    return [ClaimText(item, None) for item in dict.fromkeys(items)]
+    return [ClaimText(item, None) for item in dict.fromkeys(listed_items)]
 
 
 def read_parts(text: str) -> list[str]:
@@ -176,7 +181,7 @@ def read_rewritten(text: str) -> str:
     if len(sentences) != 1:
         raise unreadable("has no single sentence", text)
     sentence = strings(sentences.pop())
-    return "" if lists.says_none(sentence) or not any(map(str.isalnum, sentence)) else sentence
+    return "" if says_none(sentence) or not any(map(str.isalnum, sentence)) else sentence
 
 
 _LIST_MARK = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
@@ -189,12 +194,12 @@ def read_lines(text: str) -> list[str]:
         UnreadableError: nothing but thoughts and notes.
     """
     lines = [_LIST_MARK.sub("", line.strip(), count=1) for line in read(text).text.split("\n")]
-    lines_said = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("Note:")]
-    if any("no verifiable claim" in line.casefold() for line in lines_said):
+    claims = [line for line in lines if any(map(str.isalnum, line)) and not line.startswith("Note:")]
+    if any("no verifiable claim" in line.casefold() for line in claims):
         return []
-    if not lines_said:
+    if not claims:
         raise unreadable("has no line with a claim", text)
-    return list(dict.fromkeys(lines_said))
+    return list(dict.fromkeys(claims))
 
 
 def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
@@ -233,15 +238,13 @@ def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> 
         return {}
     sources = Untrusted(untrusted)
     known = {identity.casefold(): identity for identity in ids}
-    said: dict[str, list[tuple[Said | None, ParsedCategory | None]]] = {}
+    labels: dict[str, set[Said | None]] = {}
+    categories: dict[str, ParsedCategory] = {}
     for name, label, entry in _answers(answer, known, sources):
-        category = _category(label, entry) if isinstance(label, Label) else None
-        said.setdefault(known[name], []).append((label, category))
-    return {
-        name: one[0][1]
-        for name in ids
-        if (one := said.get(name)) and one[0][1] is not None and len({label for label, _ in one}) == 1
-    }
+        labels.setdefault(known[name], set()).add(label)
+        if isinstance(label, Label):
+            categories.setdefault(known[name], _category(label, entry))
+    return {name: categories[name] for name in ids if name in categories and len(labels[name]) == 1}
 
 
 def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
@@ -353,16 +356,23 @@ def _claim(entry: object) -> ClaimText | None:
         return ClaimText(strings(entry), None)
     if not isinstance(entry, dict):
         return None
-    texts = [entry[key] for key in CLAIM_KEYS if key in entry]
-    if len(texts) != 1 or not isinstance(texts[0], str) or (not texts[0].strip() and strings(entry.get("quote"))):
+    text, quote = _claim_field(entry), strings(entry.get("quote"))
+    if text is None or (quote and not text.strip()):
         return None
-    return ClaimText(strings(texts[0]), strings(entry.get("quote")) or None)
+    return ClaimText(strings(text), quote or None)
+
+
+def _claim_field(entry: object) -> str | None:
+    """The claim of an object such as {"claim": "..."}; None where it has none, or two."""
+    texts = [entry[key] for key in CLAIM_KEYS if key in entry] if isinstance(entry, dict) else []
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
 
 def _read_fused(entry: object) -> FusedClaim | None:
-    claim = _claim(entry) if isinstance(entry, dict) else None
-    label = label_of(entry) if isinstance(entry, dict) else None
-    if claim is None or not claim.text or not isinstance(label, Label) or not isinstance(entry, dict):
+    if not isinstance(entry, dict):
+        return None
+    claim, label = _claim(entry), label_of(entry)
+    if claim is None or not claim.text or not isinstance(label, Label):
         return None
     evidence = strings(entry.get("evidence")) or None
     return FusedClaim(claim.text, claim.quote, label, strings(entry.get("reason"))[:RAW_CHARS], evidence)
@@ -400,11 +410,11 @@ def read_output(text: str) -> Output:
     """
     answer = read(text).text
     outputs = _OUTPUT.findall(answer)
-    body = _unfenced(outputs[-1] if outputs else answer)
+    body = (outputs[-1] if outputs else answer).strip()
+    body = _FENCE.sub(r"\1", body).strip()
     if len(body) > _LONGEST:
         raise unreadable(f"has an output of {len(body)} characters", text)
-    stopped = stop_phrase(body)
-    if stopped is not None:
+    if stopped := stop_phrase(body):
         return Output(stopped=stopped)
     listed = _listed(body)
     if listed is None:
@@ -433,35 +443,21 @@ def literal(body: str) -> object:
 
 def thoughts(text: str) -> str:
     """The words of an answer before its last output."""
-    text = clean(text)
-    return re.sub(
-        r"</?think>", "", text[: text.lower().rfind("<output>")] if "<output>" in text.lower() else ""
-    ).strip()
-
-
-def _unfenced(body: str) -> str:
-    body = body.strip()
-    fenced = _FENCE.match(body)
-    return (fenced[1] if fenced else body).strip()
+    before = clean(text)[: max(clean(text).lower().rfind("<output>"), 0)]
+    return re.sub(r"</?think>", "", before).strip()
 
 
 def _listed(body: str) -> list[object] | None:
     value = literal(body)
     if value is ...:
-        return _quoted(body) or list(labels.items(body)) or None
+        return _quoted(body) or list(items(body)) or None
     if isinstance(value, tuple):
         value = list(value)
     claims = value if value == [] else claims_of(value, bare=True)
     if claims is None:
         return None
-    texts = [claim if isinstance(claim, str) else _text(claim) for claim in claims]
+    texts = [claim if isinstance(claim, str) else _claim_field(claim) for claim in claims]
     return None if None in texts else list(texts)
-
-
-def _text(entry: object) -> str | None:
-    """The claim of an object such as {"claim": "..."}."""
-    texts = [entry[key] for key in CLAIM_KEYS if key in entry] if isinstance(entry, dict) else []
-    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
 
 def _quoted(body: str) -> list[object] | None:

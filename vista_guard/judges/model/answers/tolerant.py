@@ -1,7 +1,6 @@
-"""Makes an answer readable: tidies the text, blanks thoughts, and parses JSON, broken or not.
+"""Makes an answer readable: tidies the text, blanks thoughts at their length, and parses JSON, broken or not.
 
-Blanked text keeps its length, so positions stay valid. Work is bounded: json-repair takes more than quadratic time on hostile
-text, so it only ever sees one flat entry of bounded size.
+json-repair takes more than quadratic time on hostile text, so it only ever sees one flat entry of bounded size.
 """
 
 from __future__ import annotations

@@ -1,21 +1,23 @@
-"""The `ChatModel` protocol, and one call to any of them: with a free slot, rate, budget, circuit breaker and usage.
+"""The `ChatModel` protocol, and the base of those behind an endpoint: free slots, rates, budgets, circuit breaker, prices.
 
-Limits belong to an endpoint (concurrency, calls and tokens a minute, a circuit breaker) and to a run (budgets). Prices are the
-user's first, then those of genai-prices. No price is ever looked up on the network.
+Prices are the user's first, then those of genai-prices. No price is ever looked up on the network.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from vista_guard._aio import through
 from vista_guard.errors import BudgetError, ConfigError, JudgeError
 from vista_guard.judges.contract import meter
+from vista_guard.judges.model.chat.faults import EndpointError, read_fault, to_error
 from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.settings.model import BudgetOptions, ModelOptions, Price, Spend
 from vista_guard.telemetry.spans import ModelCall
@@ -74,10 +76,6 @@ def _spent(whose: str, field: str, limit: str, used: str) -> str:
 T = TypeVar("T")
 
 
-class EndpointError(JudgeError):
-    """The endpoint failed, by no fault of the request. Enough of these in a row, and it is left alone for a while."""
-
-
 class OnLoop(Generic[T]):
     """Something that belongs to the event loop on which it is first used, and is made anew on another loop.
 
@@ -111,19 +109,14 @@ class OnLoop(Generic[T]):
 
 
 class Gate:
-    """Lets calls through to one endpoint. Belongs to the loop on which it is first used.
-
-    Args:
-        endpoint: as it is named in errors; nothing secret.
-        options: concurrency, rates and breaker.
-    """
+    """Lets calls through to one endpoint, which errors name. Belongs to the loop on which it is first used."""
 
     def __init__(self, endpoint: str, options: ModelOptions) -> None:
         from aiolimiter import AsyncLimiter
         from purgatory import AsyncCircuitBreakerFactory
 
         self._endpoint = endpoint
-        self._places = asyncio.Semaphore(options.concurrency)
+        self.places = asyncio.Semaphore(options.concurrency)
         self._requests = AsyncLimiter(options.requests_per_minute) if options.requests_per_minute else None
         self._tokens = AsyncLimiter(options.tokens_per_minute) if options.tokens_per_minute else None
         self._owed = 0
@@ -133,12 +126,6 @@ class Gate:
             exclude=[(BaseException, lambda exc: not isinstance(exc, EndpointError))],
         )
         self._last_failure = ""
-
-    @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """One of the places at the endpoint, waited for."""
-        async with self._places:
-            yield
 
     async def turn_to_send(self, tokens: int) -> None:
         """Waits until the rates allow a call of about so many tokens."""
@@ -181,14 +168,10 @@ class Gate:
 
 
 class PriceTable:
-    """Prices of one model behind one endpoint.
+    """Prices of one model behind one endpoint; `overrides`, by model name, go before the table's.
 
-    Args:
-        model: its name.
-        overrides: prices by model name, which go before the table's.
-        url: the endpoint, which tells the provider. A provider that the table does not know is not priced: the same
-            weights cost nothing on one's own machine.
-        provider: the provider's name, in place of a URL.
+    The endpoint's `url`, or `provider`, tells who serves it. A provider that the table does not know is not priced: the same
+    weights cost nothing on one's own machine.
     """
 
     def __init__(
@@ -196,8 +179,8 @@ class PriceTable:
     ) -> None:
         self._model = model
         self._own = overrides.get(model)
-        self._url = url
-        self._provider = provider
+        self._where: Any = {"provider_id": provider} if url is None else {"provider_api_url": url}
+        self._sold = url is not None or provider is not None
         # Asked here once: the table takes a moment to load, and no turn should wait for it.
         self.known = self._own is not None or self._from_table(0, 0, 0) is not None
 
@@ -213,16 +196,13 @@ class PriceTable:
         return (fresh * self._own.input + cached_tokens * cached_price + output_tokens * self._own.output) / 1e6
 
     def _from_table(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float | None:
-        if self._url is None and self._provider is None:
+        if not self._sold:
             return None
         from genai_prices import Usage, calc_price
 
         usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cache_read_tokens=cached_tokens)
         try:
-            if self._url is not None:
-                price = calc_price(usage, self._model, provider_api_url=self._url)
-            else:
-                price = calc_price(usage, self._model, provider_id=self._provider)
+            price = calc_price(usage, self._model, **self._where)
         except (LookupError, ValueError):  # unknown provider or model; a kind of token that has no price
             return None
         return float(price.total_price)
@@ -270,7 +250,7 @@ class Reply:
 
 
 class ChatModel(Protocol):
-    """A model behind an endpoint. What a call used is told to `metering.meter()`."""
+    """A model behind an endpoint. What a call used is told to `contract.meter()`."""
 
     @property
     def name(self) -> str:
@@ -302,7 +282,7 @@ class ChatModel(Protocol):
 
 CHARACTERS_A_TOKEN = 4
 LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")
-"""What a `EndpointClient` needs of the extra `model`."""
+"""What an `EndpointChat` needs of the extra `model`."""
 
 
 @dataclass(frozen=True)
@@ -315,16 +295,8 @@ class ModelReply:
     cached_tokens: int = 0
 
 
-class EndpointClient:
-    """The way to one endpoint, shared by all who call it. Its calls run on the background loop.
-
-    Args:
-        name: as in a settings string.
-        model: the model's own.
-        options: limits.
-        prices: of the model.
-        provider: who serves it, for traces.
-        instrumented: whether the client's calls are traced without us.
+class EndpointChat(ABC):
+    """A chat model behind an endpoint, within its limits. Calls run on the background loop.
 
     Raises:
         ConfigError: a cost is to be kept that cannot be known.
@@ -346,35 +318,64 @@ class EndpointClient:
                 f"the budget limits the cost of {name}, whose price is unknown; "
                 f'set prices, for example {{"{model}": {{"input": 0.15, "output": 0.6}}}} in US dollars per million tokens'
             )
-        self.budget = Budget(limits)
+        self.name = name
+        """As in a settings string, without anything secret: `openai:gpt-4o-mini@https://host/v1`."""
         self.prices = prices
-        self._model, self._provider, self._instrumented = model, provider, instrumented
+        self._model_name, self._options = model, options
+        self._provider, self._instrumented = provider, instrumented
+        self._budget = Budget(limits)
         self._gate = OnLoop(lambda: Gate(name, options))
 
-    async def call(self, request: ChatRequest, ask: Callable[[], Awaitable[ModelReply]]) -> Reply:
-        """Asks when it may, and tells the turn's meter and the run's budget what that used.
+    @property
+    def why_exhausted(self) -> str | None:
+        """Why no further call will be made in this run; None while calls are made."""
+        return self._budget.why_exhausted
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def complete(self, request: ChatRequest) -> Reply:
+        """The model's answer. What it used goes to the turn's meter and the run's budget.
 
         Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: from `ask`, or because the endpoint is left alone for a while.
+            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
+            ContextTooLongError: the prompt does not fit.
+            BudgetError: the run's or the turn's budget is spent.
         """
+        return await through(self._call(request))
+
+    async def _call(self, request: ChatRequest) -> Reply:
         gate = self._gate.get()
         estimate = sum(len(message.content) for message in request.messages) // CHARACTERS_A_TOKEN
-        async with gate.place():
-            self.budget.check(meter().usage)
+        async with gate.places:
+            self._budget.check(meter().usage)
             await gate.turn_to_send(estimate)
             async with gate.circuit():
-                self.budget.check(meter().usage)  # others may have spent the rest in the meantime
+                self._budget.check(meter().usage)  # others may have spent the rest in the meantime
                 self._book(Usage(calls=1))
-                answer = await self._trace_call(ask)
-        gate.settle(estimate, answer.input_tokens + answer.output_tokens)
-        self._book(self._usage_of(answer))
+                answer = await self._trace_call(request)
+        used = answer.input_tokens + answer.output_tokens
+        gate.settle(estimate, used)
+        cost = self.prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if used else None
+        self._book(
+            Usage(
+                input_tokens=answer.input_tokens,
+                output_tokens=answer.output_tokens,
+                cached_tokens=min(answer.cached_tokens, answer.input_tokens),
+                cost=cost or 0.0,
+                unpriced_calls=int(cost is None),
+            )
+        )
         return answer.reply
 
-    async def _trace_call(self, ask: Callable[[], Awaitable[ModelReply]]) -> ModelReply:
-        call = ModelCall(self._provider, self._model, instrumented=self._instrumented)
+    def _book(self, used: Usage) -> None:
+        self._budget.add(used)
+        meter().add(used)
+
+    async def _trace_call(self, request: ChatRequest) -> ModelReply:
+        call = ModelCall(self._provider, self._model_name, instrumented=self._instrumented)
         try:
-            answer = await ask()
+            answer = await self._ask(request)
         except BaseException as exc:
             call.end(exc)
             raise
@@ -382,20 +383,32 @@ class EndpointClient:
         call.end()
         return answer
 
-    def _usage_of(self, answer: ModelReply) -> Usage:
-        counted = answer.input_tokens + answer.output_tokens > 0
-        cost = self.prices.cost(answer.input_tokens, answer.output_tokens, answer.cached_tokens) if counted else None
-        return Usage(
-            input_tokens=answer.input_tokens,
-            output_tokens=answer.output_tokens,
-            cached_tokens=min(answer.cached_tokens, answer.input_tokens),
-            cost=cost or 0.0,
-            unpriced_calls=int(cost is None),
-        )
+    async def _ask(self, request: ChatRequest) -> ModelReply:
+        kind = "structured" if request.schema is not None else "text"
+        async with first_finds_out(key := (self.name, kind)):
+            try:
+                async with asyncio.timeout(self._options.timeout_s):
+                    return await self._ask_until_taken(request, key)
+            except TimeoutError as exc:
+                raise self._error(exc) from None
 
-    def _book(self, used: Usage) -> None:
-        self.budget.add(used)
-        meter().add(used)
+    @abstractmethod
+    async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
+        """Asks without the parameters that the model behind `key` refuses, and learns which these are."""
+
+    @property
+    @abstractmethod
+    def _secrets(self) -> tuple[str, ...]:
+        """Texts that no error may show."""
+
+    @property
+    @abstractmethod
+    def _key_hint(self) -> str:
+        """What to do about a key that is refused."""
+
+    def _error(self, exc: BaseException) -> JudgeError:
+        fault = read_fault(exc, self._secrets)
+        return to_error(fault, self.name, self._model_name, key=self._key_hint, timeout_s=self._options.timeout_s)
 
 
 def token_count(tokens: object) -> int:

@@ -1,7 +1,4 @@
-"""Reads a client's exceptions, of any library, into errors that name the next step.
-
-Here too: log-probabilities of an answer, and which parts of an endpoint's URL may be shown.
-"""
+"""Reads a client's exceptions, of any library, into errors that name the next step; log-probabilities and URLs too."""
 
 from __future__ import annotations
 
@@ -13,9 +10,13 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from vista_guard.errors import ConfigError, ContextTooLongError, JudgeError
-from vista_guard.judges.model.chat.calling import EndpointError
 
 LONGEST_MESSAGE = 300
+
+
+class EndpointError(JudgeError):
+    """The endpoint failed, by no fault of the request. Enough of these in a row, and it is left alone for a while."""
+
 
 _CONNECTION = {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError"}
 _TIMEOUT = {"APITimeoutError", "TimeoutException", "TimeoutError", "Timeout"}
@@ -105,11 +106,7 @@ def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFau
 
 
 def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
-    """The error to raise: the endpoint, the cause, the next step.
-
-    Args:
-        key: what to do about a key that is refused.
-    """
+    """The error to raise: the endpoint, the cause, the next step. `key`: what to do about a key that is refused."""
     answered = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
     if fault.too_long:
         return ContextTooLongError(
@@ -148,14 +145,8 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
 def _status(exc: BaseException) -> int | None:
     """The HTTP status, where each kind of client keeps it."""
     response = getattr(exc, "response", None)
-    for status in (
-        getattr(exc, "status_code", None),
-        getattr(response, "status_code", None),
-        getattr(exc, "code", None),
-    ):
-        if isinstance(status, int) and 400 <= status <= 599:
-            return int(status)
-    return None
+    kept = (getattr(exc, "status_code", None), getattr(response, "status_code", None), getattr(exc, "code", None))
+    return next((int(status) for status in kept if isinstance(status, int) and 400 <= status <= 599), None)
 
 
 def _words(body: object) -> str:

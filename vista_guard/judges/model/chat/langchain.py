@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -12,23 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import SecretStr
 
-from vista_guard._aio import through
 from vista_guard._extras import how_to_install, require
-from vista_guard.errors import ConfigError, JudgeError
+from vista_guard.errors import ConfigError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
     ChatRequest,
-    EndpointClient,
+    EndpointChat,
     Finish,
     ModelReply,
     PriceTable,
     Reply,
-    first_finds_out,
     learn,
     refused_parameters,
     token_count,
 )
-from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable, to_error
+from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
 
@@ -47,7 +44,7 @@ _FINISH: dict[str, Finish] = {
 _UNHEARD: Any = {"callbacks": [], "tags": ["nostream"]}
 
 
-class LangChainChat:
+class LangChainChat(EndpointChat):
     """A LangChain chat model that judges.
 
     Args:
@@ -68,18 +65,16 @@ class LangChainChat:
         ls_params: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
         provider = str(ls_params.get("ls_provider") or model._llm_type)
         self._model = model
-        self._model_name = str(ls_params.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
         self._ls_params = ls_params
+        model_name = str(ls_params.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
         given = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
         url = read_url(given)[0] if isinstance(given, str) else None
-        self._name = f"langchain:{provider}:{self._model_name}" + (f"@{url}" if url else "")
-        self._options = options
         where = {"url": priced_url(url)} if url else {"provider": provider}
-        self._line = EndpointClient(
-            self._name,
-            self._model_name,
+        super().__init__(
+            f"langchain:{provider}:{model_name}" + (f"@{url}" if url else ""),
+            model_name,
             options,
-            PriceTable(self._model_name, options.prices, **where),
+            PriceTable(model_name, options.prices, **where),
             provider=provider,
             instrumented=_is_instrumented,
         )
@@ -118,11 +113,6 @@ class LangChainChat:
             raise ConfigError(f"langchain:{name} cannot be made: {clean(str(exc), ())}") from exc
 
     @property
-    def name(self) -> str:
-        """As in a settings string, `langchain:provider:model`, and the URL where the model was given one."""
-        return self._name
-
-    @property
     def parameters(self) -> Mapping[str, Any]:
         """Further request parameters; JSON types only."""
         return {
@@ -131,40 +121,8 @@ class LangChainChat:
             "structured_output": self._options.structured_output,
         }
 
-    @property
-    def prices(self) -> PriceTable:
-        """The price table for its calls."""
-        return self._line.prices
-
-    @property
-    def why_exhausted(self) -> str | None:
-        """Why no further call will be made in this run; None while calls are made."""
-        return self._line.budget.why_exhausted
-
-    def __repr__(self) -> str:
-        return f"LangChainChat({self.name!r})"
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """The model's answer.
-
-        Raises:
-            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
-            ContextTooLongError: the prompt does not fit.
-            BudgetError: the run's or the turn's budget is spent.
-        """
-        return await through(self._line.call(request, lambda: self._ask(request)))
-
     async def aclose(self) -> None:
         """Nothing: the model stays the caller's."""
-
-    async def _ask(self, request: ChatRequest) -> ModelReply:
-        kind = "structured" if request.schema is not None else "text"
-        async with first_finds_out(key := (self._name, kind)):
-            try:
-                async with asyncio.timeout(self._options.timeout_s):
-                    return await self._ask_until_taken(request, key)
-            except TimeoutError as exc:
-                raise self._error(exc) from None
 
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         structured = None if "tools" in refused_parameters(key) else self._structured_model(request)
@@ -211,14 +169,9 @@ class LangChainChat:
         fields = (getattr(self._model, name, None) for name in type(self._model).model_fields)
         return tuple(value.get_secret_value() for value in fields if isinstance(value, SecretStr))
 
-    def _error(self, exc: BaseException) -> JudgeError:
-        return to_error(
-            read_fault(exc, self._secrets),
-            self._name,
-            self._model_name,
-            key="give the model a key that its endpoint takes, usually by the variable that its integration reads",
-            timeout_s=self._options.timeout_s,
-        )
+    @property
+    def _key_hint(self) -> str:
+        return "give the model a key that its endpoint takes, usually by the variable that its integration reads"
 
 
 def _read(result: object) -> ModelReply:

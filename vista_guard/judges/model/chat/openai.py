@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 from collections.abc import Mapping
@@ -16,13 +15,12 @@ from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
     ChatRequest,
-    EndpointClient,
+    EndpointChat,
     Finish,
     ModelReply,
     OnLoop,
     PriceTable,
     Reply,
-    first_finds_out,
     learn,
     refused_parameters,
     token_count,
@@ -34,7 +32,6 @@ from vista_guard.judges.model.chat.faults import (
     read_fault,
     read_url,
     sendable,
-    to_error,
 )
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
@@ -49,7 +46,7 @@ _WAYS = ("json_schema", "json_object")  # to ask for structure, the strictest fi
 _FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
 
 
-class OpenAIChat:
+class OpenAIChat(EndpointChat):
     """A model behind an OpenAI-compatible endpoint. One pool of connections for the process, whichever door is used.
 
     Args:
@@ -84,36 +81,20 @@ class OpenAIChat:
             raise ConfigError(
                 "both a client and a base_url are given; the client has its own URL, so leave base_url out"
             )
-        given = (
-            str(client.base_url) if client is not None else base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        )
-        self._model = model
-        self._options = options
+        environment = os.environ.get("OPENAI_BASE_URL")
+        given = str(client.base_url) if client is not None else base_url or environment or OPENAI_URL
         self._client_given = client
         self._url, self._login = read_url(given, query_allowed=client is not None)
         self._key = client.api_key if client is not None else os.environ.get(KEY_VARIABLE, "")
-        if not self._key and client is None and not self._login and self._at_openai:
+        name = f"openai:{model}" if self._url == OPENAI_URL else f"openai:{model}@{self._url}"
+        at_openai = urlsplit(self._url).hostname == urlsplit(OPENAI_URL).hostname
+        if not self._key and client is None and not self._login and at_openai:
             raise ConfigError(
-                f"{self.name} needs a key: set {KEY_VARIABLE}, or name an endpoint, openai:{model}@http://host/v1"
+                f"{name} needs a key: set {KEY_VARIABLE}, or name an endpoint, openai:{model}@http://host/v1"
             )
-        self._line = EndpointClient(
-            self.name,
-            model,
-            options,
-            PriceTable(model, options.prices, url=priced_url(self._url)),
-            provider="openai",
-            instrumented=_is_instrumented,
-        )
+        prices = PriceTable(model, options.prices, url=priced_url(self._url))
+        super().__init__(name, model, options, prices, provider="openai", instrumented=_is_instrumented)
         self._client = OnLoop(self._connect)
-
-    @property
-    def _at_openai(self) -> bool:
-        return urlsplit(self._url).hostname == urlsplit(OPENAI_URL).hostname
-
-    @property
-    def name(self) -> str:
-        """As in a settings string, without anything secret: `openai:gpt-4o-mini@https://host/v1`."""
-        return f"openai:{self._model}" if self._url == OPENAI_URL else f"openai:{self._model}@{self._url}"
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -125,29 +106,6 @@ class OpenAIChat:
             "max_output_tokens": options.max_output_tokens,
             "structured_output": options.structured_output,
         }
-
-    @property
-    def prices(self) -> PriceTable:
-        """The price table for its calls."""
-        return self._line.prices
-
-    @property
-    def why_exhausted(self) -> str | None:
-        """Why no further call will be made in this run; None while calls are made."""
-        return self._line.budget.why_exhausted
-
-    def __repr__(self) -> str:
-        return f"OpenAIChat({self.name!r})"
-
-    async def complete(self, request: ChatRequest) -> Reply:
-        """The model's answer.
-
-        Raises:
-            JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
-            ContextTooLongError: the prompt does not fit.
-            BudgetError: the run's or the turn's budget is spent.
-        """
-        return await through(self._line.call(request, lambda: self._ask(request)))
 
     async def aclose(self) -> None:
         """Closes the connections, not a client that was given."""
@@ -171,15 +129,6 @@ class OpenAIChat:
             api_key=self._key or "none", base_url=self._url, max_retries=tries, timeout=timeout, default_headers=headers
         )
 
-    async def _ask(self, request: ChatRequest) -> ModelReply:
-        kind = "structured" if request.schema is not None else "text"
-        async with first_finds_out(key := (self._url, self._model, kind)):
-            try:
-                async with asyncio.timeout(self._options.timeout_s):
-                    return await self._ask_until_taken(request, key)
-            except TimeoutError as exc:
-                raise self._error(exc) from None
-
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         left_out: frozenset[str] = frozenset()
         while True:
@@ -201,7 +150,7 @@ class OpenAIChat:
     async def _create(self, request: ChatRequest, sent: Mapping[str, Any]) -> object:
         messages: Any = [{"role": message.role, "content": sendable(message.content)} for message in request.messages]
         more: dict[str, Any] = {"response_format" if name in _WAYS else name: value for name, value in sent.items()}
-        return await self._client.get().chat.completions.create(model=self._model, messages=messages, **more)
+        return await self._client.get().chat.completions.create(model=self._model_name, messages=messages, **more)
 
     def _sent(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
         """The request's fields beside the messages. A structured-output mode is listed by its own name."""
@@ -263,17 +212,15 @@ class OpenAIChat:
     def _secrets(self) -> tuple[str, ...]:
         return (self._key, self._login, self._login.partition(":")[2])
 
-    def _error(self, exc: BaseException) -> JudgeError:
+    @property
+    def _key_hint(self) -> str:
         if self._client_given is not None:
-            key = "give the client a key that this endpoint takes"
-        elif self._login:
-            key = "check the user name and password in its URL"
-        elif self._key:
-            key = f"set {KEY_VARIABLE} to a key that this endpoint takes"
-        else:
-            key = f"{KEY_VARIABLE} is not set: set it to a key of this endpoint"
-        fault = read_fault(exc, self._secrets)
-        return to_error(fault, self.name, self._model, key=key, timeout_s=self._options.timeout_s)
+            return "give the client a key that this endpoint takes"
+        if self._login:
+            return "check the user name and password in its URL"
+        if self._key:
+            return f"set {KEY_VARIABLE} to a key that this endpoint takes"
+        return f"{KEY_VARIABLE} is not set: set it to a key of this endpoint"
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
