@@ -42,34 +42,12 @@ def _thread(process: int) -> ThreadPoolExecutor:
 T = TypeVar("T")
 
 
-class _BackgroundLoop:
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="vista-guard", daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if threading.current_thread() is self._thread:
-            coroutine.close()
-            raise RuntimeError(
-                "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
-            )
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
-            future.cancel()
-            raise
-
-    async def through(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if asyncio.get_running_loop() is self._loop:
-            return await coroutine
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
-
-
 @lru_cache(maxsize=1)
-def _background() -> _BackgroundLoop:
-    return _BackgroundLoop()
+def _background() -> tuple[asyncio.AbstractEventLoop, Thread]:
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="vista-guard", daemon=True)
+    thread.start()
+    return loop, thread
 
 
 if hasattr(os, "register_at_fork"):
@@ -82,7 +60,10 @@ async def through(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Context variables are those of the caller; cancelling the caller cancels the coroutine.
     """
-    return await _background().through(coroutine)
+    loop, _ = _background()
+    if asyncio.get_running_loop() is loop:
+        return await coroutine
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, loop))
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -91,10 +72,22 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     Raises:
         RuntimeError: called from the background loop itself.
     """
-    return _background().run(coroutine)
+    loop, thread = _background()
+    if threading.current_thread() is thread:
+        coroutine.close()
+        raise RuntimeError(
+            "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
+        )
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    try:
+        return future.result()
+    except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
+        future.cancel()
+        raise
 
 
 _END: Any = object()
+_Ready = asyncio.Queue[tuple[Any, BaseException | None]]
 _AHEAD = 32
 """Items that may wait for the reader before making more waits too."""
 
@@ -117,12 +110,9 @@ class Bridged(Generic[T]):
         if self._task is None:
             run(self._start())
         item, error = run(self._ready.get())
-        if error is not None:
-            self._ended = True
-            raise error
-        if item is _END:
-            self._ended = True
-            raise StopIteration
+        self._ended = item is _END
+        if self._ended:
+            raise StopIteration if error is None else error
         value: T = item
         return value
 
@@ -143,9 +133,9 @@ class Bridged(Generic[T]):
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def _start(self) -> None:
-        self._ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
+        self._ready: _Ready = asyncio.Queue(_AHEAD)
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.create_task(_pump(self._items, self._ready))
+        self._task = asyncio.create_task(_pump(lambda: self._items, self._ready))
 
     async def _stop(self) -> None:
         if self._task is not None:
@@ -159,19 +149,8 @@ async def in_task(make: Callable[[], AsyncIterator[T]], context: Context) -> Asy
 
     An agent finds the settings of its run in the context, and may hold things that only the task which opened them can close.
     """
-
-    async def items() -> AsyncGenerator[T, None]:
-        made = make()
-        try:
-            async for item in made:
-                yield item
-        finally:
-            close = getattr(made, "aclose", None)
-            if close is not None:
-                await close()
-
-    ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
-    task = asyncio.create_task(_pump(items(), ready), context=context)
+    ready: _Ready = asyncio.Queue(_AHEAD)
+    task = asyncio.create_task(_pump(make, ready), context=context)
     try:
         while True:
             item, error = await ready.get()
@@ -237,13 +216,17 @@ def _read(
         close()
 
 
-async def _pump(items: AsyncGenerator[T, None], ready: asyncio.Queue[tuple[Any, BaseException | None]]) -> None:
+async def _pump(make: Callable[[], AsyncIterator[T]], ready: _Ready) -> None:
     try:
-        async for item in items:
-            await ready.put((item, None))
+        items = make()
+        try:
+            async for item in items:
+                await ready.put((item, None))
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
     except Exception as exc:  # Raised again where the items are read.
         await ready.put((_END, exc))
     else:
         await ready.put((_END, None))
-    finally:
-        await items.aclose()

@@ -21,6 +21,7 @@ from vista_guard.types import JudgeInfo
 
 if TYPE_CHECKING:
     from vista_guard.judges.decomposers.named import Around
+    from vista_guard.stores.chroma.client import AnyClient
     from vista_guard.stores.pgvector import PgvectorDocuments
     from vista_guard.stores.qdrant import QdrantDocuments
 
@@ -152,16 +153,23 @@ def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = 
         return None
     if settings.store in SERVERS:
         return server_documents(settings, embedder)
-    place = settings.chroma_url or _filled_folder(settings)
+    from vista_guard.stores.entries import documents_added
+
+    folder = _used_folder(settings)
+    place = settings.chroma_url or (folder if folder is not None and documents_added(folder) else None)
     if place is None:
         return None
-    from vista_guard.stores.chroma.client import chroma_client
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.embedders import build_embedder
 
-    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
-    return ChromaDocuments(client, retriever, search=settings.search)
+    return ChromaDocuments(_chroma(settings, place), retriever, search=settings.search)
+
+
+def _chroma(settings: Settings, place: str | Path) -> AnyClient:
+    from vista_guard.stores.chroma.client import chroma_client
+
+    return chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
 
 
 def server_documents(
@@ -280,11 +288,10 @@ def _stores(
             documents = kind(server, retriever, search=settings.search)
         return {"knowledge": knowledge or knows(server, embedder), "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
     from vista_guard.stores.entries import data_dir
 
-    place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
-    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
+    client = _chroma(settings, settings.chroma_url or data_dir(settings.data_dir) / "chroma")
     if settings.retrieve and documents is None:
         documents = ChromaDocuments(client, retriever, search=settings.search)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
@@ -311,13 +318,6 @@ def _used_folder(settings: Settings) -> Path | None:
     except ConfigError:  # Nobody kept anything in a home that is not there.
         return None
     return folder if (folder / "chroma.sqlite3").is_file() else None
-
-
-def _filled_folder(settings: Settings) -> Path | None:
-    from vista_guard.stores.entries import documents_added
-
-    folder = _used_folder(settings)
-    return folder if folder is not None and documents_added(folder) else None
 
 
 def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
@@ -354,12 +354,9 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
         return None
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 
-    free = settings.store_free_mb * 1_000_000
-    return ChromaKnowledge(
-        chroma_client(settings.chroma_url or folder, telemetry=settings.telemetry, free_bytes=free), OnnxEmbedder()
-    )
+    return ChromaKnowledge(_chroma(settings, settings.chroma_url or folder), OnnxEmbedder())
 
 
 def reports_url(settings: Settings) -> str | None:
