@@ -24,11 +24,7 @@ R = TypeVar("R")
 
 
 async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue.
-
-    Raises:
-        Exception: what the call raised.
-    """
+    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue."""
     work = partial(copy_context().run, call, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
 
@@ -67,11 +63,7 @@ async def through(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end on the background loop, from any other thread.
-
-    Raises:
-        RuntimeError: called from the background loop itself.
-    """
+    """Runs a coroutine to its end on the background loop. RuntimeError: called from that loop itself."""
     loop, thread = _background()
     if threading.current_thread() is thread:
         coroutine.close()
@@ -173,12 +165,8 @@ async def in_thread(
 ) -> AsyncGenerator[T, None]:
     """The items of an iterator that is read by a thread of its own, in the given context, each when it is asked for.
 
-    Args:
-        make: gives the iterator, in the thread.
-        context: what the thread runs in.
-        close: is called by the thread at the end; without it the iterator is closed, where it can be. When the reader leaves
-            in the middle, that is as soon as the item that is being made is there.
-        interrupt: is called when the reader leaves while an item is being made, to end the waiting for it.
+    `make` gives the iterator, in the thread. `close` is called there at the end; without it the iterator is closed, where it can
+    be. When the reader leaves while an item is being made, `interrupt` is called, to end the waiting for it.
     """
     wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
     Thread(target=context.run, args=(_read, make, wanted, close), name="vista-guard-stream", daemon=True).start()

@@ -41,11 +41,7 @@ def assemble(
     documents: DocumentStore | None,
     sinks: Sequence[Sink],
 ) -> dict[str, Any]:
-    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say.
-
-    Raises:
-        ConfigError: see `Guard.from_settings`.
-    """
+    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say."""
     from vista_guard.stores.embedders import build_embedder
     from vista_guard.stores.entries import OnnxEmbedder
 
@@ -102,13 +98,7 @@ def with_decomposer(
 ) -> Judge:
     """The judge behind the decomposer that is given, or that the settings name; the judge itself without one.
 
-    Args:
-        judge: verifies and categorises.
-        decomposer: in place of the one that the settings name.
-        settings: name the decomposer, and the folder that keeps what a chat model answered.
-        embedder: the shipped one.
-        around: stands before a chat model that the decomposer asks.
-        on_made: is told of the decomposer.
+    `around` stands before a chat model that the decomposer asks; `on_made` is told of the decomposer.
     """
     given = decomposer or settings.decomposer
     if given is None or (given == "shipped" and judge.info.name == "embedded"):
@@ -142,12 +132,8 @@ def memory_knowledge() -> KnowledgeStore:
 def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = None) -> DocumentStore | None:
     """The documents of `vista-guard documents add`, for a guard that stores nothing else. A Chroma server counts as filled.
 
-    They are searched with `embedder`, where one is given, in place of the one that the settings name.
-
-    None when nothing was added, or nothing is to be retrieved: Chroma is then not even loaded.
-
-    Raises:
-        StoreError: the folder cannot be opened, or no server answers.
+    They are searched with `embedder`, else with the one that the settings name. None when nothing was added, or nothing is to be
+    retrieved: Chroma is then not even loaded. StoreError: the store cannot be opened.
     """
     if settings.store == "memory" or not settings.retrieve:
         return None
@@ -175,12 +161,7 @@ def _chroma(settings: Settings, place: str | Path) -> AnyClient:
 def server_documents(
     settings: Settings, embedder: Embedder | str | Path | None = None
 ) -> PgvectorDocuments | QdrantDocuments:
-    """The documents in Postgres or Qdrant, where `store` says so.
-
-    Raises:
-        ConfigError: the extra is not installed, or `store_url` is missing.
-        StoreError: no server answers.
-    """
+    """The documents in Postgres or Qdrant, where `store` says so. StoreError: no server answers."""
     from vista_guard.stores.embedders import build_embedder
 
     kind, _, server = _server(settings)
@@ -207,13 +188,8 @@ def _server(settings: Settings) -> tuple[Any, Any, Any]:
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
     """The policy with the thresholds that its rates and the judge ask for, and how the judge's outcomes become a turn's risk.
 
-    Args:
-        policy: what was configured. One that is no `LabelPolicy` comes back as it is.
-        judge: who judges; the risk table must be its own.
-        table: what `vista-guard calibrate` wrote; the embedded judge's own table when not given.
-
-    Raises:
-        ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
+    A policy that is no `LabelPolicy` comes back as it is. `table` is what `vista-guard calibrate` wrote; the embedded judge's own
+    when not given. ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
     """
     known = None
     if isinstance(policy, LabelPolicy) and policy.awaits_calibration:
@@ -340,11 +316,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 
 def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
-    """The knowledge that the settings name, to forget in; None where none was ever kept.
-
-    Raises:
-        StoreError: the folder cannot be opened, or no server answers.
-    """
+    """The knowledge that the settings name, to forget in; None where none was ever kept. StoreError: it cannot be opened."""
     from vista_guard.stores.entries import OnnxEmbedder, default_dir
 
     if settings.store in SERVERS:

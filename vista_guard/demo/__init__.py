@@ -22,18 +22,12 @@ that no source supports flags its turn, whatever the turn's risk is."""
 
 
 def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:
-    """Plays the conversation on the terminal, comparing each turn with the script.
+    """Plays the conversation on the terminal, comparing each turn with the script; False if one came out otherwise.
 
     Args:
         data_dir: where the knowledge is kept; a temporary folder when not given.
         judge: a judge, or a name that the settings know.
         console: where it is shown; stdout when not given.
-
-    Returns:
-        Whether every turn came out as scripted. What did not is said on screen.
-
-    Raises:
-        ConfigError, StoreError: the judge or the data folder cannot be used.
     """
     from rich.console import Console
 

@@ -106,8 +106,7 @@ VISIT: tuple[Step, ...] = (
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the scripted answer to the last question, with the documents it “retrieved”.
 
-    Like any agent it knows the guard only by being asked again: then notes follow the question, one for each draft that
-    was not delivered.
+    Like any agent it knows the guard only by being asked again: then a note follows the question for each withheld draft.
     """
     steps = {step.question: step for step in VISIT}
     questions = [message["content"] for message in messages if message["role"] == "user"]

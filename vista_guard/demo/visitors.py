@@ -122,15 +122,8 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[VisitorTopic, ...]
 def talk(
     guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
 ) -> None:
-    """Holds conversations until `wait` is set, or until `visits` were held.
-
-    Args:
-        guard: judges each turn.
-        wait: ends the talk when it is set.
-        at_once: the first conversations come without a pause, so that there is something to see.
-        seconds: the pause between two turns after them.
-        visits: how many conversations are held; without end when None.
-        seed: of the order in which visitors ask.
+    """Holds conversations until `wait` is set, or until `visits` were held: the first `at_once` of them without a pause, so that
+    there is something to see, then with `seconds` between two turns.
     """
     answer = guard.wrap(guide)
     for number, (name, topics) in enumerate(islice(conversations(seed), visits)):

@@ -89,13 +89,8 @@ def build_graph(
 ) -> AnyGraph:
     """The compiled state machine.
 
-    Args:
-        parts: the guard's collaborators.
-        agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
-        make_update: the host's own state update, made from the finished work.
-        schema: the host's state with the channels of `GuardState`.
-        checkpointer: the host's checkpointer.
-        name: how the graph is called in traces and as a sub-graph.
+    `agent` puts a `Work` with the agent's draft into the state; without it the graph starts at gather. `make_update` makes the
+    host's own state update of the finished work, and `schema` is the host's state with the channels of `GuardState`.
     """
     builder = StateGraph(schema)
     for stage in stages.STAGES:

@@ -55,11 +55,7 @@ def find_documents_of(
 ) -> Callable[[Conversation], Any] | None:
     """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
 
-    Example:
-        find_documents_of("Closed on Mondays.")(conversation)  # (Document(id="doc-…", text="Closed on Mondays."),)
-
-    Raises:
-        ConfigError: it is neither a document, nor a list of them, nor a function.
+    ConfigError: it is neither a document, nor a list of them, nor a function.
     """
     if documents is None or callable(documents):
         return documents
@@ -68,11 +64,7 @@ def find_documents_of(
 
 
 def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
-    """One document, or each of several, once.
-
-    Raises:
-        InputError: it is neither. A document that is not read would be a claim without evidence.
-    """
+    """One document, or each of several, once. InputError: one that is none, and would be a claim without evidence."""
     if documents is None:
         return ()
     if isinstance(documents, str | Mapping | Document | LangChainDocument):
@@ -226,11 +218,7 @@ class ReplyDraft:
 
 
 def read_request(request: object) -> Conversation:
-    """The conversation so far, without an id.
-
-    Raises:
-        InputError: a kind of object that is not listed above.
-    """
+    """The conversation so far, without an id. InputError: a kind of object that is not listed above."""
     if isinstance(request, str):
         return Conversation(turns=(Turn(role=Role.USER, text=request),))
     if isinstance(request, Conversation):
@@ -249,11 +237,7 @@ def read_request(request: object) -> Conversation:
 
 
 def read_reply(request: object, reply: object) -> ReplyDraft:
-    """The draft in the agent's answer, with the documents of the answer and those that came with the request.
-
-    Raises:
-        InputError: a kind of object that is not listed above, so that nothing unread is ever delivered.
-    """
+    """The draft in the answer, with its documents and the request's. InputError: another object, so that none is unread."""
     draft = _read_reply(request, reply)
     known = {document.id for document in draft.documents}
     return ReplyDraft(
@@ -443,11 +427,7 @@ def _conversation(messages: Iterable[object]) -> Conversation:
 
 
 def _items(messages: object) -> list[object]:
-    """The messages, listed.
-
-    Raises:
-        InputError: they are nothing that can be listed.
-    """
+    """The messages, listed; InputError for what cannot be."""
     if not isinstance(messages, Iterable):
         raise InputError(f"the messages are {type(messages).__name__}; give a list of messages")
     return list(messages)

@@ -50,22 +50,14 @@ class HostSurface:
             raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
 
     def tell(self, report: TurnReport) -> None:
-        """Tells `on_report`.
-
-        Raises:
-            Blocked: the turn was withheld and `on_block` is raise.
-        """
+        """Tells `on_report`. Blocked: the turn was withheld and `on_block` is raise."""
         if self.on_report is not None:
             self.on_report(report)
         if report.blocked and self.on_block == "raise":
             raise Blocked(report)
 
     def deliver(self, work: Work) -> object:
-        """The host's object with what is delivered.
-
-        Raises:
-            Blocked: the turn was withheld and `on_block` is raise.
-        """
+        """The host's object with what is delivered. Blocked: see `tell`."""
         if work.report is not None:
             self.tell(work.report)
         return delivered_reply(work)
@@ -73,11 +65,7 @@ class HostSurface:
     async def without_report(
         self, stream: AsyncGenerator[Streamed, None], message: str
     ) -> AsyncGenerator[str | Passed, None]:
-        """A gated stream without its report, which is told. With `on_block` raise the policy's message is not in it.
-
-        Raises:
-            Blocked: the turn was withheld and `on_block` is raise.
-        """
+        """A gated stream without its report, which is told: see `tell`."""
         async with aclosing(self.shown_stream(stream, message)) as items:
             async for item in items:
                 if not isinstance(item, TurnReport):
@@ -101,11 +89,7 @@ def build_surface(
     on_report: OnReport | None = None,
     on_block: OnBlock = "replace",
 ) -> HostSurface:
-    """The surface that these options ask for.
-
-    Raises:
-        ConfigError: a gate or `on_block` that does not exist, or documents that are none.
-    """
+    """The surface that these options ask for. ConfigError: an option that does not exist, or documents that are none."""
     find_documents = find_documents_of(documents)
     if find_documents is not None and is_async(find_documents):
         raise ConfigError(
@@ -116,11 +100,7 @@ def build_surface(
 
 
 def known_options(door: str, options: WrapOptions, *further: str) -> WrapOptions:
-    """The options, when all are known. `further` are those that the door takes beside them.
-
-    Raises:
-        TypeError: one that is not.
-    """
+    """The options, when all are known. `further` are those that the door takes beside them. TypeError: one that is not."""
     known = WrapOptions.__annotations__
     unknown = sorted(options.keys() - known.keys())
     if unknown:

@@ -93,12 +93,7 @@ class GatedStream:
         return self.surface.gate or "sentence"
 
     async def run(self, request: object, conversation: Conversation, ask: Ask) -> AsyncGenerator[object, None]:
-        """The chunks that may be shown.
-
-        Raises:
-            InputError: the agent's chunks are of a kind that is not listed at `AnswerChunks`.
-            Blocked: the turn was withheld, and `on_block` is raise; the policy's message is not among the chunks then.
-        """
+        """The chunks that may be shown. Blocked: the turn was withheld, and `on_block` is raise."""
         answer = AnswerChunks()
         brought = read_reply(request, "-").documents
         find = self.surface.find_documents
@@ -210,11 +205,7 @@ class AnswerChunks:
 
 
 def _assistant_message(message: BaseMessage) -> BaseMessage:
-    """The message with all that it says as text; one of a tool as it is.
-
-    Raises:
-        InputError: a message of somebody else's: nobody judges what a user or the system says.
-    """
+    """The message with all that it says as text; a tool's as it is. InputError: somebody else's, whom nobody judges."""
     if not is_assistant(message) and not isinstance(message, ToolMessage | FunctionMessage):
         raise InputError(
             f"the agent streamed a {type(message).__name__}; vista-guard reads what an assistant says (AIMessageChunk, AIMessage)"
@@ -381,11 +372,7 @@ class MessageAgent:
 
 
 def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
-    """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
-
-    Raises:
-        ConfigError: the agent is none of these, or the gate is not for its kind or policy.
-    """
+    """A callable for a callable, a Runnable for a Runnable, a graph for a graph. ConfigError: what cannot be wrapped so."""
     if isinstance(agent, CompiledStateGraph):
         return graph(agent, parts, surface)
     check_gate(surface.gate, parts.policy)
@@ -412,9 +399,6 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
 
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
     holds a draft that was not delivered, unless the agent is interrupted.
-
-    Raises:
-        ConfigError: the agent is none that can be asked, or the gate is not `turn`.
     """
     if surface.gate not in (None, "turn"):
         raise ConfigError(

@@ -1,17 +1,14 @@
-"""The common seam of both APIs: read a request, take an answer apart, put a verdict back."""
+"""What both APIs share: errors, headers, JSON, server-sent events."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from vista_guard.openai_api.fields import Sifting
-from vista_guard.openai_api.requests import Api, Json, ReadRequest
+from vista_guard.openai_api.requests import Json
 from vista_guard.reading.chat_json import read_json
-from vista_guard.stream.source import Delta
-from vista_guard.types import Document
 
 FIELD: Final = "vista_guard"
 """Where a verdict stands in an answer."""
@@ -70,11 +67,7 @@ def frame(content: Mapping[str, object]) -> bytes:
 
 
 def read_answer(body: bytes) -> Json:
-    """A whole answer.
-
-    Raises:
-        UnreadableError: it is no JSON object.
-    """
+    """A whole answer. UnreadableError: it is no JSON object."""
     answer = read_object(body)
     if answer is None:
         raise UnreadableError("upstream's answer is not a JSON object")
@@ -88,92 +81,3 @@ def read_object(content: str | bytes) -> Json | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
-
-
-class EventStream(Protocol):
-    """One stream on its way. `read` runs ahead of what is written: text that is being judged lies between them."""
-
-    @property
-    def finished(self) -> bool:
-        """True if upstream said that its answer is complete."""
-        ...
-
-    @property
-    def response_id(self) -> str | None: ...
-
-    @property
-    def usage(self) -> Json | None:
-        """Usage of this answer and of those before it; None until upstream reports it."""
-        ...
-
-    @property
-    def unjudged(self) -> list[str]:
-        """Kinds of content that passed unjudged by design, so far."""
-        ...
-
-    @property
-    def lost(self) -> bool:
-        """True if words stood where none are known, and did not pass."""
-        ...
-
-    def read(self, event: Json) -> Iterator[Delta]:
-        """The text of an event, what is not text, and what upstream's own tools found. Raises `UpstreamFailed`."""
-        ...
-
-    def text(self, text: str) -> Iterator[Json]:
-        """Events that show this text."""
-        ...
-
-    def passed(self, item: Json) -> Iterator[Json]:
-        """Events for what `read` passed on."""
-        ...
-
-    def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
-        """The events that complete the answer."""
-        ...
-
-    def error(self, problem: Problem) -> Json:
-        """The event that ends the stream in place of an answer."""
-        ...
-
-    def closing(self) -> bytes:
-        """Events that close the stream."""
-        ...
-
-
-class Dialect(Protocol):
-    """One of the APIs."""
-
-    api: Api
-
-    def read(self, body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
-        """The request. Raises InputError."""
-        ...
-
-    def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """The known fields of a complete answer; the other methods see only these."""
-        ...
-
-    def texts(self, answer: Json) -> list[str]:
-        """The texts of a complete answer, choice by choice; raises ValueError if it is not an answer."""
-        ...
-
-    def documents(self, answer: Json) -> tuple[Document, ...]:
-        """Found by upstream's own tools."""
-        ...
-
-    def acts(self, answer: Json) -> bool:
-        """True if it calls tools of the caller's, or called some that are not upstream's."""
-        ...
-
-    def response_id(self, answer: Json) -> str | None:
-        """By which a later request may go on."""
-        ...
-
-    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
-        """Puts a text in place of a choice's own."""
-        ...
-
-    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
-        """A stream of an answer, held against the table of known fields; `spent` is the usage of those before it."""
-        ...

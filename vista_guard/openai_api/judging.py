@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from vista_guard.errors import InputError
 from vista_guard.graph.surface import without_message
-from vista_guard.openai_api.chat import Chat
-from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
+from vista_guard.openai_api.chat import Chat, ChatStream
+from vista_guard.openai_api.dialect import FIELD, Problem, UnreadableError
 from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
 from vista_guard.openai_api.requests import (
     Api,
@@ -24,7 +24,7 @@ from vista_guard.openai_api.requests import (
     summed,
     with_answer,
 )
-from vista_guard.openai_api.responses import Responses
+from vista_guard.openai_api.responses import Responses, ResponseStream
 from vista_guard.stream.draft import regenerates
 from vista_guard.stream.gates import Documents, Gate, ending_report
 from vista_guard.stream.source import Delta, Found, Opening, Passed, join_documents
@@ -95,6 +95,9 @@ def _claim(outcome: Outcome) -> Json:
     return {**claim, "label": outcome.label.value, "confidence": outcome.confidence, "evidence": evidence}
 
 
+Dialect = Chat | Responses
+EventStream = ChatStream | ResponseStream
+
 DIALECTS: Final[dict[Api, Dialect]] = {"chat": Chat(), "responses": Responses()}
 
 Events = AsyncGenerator[Json | None, None]
@@ -105,21 +108,15 @@ _NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer that was judged and is about to be shown.
-
-    Attributes:
-        report: on it.
-        documents: that the request and upstream's own tools brought for it.
-        choice: its index among several.
-        response_id: by which a later request may go on.
-        alone: whether it is the only answer; of several nobody knows yet which one the user gets.
-    """
+    """One answer that was judged and is about to be shown."""
 
     report: TurnReport
     documents: tuple[Document, ...]
+    """Brought by the request and by upstream's own tools."""
     choice: int = 0
     response_id: str | None = None
     alone: bool = True
+    """False for one of several: nobody knows yet which one the user gets."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +166,7 @@ class Exchange:
         return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
-        """Passes when the turn that is asked for can be judged, as far as that is known by now.
-
-        Raises:
-            InputError: the conversation or its documents are over a limit.
-        """
+        """Passes when the turn that is asked for can be judged, as far as that is known by now; else InputError."""
         if not self.asked.structured:
             check_limits(with_answer(self.past, "", self.documents), self.guard.parts.limits)
 
@@ -196,13 +189,7 @@ async def judge_answer(
 ) -> tuple[Json, dict[int, TurnReport], list[str]]:
     """The answer as it is delivered with its verdict, the report on each choice that says something, and what is unjudged.
 
-    Args:
-        exchange: of the request.
-        answer: as upstream sent it.
-        ask: sends a request once more and gives the answer as upstream sent it.
-
-    Raises:
-        Problem: the answer cannot be read, or was not judged in time.
+    `ask` sends a request once more. Problem: the answer cannot be read, or was not judged in time.
     """
     dialect, sifting = exchange.dialect, exchange.sifting()
     answer = dialect.sift(answer, sifting)
@@ -330,12 +317,7 @@ def _late() -> Problem:
 
 
 class StreamedAnswer:
-    """A stream of upstream's as it may be shown.
-
-    Args:
-        exchange: of the request.
-        ask: sends a request once more and gives the events of the answer.
-    """
+    """A stream of upstream's as it may be shown. `ask` sends a request once more and gives the events of the answer."""
 
     def __init__(self, exchange: Exchange, ask: Callable[[Json], Awaitable[Events]]) -> None:
         self._exchange, self._ask = exchange, ask
@@ -344,12 +326,7 @@ class StreamedAnswer:
         """The stream of the answer that is shown, which may be another one than the first."""
 
     async def shown(self, events: Events) -> AsyncGenerator[Json, None]:
-        """The events that may be shown, the last ones with the verdict.
-
-        Raises:
-            Problem: upstream's answer cannot be read, or says nothing where the API has its words.
-            UpstreamFailed: upstream ended with an error.
-        """
+        """The events that may be shown, the last ones with the verdict. Problem, UpstreamFailed: there is no answer to read."""
         several = self._exchange.choices > 1 and not self._exchange.asked.structured
         async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as shown:
             async for event in shown:

@@ -49,9 +49,19 @@ def as_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
+def as_object(value: object) -> Json:
+    """The value when it is a JSON object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def path_words(path: str) -> list[str]:
+    """The segments, decoded, in lower case."""
+    return [word for word in unquote(path).lower().split("/") if word]
+
+
 def judged_api(path: str) -> Api | None:
     """The API whose answers are judged, when the path ends with its name: also below a deployment or an engine."""
-    words = [word for word in unquote(path).lower().split("/") if word]
+    words = path_words(path)
     if words[-2:] == ["chat", "completions"]:
         return "chat"
     return "responses" if words[-1:] == ["responses"] else None
@@ -93,11 +103,7 @@ def summed(first: object, more: object) -> object:
 def ground(
     messages: Sequence[object], identity: str | None, documents: Iterable[object] = ()
 ) -> tuple[Conversation, tuple[Document, ...]]:
-    """The conversation so far, and the documents of the next answer.
-
-    Raises:
-        InputError: a message or document that is none.
-    """
+    """The conversation so far, and the documents of the next answer. InputError: a message or document that is none."""
     asked = cast(
         "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
     )  # read with care: what is no message is refused
@@ -174,11 +180,7 @@ class ReadRequest:
 
 
 def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
-    """A request for chat completions.
-
-    Raises:
-        InputError: messages or documents that cannot be read; more than one choice in a stream.
-    """
+    """A request for chat completions. InputError: one that cannot be read; more than one choice in a stream."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InputError("messages is missing or not a list; give the conversation as a list of messages")
@@ -192,11 +194,7 @@ def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_conte
 
 
 def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
-    """A request to the Responses API.
-
-    Raises:
-        InputError: input or documents that cannot be read; an answer that would be made in the background.
-    """
+    """A request to the Responses API. InputError: one that cannot be read; an answer that would be made in the background."""
     if body.get("background"):
         raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
     given, text = body.get("input"), body.get("text")

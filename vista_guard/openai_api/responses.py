@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.dialect import FIELD, EventStream, Problem, UnreadableError, UpstreamFailed
+from vista_guard.openai_api.dialect import FIELD, Problem, UnreadableError, UpstreamFailed
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
 from vista_guard.openai_api.requests import (
     BINDING,
@@ -56,7 +56,7 @@ class Responses:
         given = answer.get("id")
         return given if isinstance(given, str) else None
 
-    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the dialects' signature
+    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the signature of both APIs
         """The text takes the place of the first; messages without text left go. A withheld response keeps nothing else."""
         messages = _messages(answer)
         spoken = next(item for item in messages if text_of(item.get("content")))
@@ -70,7 +70,7 @@ class Responses:
         if blocked:
             answer.update(_FILTERED)
 
-    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> ResponseStream:
         """A stream of events."""
         return ResponseStream(sifting, spent)
 

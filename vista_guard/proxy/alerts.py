@@ -123,12 +123,7 @@ class _Blocked:
 
 
 class AlertSink:
-    """Watches finished reports and posts alerts: `Guard(judge, sinks=[AlertSink(AlertSettings.load())])`, then `start()`.
-
-    Args:
-        settings: with a webhook.
-        environment: the name under which alerts speak of this deployment.
-    """
+    """Watches finished reports and posts alerts. `environment` is the name under which they speak of this deployment."""
 
     def __init__(self, settings: AlertSettings, *, environment: str | None = None) -> None:
         self._settings, self._environment = settings, environment
@@ -187,7 +182,9 @@ class AlertSink:
 
     def _watch_and_send(self) -> None:
         pause, last = 60 / self._settings.per_minute, -_LONGEST_WAIT_S
-        options: Json = {"timeout": self._settings.timeout_s, "headers": self._headers(), "follow_redirects": False}
+        key = self._settings.authorization
+        headers = {} if key is None else {"authorization": key.get_secret_value()}
+        options: Json = {"timeout": self._settings.timeout_s, "headers": headers, "follow_redirects": False}
         with httpx2.Client(**options) as client:
             while True:
                 with self._changed:
@@ -207,10 +204,6 @@ class AlertSink:
 
     def _is_not_of_the_webhook(self, record: logging.LogRecord) -> bool:
         return self._settings.webhook is None or self._settings.webhook.get_secret_value() not in record.getMessage()
-
-    def _headers(self) -> dict[str, str]:
-        given = self._settings.authorization
-        return {} if given is None else {"authorization": given.get_secret_value()}
 
     def _due(self, now: float) -> list[Json]:
         """The messages that are due. One that cannot be written is lost, and the thread goes on for those that can."""
@@ -285,11 +278,7 @@ class AlertSink:
 
 
 def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
-    """Returns the sink that the settings ask for, started; none without `alerts.webhook`.
-
-    Raises:
-        ConfigError: settings that make no sense.
-    """
+    """Returns the sink that the settings ask for, started; none without `alerts.webhook`."""
     settings = AlertSettings.load()
     if settings.webhook is None:
         return ()

@@ -6,7 +6,7 @@ OpenTelemetry's metrics get, computed once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import Response
@@ -25,10 +25,10 @@ REGISTRY = CollectorRegistry()
 """Own, so that whoever embeds the proxy keeps theirs apart."""
 
 GATES = ("none", "sentence", "turn")
-UPSTREAM_ERRORS = ("connect", "timeout", "status", "stream")
-
 UpstreamError = Literal["connect", "timeout", "status", "stream"]
 """Upstream could not be reached, was too slow, answered with an error, or broke off inside a stream."""
+
+UPSTREAM_ERRORS: tuple[UpstreamError, ...] = get_args(UpstreamError)
 
 _turns = Counter("vista_guard_turns", "Turns judged.", ("decision", "gate"), registry=REGISTRY)
 _claims = Counter("vista_guard_claims", "Claims judged.", ("label",), registry=REGISTRY)

@@ -41,14 +41,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard.proxy")
 
 
-def install_handlers(app: FastAPI) -> None:
-    """Makes every error one that tells nothing about the inside."""
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(VistaGuardError, _guard_error)
-    app.add_exception_handler(Exception, _bug)
-
-
 def error_response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """An error as OpenAI's clients read it."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
@@ -140,15 +132,14 @@ def install(app: FastAPI, settings: ProxySettings) -> None:
     Afterwards `request.state.tenant` names the tenant: `default` where no keys are set.
     """
     app.add_middleware(Gatekeeper, settings=settings)
-    install_handlers(app)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(VistaGuardError, _guard_error)
+    app.add_exception_handler(Exception, _bug)
 
 
 def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
-    """Passes when whoever can connect may call.
-
-    Raises:
-        ConfigError: other machines can connect, and nobody needs a key.
-    """
+    """Passes when whoever can connect may call. ConfigError: other machines can connect, and nobody needs a key."""
     if not settings.loopback and not settings.keys and not allow_anonymous:
         raise ConfigError(
             f"host {settings.host} can be reached from other machines, and no keys are set: everybody could read and forget "
@@ -158,11 +149,7 @@ def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
 
 
 def check_documents(guard: Guard, settings: ProxySettings) -> None:
-    """Passes when no tenant retrieves what is another's.
-
-    Raises:
-        ConfigError: several tenants would share a store that does not divide, and nobody said that they may.
-    """
+    """Passes when no tenant retrieves another's documents. ConfigError: tenants share an undivided store without leave."""
     documents = guard.parts.documents
     if documents is not None and not isinstance(documents, DividedDocuments) and not shares_documents(settings):
         raise ConfigError(
@@ -212,17 +199,17 @@ class Gatekeeper:
         if not self._keyring:
             self._refuse_foreign_pages(headers)
             return ANONYMOUS, address, headers
-        callers = {}
+        callers: dict[str, str] = {}
         kept = []
         for name, value in scope["headers"]:
             caller = self._keyring.caller(_key(name, value)) if name in KEY_HEADERS else None
             if caller is not None:
-                callers[caller.tenant] = caller
+                callers[caller.tenant] = caller.key_hash
             elif name != OWN_HEADER:
                 kept.append((name, value))
         if len(callers) == 1:
-            ((tenant, caller),) = callers.items()
-            return tenant, caller.key_hash, kept
+            ((tenant, hashed),) = callers.items()
+            return tenant, hashed, kept
         if open_path and not callers:
             return ANONYMOUS, address, kept
         raise _Refused(

@@ -61,11 +61,9 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Sentences:
-    """Finds the ends, as the text grows.
+    """Finds the ends, as the text grows. After `longest` characters a text without an end is cut.
 
-    Args:
-        longest: characters after which a text without an end is cut. Behind as many sentences as nobody says in that many
-            characters there are no more ends but this.
+    Behind as many sentences as nobody says in that many characters there are no more ends but this.
     """
 
     def __init__(self, longest: int) -> None:
@@ -96,8 +94,7 @@ class Sentences:
     def grow(self, text: str, *, complete: bool = False, most: int | None = None) -> bool:
         """Looks for more ends in `text`, which begins with the text given before. A complete one ends in any case.
 
-        Returns:
-            Whether it stopped because it found `most`: there may be more.
+        True if it stopped because it found `most`: there may be more.
         """
         self._may_end = self._may_end or _MAY_END.search(text, self._searched) is not None
         self._searched = len(text)

@@ -54,8 +54,7 @@ class NoAnswer(Exception):
 async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[Delta, None]:
     """The next answer. It has begun to speak by then, or came to its end without a word: called a tool, refused.
 
-    Raises:
-        NoAnswer: upstream failed before the first word, or its answer was empty.
+    NoAnswer: upstream failed before the first word, or its answer was empty.
     """
     begun = list[Delta]()
     deltas = again(draft, feedback(rejected))
@@ -236,14 +235,8 @@ _JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
 class Draft:
     """Judges one draft of a turn, as often as there is more of it.
 
-    Args:
-        parts: the guard's collaborators.
-        before: what was said before the turn.
-        documents: of the turn, or what finds them.
-        trace: of the turn, whichever of its drafts is delivered.
-        earlier: the draft that this one takes the place of.
-        found: documents that were found for it.
-        on_outcome: is told of each claim once.
+    `documents` are the turn's, or find them; `earlier` is the draft that this one replaces; `found` are documents found for it.
+    `trace` is that of the turn, whichever draft is delivered, and `on_outcome` is told of each claim once.
     """
 
     def __init__(

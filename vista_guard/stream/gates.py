@@ -142,25 +142,12 @@ async def gated(
     on_outcome: Callable[[Outcome], None] | None = None,
     trace: TurnTrace | None = None,
 ) -> AsyncGenerator[Streamed, None]:
-    """Yields text that may be shown, the host's own objects in their places among it, and last the report.
+    """See `Guard.gated`. `trace` is that of a turn which began before its text; it is ended here.
 
-    Args:
-        parts: the guard's collaborators.
-        conversation: what was said before the turn.
-        deltas: the turn as it comes, with the documents that are `Found` meanwhile, which nobody is shown; closed when the
-            reader leaves or a sentence is withheld.
-        gate: `sentence` lets each sentence through once its claims passed, and withholds from the first that does not;
-            `turn` holds everything until the whole turn was judged; `none` holds nothing, and the report only tells.
-        documents: of the turn. A callable is asked once a draft, in a thread: for `sentence` before anything of the turn is
-            known (the turn is the conversation's last, and empty), else with the whole turn.
-        again: asks the agent again, for a policy that regenerates. It takes the draft that was withheld (with `sentence`, up to
-            the end of the sentence that was) and the note on it, and gives the next answer as it comes. It is called as long as
-            the policy has attempts left, no text went out and nothing binding came; else, and where it fails before the first
-            word, the policy's fallback is taken. Until then nothing of a draft goes out, the host's objects included.
-
-        on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
-            dropped; with `none`, after the text. Spans are places in the text of `deltas`.
-        trace: of the turn, where it began before its text; ended here.
+    `documents` that are a callable are asked once a draft, in a thread: for `sentence` before anything of the turn is known (the
+    turn is the conversation's last, and empty), else with the whole turn. `again` is called as long as the policy has attempts
+    left, no text went out and nothing binding came; else, and where it fails before the first word, the policy's fallback is
+    taken. Until then nothing of a draft goes out, the host's objects included.
 
     A reader who leaves, and an upstream that fails, end the turn without a report: nothing of it is remembered, since nobody
     knows how much was read. Said again as history, it is judged as any earlier turn.
@@ -203,11 +190,7 @@ async def _count_stream(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace
 
 
 def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
-    """Passes when the gate can hold what the policy withholds.
-
-    Raises:
-        ConfigError: it lets everything through, and the policy does not. `name` says what was set to it.
-    """
+    """Passes when the gate can hold what the policy withholds; else ConfigError, which names the setting."""
     if gate == "none" and withholds(policy):
         raise ConfigError(
             f"{name} is none, and the policy {policy.name} withholds, but streamed text cannot be withheld. Choose the gate "

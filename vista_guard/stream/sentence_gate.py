@@ -29,17 +29,11 @@ class Unit:
 
 
 def units(ends: Sequence[int], start: int, outcomes: Sequence[Outcome], most: int) -> Iterator[Unit]:
-    """The units of the sentences that end at `ends`.
+    """The units of the sentences that end at `ends`, the first of which begins at `start`.
 
     Sentences without a claim of their own say nothing that the one before them was not asked about, so they go out together.
     Those behind `most` claims are one unit: what they claim is not judged, and asking the policy about each would take the
     square of their number.
-
-    Args:
-        ends: of the sentences, in order.
-        start: where the first of them begins.
-        outcomes: of the turn so far.
-        most: claims of a turn that are judged.
     """
     spans = sorted((outcome.claim.span for outcome in outcomes if outcome.claim.span), key=lambda span: span.start)
     starts = [span.start for span in spans]

@@ -159,12 +159,9 @@ MOST_HELD = 10_000
 
 
 class Delivery:
-    """Keeps what was said, and what was dropped.
+    """Keeps what was said, and what was dropped. `most` characters may wait before upstream has to wait.
 
-    Args:
-        source: where the text comes from.
-        most: characters of it that may wait to be let through before upstream has to wait.
-        hold: holds everything back until the first text goes out: until then another draft may take this one's place.
+    `hold` holds everything back until the first text goes out: until then another draft may take this one's place.
     """
 
     def __init__(self, source: Source, most: int, *, hold: bool = False) -> None:
@@ -282,9 +279,7 @@ def _width(space: str) -> tuple[int, int]:
 class Opening:
     """An answer up to its first word, and the rest.
 
-    Args:
-        deltas: the answer.
-        hold: keeps what is no text back too, until something binding comes: another answer may take this one's place.
+    `hold` keeps what is no text back too, until something binding comes: another answer may take this one's place.
     """
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], *, hold: bool) -> None:

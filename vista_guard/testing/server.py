@@ -419,11 +419,7 @@ def validator(api: Api) -> SchemaValidator:
 
 
 def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
-    """Checks the body against the API; `extra` names top-level parameters to ignore.
-
-    Raises:
-        InvalidRequest: it does not.
-    """
+    """Checks the body against the API; `extra` names top-level parameters to ignore. InvalidRequest: it does not fit."""
     from pydantic import ValidationError
 
     stream = body.get("stream")
@@ -551,8 +547,7 @@ def _inner_problems(node: Mapping[str, Any], context: tuple[str, ...]) -> Iterat
 class PrefixCache:
     """A prompt cache in blocks of `block` tokens, for each model.
 
-    A prompt's leading blocks count as cached if an earlier answered prompt began with them. Concurrent calls do not help each
-    other.
+    A prompt's leading blocks are cached if an earlier answered prompt began with them; concurrent calls do not help each other.
     """
 
     def __init__(self, block: int) -> None:

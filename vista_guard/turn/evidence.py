@@ -21,15 +21,9 @@ from vista_guard.types import Check, Claim, Conversation, EarnedClaim, EvidenceS
 
 
 async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -> EvidenceSet:
-    """The evidence of the draft.
+    """The evidence of the draft; of what `earlier` turns established and no store knows, the latest, where there is room.
 
-    Args:
-        work: the turn.
-        parts: the guard's collaborators.
-        earlier: what earlier turns established that no store knows of; the latest of it is kept where there is room.
-
-    Raises:
-        StoreError: a store could not be read. Judging with less evidence than there is would be a silent change of verdict.
+    StoreError: a store could not be read. Judging with less evidence than there is would be a silent change of verdict.
     """
     recalled = await _knowledge(work, parts)
     room = max(parts.limits.knowledge - len(recalled), 0)
@@ -73,11 +67,7 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
 
 
 async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
-    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored.
-
-    Raises:
-        JudgeError, StoreError: an earlier turn could not be judged, or not be stored.
-    """
+    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored."""
     if not work.catch_up or parts.trusts_ungrounded:
         return ()
     earlier = [index for index, turn in enumerate(work.history) if turn.role is Role.ASSISTANT]

@@ -48,14 +48,10 @@ class _Line:
 
 
 def without(text: str, dropped: Sequence[Span]) -> str:
-    """The text without these sentences.
+    """The text without these sentences, each of them within one line.
 
     A line that says nothing any more goes with them, with the blank line before it, and so does a lead-in ("It has:") when
     every item of its list went. All other lines stay as they are.
-
-    Args:
-        text: of the turn.
-        dropped: sentences, each within one line.
     """
     return "\n".join(line.text for line in _tidy_lines(list(_lines(text, dropped)))).strip()
 

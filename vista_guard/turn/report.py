@@ -159,13 +159,7 @@ async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
 
 
 def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
-    """The texts that a sink with this `record` may keep. Only `full` keeps a draft that was not delivered as it was.
-
-    Args:
-        work: the finished turn.
-        report: its report.
-        record: `delivered` or `full`; `verdicts` has no texts.
-    """
+    """The texts that a sink with this `record` may keep. Only `full` keeps a draft that was not delivered as it was."""
     if record == "verdicts":
         return TurnTexts()
     return TurnTexts(

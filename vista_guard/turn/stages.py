@@ -41,12 +41,7 @@ async def judge_in_time(
 ) -> list[Answer | Unchecked]:
     """One answer an item, in order; those that the time does not suffice for are unchecked.
 
-    Args:
-        work: the turn so far, which says how long it was judged.
-        parts: the guard's collaborators.
-        items: what to judge.
-        ask: asks the judge about some of them.
-        on_answers: is given each piece's answers as they come.
+    `ask` asks the judge about some of them; `on_answers` is given each piece's answers as they come.
     """
     deadline = monotonic() + seconds_left(work, parts)
     answers: list[Answer | Unchecked] = []
@@ -210,12 +205,6 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     What the stage used and warned of is in the work that comes back, and the milliseconds that it took are added to its
     timing. A stage that fails says so in the work (`Unchecked` outcomes, a warning); what it raises instead is a bug, or
     something that the caller must see, such as a limit that the request is over.
-
-    Args:
-        name: of the stage.
-        work: the turn so far.
-        parts: the guard's collaborators.
-        emit: takes the stage's events.
     """
     work = with_trace(work, parts.telemetry)
     trace = work.trace

@@ -12,6 +12,7 @@ from uuid import uuid4
 from vista_guard import _aio
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.policy.turn_risk import SAFE, micro_score
+from vista_guard.reading.chat_json import distinct
 from vista_guard.reading.visible import visible
 from vista_guard.types import (
     Action,
@@ -70,7 +71,7 @@ class Case(Noun):
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
             raise InputError("the answer has no text for the user; there is nothing to judge")
-        brought = _merge_documents(draft.documents, given_documents(documents))
+        brought = distinct((*draft.documents, *given_documents(documents)))
         turn = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
         return cls(conversation=Conversation(turns=(*past, turn)), turns="last")
 
@@ -136,18 +137,12 @@ def _with_documents(talk: Conversation, documents: tuple[Document, ...]) -> Conv
     if not documents:
         return talk
     turns = [
-        turn.model_copy(update={"documents": _merge_documents(turn.documents, documents)})
+        turn.model_copy(update={"documents": distinct((*turn.documents, *documents))})
         if turn.role is Role.ASSISTANT
         else turn
         for turn in talk.turns
     ]
     return talk.model_copy(update={"turns": tuple(turns)})
-
-
-def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
-    from vista_guard.reading.chat_json import distinct
-
-    return distinct([*first, *others])
 
 
 class Quote(Noun):
@@ -287,8 +282,8 @@ def _why_unjudged(claims: Sequence[JudgedClaim]) -> str:
 
 def _why(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnReport]) -> str:
     judged = [claim for claim in claims if claim.label is not None]
-    safe, unjudged = sum(claim.safe for claim in judged), len(claims) - len(judged)
-    parts = [f"VISTA score {score:.2f}: {safe} of {len(judged)} judged claims safe"]
+    unjudged = len(claims) - len(judged)
+    parts = [f"VISTA score {score:.2f}: {sum(claim.safe for claim in judged)} of {len(judged)} judged claims safe"]
     if unjudged:
         parts.append(f"{unjudged} could not be judged")
     held = [report for report in reports if report.decision.action is not Action.ALLOW]
@@ -374,7 +369,9 @@ class Grader:
         guard = self.guard if policy is None else self._under(policy)
         own = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
         try:
-            return Verdict.of(await _reports(guard, case.model_copy(update={"conversation": own})))
+            if case.turns == "last":
+                return Verdict.of([await guard.acheck(own)])
+            return Verdict.of([report async for report in guard.areplay(own)])
         finally:
             await guard.aforget(own.id or "")
 
@@ -493,12 +490,6 @@ def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> G
             "both a grader and the name of a judge or policy are given; the grader has both. Leave one out"
         )
     return grader
-
-
-async def _reports(guard: Guard, case: Case) -> list[TurnReport]:
-    if case.turns == "last":
-        return [await guard.acheck(case.conversation)]
-    return [report async for report in guard.areplay(case.conversation)]
 
 
 def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:

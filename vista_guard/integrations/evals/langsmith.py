@@ -63,8 +63,7 @@ def vista_evaluator(
 
     def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            case = reads(inputs, outputs, reference_outputs)
-            return _result(own().grade(case))
+            return _result(own().grade(reads(inputs, outputs, reference_outputs)))
         except InputError as exc:
             return _unread(exc)
 
@@ -85,8 +84,7 @@ def async_vista_evaluator(
 
     async def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            case = reads(inputs, outputs, reference_outputs)
-            return _result(await own().agrade(case))
+            return _result(await own().agrade(reads(inputs, outputs, reference_outputs)))
         except InputError as exc:
             return _unread(exc)
 

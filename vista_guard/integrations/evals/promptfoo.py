@@ -109,11 +109,7 @@ def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator
 
 
 def _documents(where: str, value: Any) -> tuple[Document, ...]:
-    """The documents of one place, or an error that names it.
-
-    Raises:
-        InputError: they cannot be read, or are what promptfoo should have read and did not.
-    """
+    """The documents of one place. InputError: they cannot be read, or promptfoo should have read them and did not."""
     from vista_guard.graph.host_objects import given_documents
 
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -206,10 +202,9 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
 def _answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
-    except VistaGuardError as exc:
-        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
     except Exception as exc:  # one case must not end the process that judges the others
-        traceback.print_exc()
+        if not isinstance(exc, VistaGuardError):
+            traceback.print_exc()
         return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
 
 

@@ -182,11 +182,7 @@ def with_words_beside_call(response: ModelResponse, report: TurnReport) -> Model
 
 
 def check_answerers(response: ModelResponse) -> None:
-    """Passes when a model speaks as an assistant does, and tools only where one was called.
-
-    Raises:
-        InputError: a message of another kind, which nobody would judge.
-    """
+    """Passes when a model speaks as an assistant does, and tools only where one was called; else InputError."""
     called = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
     for message in response.result:
         if not is_assistant(message) and not (called and isinstance(message, ToolMessage)):
@@ -219,9 +215,7 @@ def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
 class GatedCall:
     """One model call under the sentence gate.
 
-    Attributes:
-        report: of what was said; None when the model said nothing to the user.
-        response: what the call answers the agent with.
+    `response` is what it answers the agent with; `report` is None when the model said nothing to the user.
     """
 
     def __init__(

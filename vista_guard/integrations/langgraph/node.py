@@ -84,6 +84,9 @@ _PROVIDED: Mapping[str, Callable[[], object]] = {
 }
 
 
+_PLAIN = (bool, int, float, type(None))
+
+
 class HostNode:
     """A function or Runnable that the host would have given to its graph."""
 
@@ -124,13 +127,8 @@ class HostNode:
 class NodeTurn:
     """One run of a node as an assistant turn.
 
-    Attributes:
-        conversation: what was said before.
-        documents: what the state brings as evidence.
-        update: what the node answers the graph with.
-        said: the draft; None when it says nothing to the user.
-        drafts: the texts that make the draft.
-        is_judged: whether `update` holds only what was judged.
+    `update` is what the node answers the graph with, and `is_judged` says whether all in it was judged. `said` is the draft, None
+    when it says nothing to the user, and `drafts` are the texts that make it.
     """
 
     def __init__(self, node: HostNode, state: object, config: RunnableConfig) -> None:
@@ -171,7 +169,7 @@ class NodeTurn:
         return Work(conversation=self.conversation, request=self._request, call=AgentCall(ask, aask))
 
     def take_update(self, update: object) -> None:
-        self.update, self._has_answered = update, True
+        self.update = update
         self._values = _values_of(update)
         self._messages = convert_to_messages(_message_list(self._values.get("messages")))
         self.said = read_reply(self._request, self._reply()).text
@@ -184,7 +182,7 @@ class NodeTurn:
         self.is_judged = True
         if self.said is None or report.response == self.said:
             return
-        kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or _is_plain(value)}
+        kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, _PLAIN)}
         if "messages" in self._values:
             kept["messages"] = self._messages_with(report)
         else:
@@ -277,10 +275,6 @@ def _with_response(message: BaseMessage, report: TurnReport) -> AIMessage:
     calls = {} if report.blocked or not isinstance(message, AIMessage) else {"tool_calls": message.tool_calls}
     marked = {"response_metadata": {MARK: report.decision.action.value}, **calls}
     return replace_text(message, report.response).model_copy(update=marked)
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float)
 
 
 def guard_node(

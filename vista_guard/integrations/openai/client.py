@@ -57,8 +57,6 @@ _FILTERED = "content_filter"
 _REPORTS = "_vista_guard"
 _UNJUDGED = "_vista_guard_unjudged"
 
-__all__ = ["guarded", "report_of", "unjudged_of"]
-
 
 def guarded(
     client: Client,
@@ -220,11 +218,7 @@ class _Guarded(_AnyGuarded):
     def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
         verdict = _told_or_raise(given)
-        return (
-            inner._process_response(**given)
-            if verdict is None
-            else _attach_to_stream(inner._process_response(**given), verdict)
-        )
+        return _attach_to_stream(inner._process_response(**given), verdict)
 
 
 class _AsyncGuarded(_AnyGuarded):
@@ -240,8 +234,7 @@ class _AsyncGuarded(_AnyGuarded):
     async def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
         verdict = _told_or_raise(given)
-        made = await inner._process_response(**given)
-        return made if verdict is None else _attach_to_stream(made, verdict)
+        return _attach_to_stream(await inner._process_response(**given), verdict)
 
 
 def _with_lists(options: Any) -> Any:
@@ -266,8 +259,8 @@ def _told_or_raise(given: dict[str, Any]) -> Told | None:
     return verdict
 
 
-def _attach_to_stream(made: Result, told: Told) -> Result:
-    return _attach_reports(made, told) if isinstance(made, Stream | AsyncStream) else made
+def _attach_to_stream(made: Result, told: Told | None) -> Result:
+    return _attach_reports(made, told) if told is not None and isinstance(made, Stream | AsyncStream) else made
 
 
 def _parser_of_delivered(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
@@ -384,10 +377,7 @@ def _told_by(stream: Any) -> Told:
 def _chat_events(
     state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, told: Told
 ) -> Iterable[ChatCompletionStreamEvent[Format]]:
-    """The SDK's events for a chunk. Of an answer that the guard withheld the SDK is told that it stopped:
-
-    a content filter makes it raise, and the message in place of the answer would be lost.
-    """
+    """The SDK's events for a chunk. It raises on a content filter: a withheld answer is told to it as one that stopped."""
     if chunk.object != "chat.completion.chunk":
         return
     finished = chunk.model_copy(update={"choices": [choice.model_copy() for choice in chunk.choices]})
