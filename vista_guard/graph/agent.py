@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
 from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeGuard, TypeVar, cast, overload
 
@@ -24,7 +25,7 @@ from vista_guard.graph.vendor_private import entered_context, host_callbacks, si
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn import stages
 from vista_guard.turn.repair import EARLIER, feedback
-from vista_guard.turn.stages import with_agent_trace
+from vista_guard.turn.stages import with_trace
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, RepairMode, Role, Turn
 
@@ -99,12 +100,7 @@ def build_graph(
         builder.add_node("agent", agent)
         builder.add_conditional_edges("agent", _next_after_agent, {"gather": "gather", "end": END})
     builder.add_edge(START, "agent" if agent is not None else "gather")
-    for before, after in (
-        ("gather", "decompose"),
-        ("decompose", "verify"),
-        ("verify", "categorize"),
-        ("categorize", "decide"),
-    ):
+    for before, after in pairwise(("gather", "decompose", "verify", "categorize", "decide")):
         builder.add_edge(before, after)
     builder.add_conditional_edges("decide", _next_after_decide, {"repair": "repair", "remember": "remember"})
     after_repair = ["remember", "agent"] if agent is not None else ["remember"]
@@ -139,10 +135,9 @@ def _node(
 
     async def step(state: GuardState, emit: Emit) -> dict[str, object]:
         work = await stages.run(name, state["guard"], parts, emit)
-        if name == "report":
-            return {"guard": work, **(make_update(work) if make_update else {})}
-        update: dict[str, object] = {"guard": work}
-        return {**update, "guard_attempts": len(work.attempts)} if name == "repair" else update
+        update = make_update(work) if make_update else {}
+        attempts = {"guard_attempts": len(work.attempts)} if name == "repair" else {}
+        return {"guard": work, **update, **attempts}
 
     def node(state: GuardState, config: RunnableConfig) -> dict[str, object]:
         return _aio.run(step(state, get_stream_writer()))
@@ -292,12 +287,18 @@ def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
 
 
 def agent_node(
-    make_work: Callable[[HostState, RunnableConfig], Work],
-    make_update: MakeUpdate,
     telemetry: Telemetry,
     find_documents: FindDocuments | None = None,
+    *,
+    make_work: Callable[[HostState, RunnableConfig], Work] = lambda state, _: cast(Work, state["guard"]),
+    make_update: MakeUpdate = lambda _: {},
+    may_call: bool = False,
 ) -> GraphNode[HostState, dict[str, object]]:
-    """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
+    """The node: makes work of the host's state, and the host's update where there is nothing to judge.
+
+    With `may_call` the agent may answer the note on its draft by something that is no turn, such as a tool call: its reply is
+    then a mapping whose `messages` are empty.
+    """
 
     def begin(state: HostState, config: RunnableConfig) -> tuple[Work, object]:
         current = cast("Work | None", state.get("guard"))
@@ -306,12 +307,14 @@ def agent_node(
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
-        work = with_agent_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
+        work = with_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry, agent=True)
         return work, work.request
 
     def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
         spent = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
         work = _with_draft(work, reply, read_reply(asked, reply), find_documents).with_(timings=spent)
+        if may_call and isinstance(reply, Mapping) and not reply.get("messages", True):
+            work = work.with_(spoke=False)
         if not work.spoke and work.trace is not None:
             work.trace.end_unspoken()
         return {"guard": work, **({} if work.spoke else make_update(work))}
@@ -345,29 +348,6 @@ def _asking(work: Work) -> Iterator[None]:
     except BaseException as exc:
         trace.abandon(exc)
         raise
-
-
-def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> GraphNode[HostState, dict[str, object]]:
-    """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
-
-    Its reply is a mapping whose `messages` are empty then.
-    """
-    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, telemetry, find_documents)
-
-    def with_spoke(update: dict[str, object]) -> dict[str, object]:
-        work = cast(Work, update["guard"])
-        silent = isinstance(work.reply, Mapping) and not work.reply.get("messages", True)
-        if silent and work.trace is not None:
-            work.trace.end_unspoken()
-        return {"guard": work.with_(spoke=False)} if silent else update
-
-    def ask(state: HostState, config: RunnableConfig) -> dict[str, object]:
-        return with_spoke(node.invoke(state, config))
-
-    async def aask(state: HostState, config: RunnableConfig) -> dict[str, object]:
-        return with_spoke(await node.ainvoke(state, config))
-
-    return GraphNode("agent", ask, aask)
 
 
 def _call_of(work: Work) -> HostCall:

@@ -8,7 +8,7 @@ private part; `make test-oldest` runs the tests of graph and integrations with t
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, closing, contextmanager, nullcontext
+from contextlib import aclosing, closing, contextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import Any, TypeVar, cast
 
@@ -55,9 +55,8 @@ def context_of(config: RunnableConfig) -> Context:
         return context.run(copy_context)
 
 
-def entered_context(config: RunnableConfig) -> AbstractContextManager[Context]:
-    """LangChain's own context for a run with this config, as long as the block lasts."""
-    return set_config_context(config)
+entered_context = set_config_context
+"""LangChain's own context for a run with a config, as long as the block lasts."""
 
 
 def silent_config(config: RunnableConfig) -> RunnableConfig:

@@ -363,14 +363,6 @@ class GuardedMessages(TypedDict, total=False):
     guard_attempts: Annotated[int, EphemeralValue]
 
 
-@dataclass(frozen=True)
-class MessageAgent:
-    """An agent that is asked with a state: how to ask it, and the schema of the state that it needs."""
-
-    call: HostCall
-    schema: type[Any]
-
-
 def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
     """A callable for a callable, a Runnable for a Runnable, a graph for a graph. ConfigError: what cannot be wrapped so."""
     if isinstance(agent, CompiledStateGraph):
@@ -384,9 +376,7 @@ def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
         )
     machine = build_graph(
         parts,
-        agent=agent_node(
-            lambda state, config: cast(Work, state["guard"]), lambda work: {}, parts.telemetry, surface.find_documents
-        ),
+        agent=agent_node(parts.telemetry, surface.find_documents),
         checkpointer=False,
     )
     if isinstance(agent, Runnable):
@@ -405,13 +395,13 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
             f"gate is {surface.gate!r}, and which of a graph's model calls speaks to the user is not known: a graph is guarded "
             "by the turn. Guard the node that speaks by guard_node, or use VistaGuardMiddleware, for streams by the sentence"
         )
-    asked = _message_agent(agent)
-    keys = set(get_type_hints(asked.schema))
+    call, schema = _message_agent(agent)
+    keys = set(get_type_hints(schema))
 
     def make_work(state: HostState, config: RunnableConfig) -> Work:
         request = {key: value for key, value in state.items() if key not in GUARD_CHANNELS | {"report"}}
         conversation = read_request(request).model_copy(update={"id": thread_id_of(config)})
-        return Work(conversation=conversation, request=request, call=asked.call)
+        return Work(conversation=conversation, request=request, call=call)
 
     def make_update(work: Work) -> dict[str, object]:
         update = _state_update(work, surface.deliver(work), keys)
@@ -420,9 +410,9 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
     own = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
-        agent=agent_node(make_work, make_update, parts.telemetry, surface.find_documents),
+        agent=agent_node(parts.telemetry, surface.find_documents, make_work=make_work, make_update=make_update),
         make_update=make_update,
-        schema=asked.schema,
+        schema=schema,
         checkpointer=checkpointer if checkpointer is not None else own,
     )
 
@@ -448,17 +438,18 @@ def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: 
     return named_like(agent, guarded)
 
 
-def _message_agent(agent: object) -> MessageAgent:
+def _message_agent(agent: object) -> tuple[HostCall, type[Any]]:
+    """How to ask an agent with a state, and the schema of the state that it needs."""
     if isinstance(agent, CompiledStateGraph):
         inner = agent.copy(update={"checkpointer": None})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)
         extra = get_type_hints(GuardedMessages, include_extras=True)
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
-        return MessageAgent(call_runnable(inner), schema)
+        return call_runnable(inner), schema
     if isinstance(agent, Runnable):
-        return MessageAgent(_asked_with_messages(call_runnable(agent)), GuardedMessages)
+        return _asked_with_messages(call_runnable(agent)), GuardedMessages
     if callable(agent):
-        return MessageAgent(_asked_with_messages(call_function(agent)), GuardedMessages)
+        return _asked_with_messages(call_function(agent)), GuardedMessages
     raise ConfigError(
         f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
     )

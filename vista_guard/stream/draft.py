@@ -15,7 +15,7 @@ from math import inf
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
 from vista_guard.protocols import Judge, Policy
-from vista_guard.stream.source import Delta, close, join_documents
+from vista_guard.stream.source import Delta, close, join_documents, resume
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.repair import feedback
@@ -71,7 +71,7 @@ async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[
         raise
     if not begun:
         raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
-    return _resume(begun, deltas)
+    return resume(begun, deltas)
 
 
 def broke_off(exc: BaseException) -> str:
@@ -103,16 +103,6 @@ def _probes() -> tuple[Outcome, ...]:
         for confidence in (0.0, 0.5, 1.0)
     )
     return (Unchecked(claim=claim, error="?"), *probes)
-
-
-async def _resume(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
-    try:
-        for delta in begun:
-            yield delta
-        async for delta in deltas:
-            yield delta
-    finally:
-        await close(deltas)
 
 
 def _name(exc: BaseException) -> str:

@@ -166,27 +166,20 @@ async def gated(
         draft = Draft(parts, conversation, documents, trace=trace, on_outcome=on_outcome)
         check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
-        async with aclosing(_count_stream(run(draft, deltas, asking), trace)) as pieces:
-            async for piece in pieces:
-                yield piece
+        count = parts.telemetry.instruments.stream_opened
+        count(gate, 1)
+        try:
+            async with aclosing(run(draft, deltas, asking)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            count(gate, -1)
     except BaseException as exc:
         if trace is not None:
             trace.abandon(exc)
         raise
     finally:
         await close(deltas)
-
-
-async def _count_stream(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace) -> AsyncGenerator[Streamed, None]:
-    """The pieces, counted among the streams that are open."""
-    count = trace.telemetry.instruments.stream_opened
-    count(trace.gate, 1)
-    try:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                yield piece
-    finally:
-        count(trace.gate, -1)
 
 
 def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:

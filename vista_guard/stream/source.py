@@ -148,6 +148,17 @@ async def close(deltas: AsyncIterator[Delta]) -> None:
             await aclose()
 
 
+async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
+    """What was read already, and the rest. Closing it closes the upstream."""
+    try:
+        for delta in begun:
+            yield delta
+        async for delta in deltas:
+            yield delta
+    finally:
+        await close(deltas)
+
+
 _MOST_WAITING = 256
 """Pieces that may wait for a slow reader before upstream has to wait too."""
 
@@ -305,15 +316,9 @@ class Opening:
             if isinstance(delta, str | Passed) and delta != "":
                 yield delta
 
-    async def rest(self) -> AsyncGenerator[Delta, None]:
+    def rest(self) -> AsyncGenerator[Delta, None]:
         """The answer, without what went out. Closing it closes the answer."""
-        try:
-            for delta in self._begun:
-                yield delta
-            async for delta in self._deltas:
-                yield delta
-        finally:
-            await self._deltas.aclose()
+        return resume(self._begun, self._deltas)
 
     def _take(self) -> list[Passed]:
         passed = [delta for delta in self._begun if isinstance(delta, Passed)]

@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -476,7 +476,7 @@ def gold_script(
 
     def answer(request: ReceivedRequest) -> str:
         if f"{FACTUAL} or {NOT_FACTUAL}" in request.text:
-            return FACTUAL if _last_turn(request, whole) is Label.VERIFIED else NOT_FACTUAL
+            return FACTUAL if whole[_last_turn(_plain(request.user), whole)] is Label.VERIFIED else NOT_FACTUAL
         return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
 
     return answer
@@ -499,23 +499,18 @@ def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
     """Answers with the prompt's first word for a turn labelled VERIFIED, else with its second."""
     choice = _CHOICE.search(request.text)
     if choice is None:
-        raise _unknown_turn(_plain(request.user))
+        raise LookupError(f"the prompt about a turn names no two words to choose from: {request.text[-200:]!r}")
     name, negative, positive = choice.groups()
-    label = _last_turn(request, labels)
+    label = labels[_last_turn(_plain(request.user), labels)]
     return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
 
 
-def _last_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> Label:
-    """The label of the last scripted turn in the message: earlier ones may be history."""
-    asked = _plain(request.user)
-    ends = {text: asked.rfind(text) + len(text) for text in labels if text in asked}
+def _last_turn(asked: str, turns: Iterable[str]) -> str:
+    """The last scripted turn in the message: earlier ones may be history."""
+    ends = {text: asked.rfind(text) + len(text) for text in turns if text in asked}
     if not ends:
-        raise _unknown_turn(asked)
-    return labels[max(ends, key=lambda text: (ends[text], len(text)))]
-
-
-def _unknown_turn(asked: str) -> LookupError:
-    return LookupError(f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}")
+        raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
+    return max(ends, key=lambda text: (ends[text], len(text)))
 
 
 @dataclass(frozen=True)
@@ -548,7 +543,7 @@ class _Oracle:
         asked, stage = _plain(request.user), _stage(request)
         match stage:
             case "decompose":
-                turn = self._turn(asked)
+                turn = _last_turn(asked, self.verdicts)
                 return _json(claims=[_claim_in(turn, verdict) for verdict in self.verdicts[turn]])
             case "fused":
                 return self._fused(asked)
@@ -565,7 +560,7 @@ class _Oracle:
         return claim.verdict.error or _json(**judgement)
 
     def _fused(self, asked: str) -> str:
-        turn = self._turn(asked)
+        turn = _last_turn(asked, self.verdicts)
         before = asked[: asked.rindex(turn)]
         claims = []
         for verdict in self.verdicts[turn]:
@@ -573,13 +568,6 @@ class _Oracle:
             shown = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
             claims.append({**_claim_in(turn, verdict), **shown})
         return _json(claims=claims)
-
-    def _turn(self, asked: str) -> str:
-        """Finds the last scripted turn in the message: earlier ones may be history."""
-        ends = {text: asked.rfind(text) + len(text) for text in self.verdicts if text in asked}
-        if not ends:
-            raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
-        return max(ends, key=lambda text: (ends[text], len(text)))
 
     def _claims(self, asked: str) -> list[_Claim]:
         """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""

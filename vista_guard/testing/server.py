@@ -360,10 +360,7 @@ class Endpoint:
     def check(self, request: ReceivedRequest) -> None:
         """Raises Refused when the request is wrong, or asks for what this endpoint has not."""
         self.check_key(request.headers)
-        try:
-            check_body(request.api, request.body, self.extra_parameters)
-        except InvalidRequest as exc:
-            raise Refused(400, str(exc), param=exc.param, wrong=True) from None
+        check_body(request.api, request.body, self.extra_parameters)
         if self.models is not None and request.model not in self.models:
             message = f"The model `{request.model}` does not exist or you do not have access to it."
             raise Refused(404, message, code="model_not_found")
@@ -398,14 +395,6 @@ _RANGES = {
 _UNSUPPORTED = ("allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
 
 
-class InvalidRequest(Exception):
-    """A request that the API refuses; `param` is the path of what is wrong."""
-
-    def __init__(self, message: str, param: str | None = None) -> None:
-        super().__init__(message)
-        self.param = param
-
-
 @cache
 def validator(api: Api) -> SchemaValidator:
     """Reads a JSON body strictly: no unknown key at any depth, no number given as a text. Needs the openai SDK."""
@@ -418,13 +407,18 @@ def validator(api: Api) -> SchemaValidator:
     return SchemaValidator(_strict(adapter.core_schema))
 
 
+def _invalid(message: str, param: str | None = None) -> Refused:
+    """For a request that the API refuses; `param` is the path of what is wrong."""
+    return Refused(400, message, param=param, wrong=True)
+
+
 def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
-    """Checks the body against the API; `extra` names top-level parameters to ignore. InvalidRequest: it does not fit."""
+    """Checks the body against the API; `extra` names top-level parameters to ignore. Refused: it does not fit."""
     from pydantic import ValidationError
 
     stream = body.get("stream")
     if stream not in (None, True, False):
-        raise InvalidRequest(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
+        raise _invalid(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
     seen = {key: value for key, value in body.items() if key != "stream" and key not in extra}
     try:
         validator(api).validate_json(json.dumps(seen), strict=True)
@@ -432,7 +426,7 @@ def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -
         raise _likeliest_error(exc.errors(include_url=False, include_context=False)) from None
     _check_rules(api, body)
     for problem in _schema_problems(api, body):
-        raise InvalidRequest(problem, "response_format" if api == "chat" else "text.format.schema")
+        raise _invalid(problem, "response_format" if api == "chat" else "text.format.schema")
 
 
 def _strict(node: Any) -> Any:
@@ -449,18 +443,18 @@ def _strict(node: Any) -> Any:
     return made
 
 
-def _likeliest_error(errors: list[ErrorDetails]) -> InvalidRequest:
+def _likeliest_error(errors: list[ErrorDetails]) -> Refused:
     """Returns the error of the union variant most likely meant: the one with fitting `role` and `type`, read deepest."""
     unknown = [error["loc"][0] for error in errors if error["type"] == "extra_forbidden" and len(error["loc"]) == 1]
     if unknown:
-        return InvalidRequest(f"Unrecognized request argument supplied: {unknown[0]}", None)
+        return _invalid(f"Unrecognized request argument supplied: {unknown[0]}", None)
     wrong = [error["loc"][:-1] for error in errors if error["loc"][-1] in ("role", "type")]
     fitting = [error for error in errors if not any(error["loc"][: len(loc)] == loc for loc in wrong if loc)]
     error = max(fitting or errors, key=lambda error: len(error["loc"]))
     path = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or _is_key(part))
     expected = {other["msg"] for other in errors if other["loc"][-1] == error["loc"][-1]} if not fitting else set()
     expectation = "; ".join(sorted(expected)) or error["msg"]
-    return InvalidRequest(f"Invalid value for '{path}': {expectation}.", path)
+    return _invalid(f"Invalid value for '{path}': {expectation}.", path)
 
 
 def _is_key(part: str) -> bool:
@@ -471,19 +465,19 @@ def _is_key(part: str) -> bool:
 def _check_rules(api: Api, body: Mapping[str, Any]) -> None:
     for required in ("model", "messages") if api == "chat" else ("model", "input"):
         if not body.get(required):
-            raise InvalidRequest(f"Missing required parameter: '{required}'.", required)
+            raise _invalid(f"Missing required parameter: '{required}'.", required)
     for name, (low, high) in _RANGES.items():
         value = body.get(name)
         if isinstance(value, int | float) and not low <= value <= high:
-            raise InvalidRequest(f"Invalid '{name}': {value} lies outside [{low}, {high}].", name)
+            raise _invalid(f"Invalid '{name}': {value} lies outside [{low}, {high}].", name)
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
-        raise InvalidRequest("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+        raise _invalid("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
     if body.get("stream_options") is not None and body.get("stream") is not True:
-        raise InvalidRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+        raise _invalid("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
     if _answer_format(api, body).get("type") == "json_object":
         asked = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
         if "json" not in asked.lower():
-            raise InvalidRequest("'messages' must contain the word 'json' to use a format of type 'json_object'.")
+            raise _invalid("'messages' must contain the word 'json' to use a format of type 'json_object'.")
 
 
 def _answer_format(api: Api, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -682,11 +676,7 @@ def _delta(answer: Answer, piece: str) -> dict[str, Any]:
 
 
 def _call(request: ReceivedRequest, name: str, arguments: str) -> dict[str, Any]:
-    return {
-        "id": f"call_{request.number}",
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
+    return {"id": f"call_{request.number}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _chat_usage(usage: Usage | None) -> dict[str, Any]:
@@ -789,13 +779,8 @@ def _item(request: ReceivedRequest, answer: Answer, status: str) -> dict[str, An
         content.append({"type": "refusal", "refusal": answer.refusal})
     elif answer.text is not None:
         content.append({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []})
-    return {
-        "type": "message",
-        "id": f"msg_{request.number}",
-        "role": "assistant",
-        "status": status,
-        "content": content,
-    }
+    identity = f"msg_{request.number}"
+    return {"type": "message", "id": identity, "role": "assistant", "status": status, "content": content}
 
 
 def _response(request: ReceivedRequest, status: str) -> dict[str, Any]:
@@ -1036,15 +1021,7 @@ class Loopback:
                     transports.pop(self.client, None)
                 super().connection_lost(exc)
 
-        settings: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
-        config = uvicorn.Config(
-            app,
-            http=Kept,
-            ws="none",
-            lifespan="off",
-            loop="none",
-            timeout_keep_alive=300,
-            timeout_graceful_shutdown=10,
-            **settings,
-        )
+        quiet: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
+        parts: dict[str, Any] = {"http": Kept, "ws": "none", "lifespan": "off", "loop": "none"}
+        config = uvicorn.Config(app, **parts, **quiet, timeout_keep_alive=300, timeout_graceful_shutdown=10)
         return prompt_server(config, self._stopping)

@@ -140,13 +140,8 @@ async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
         check_limits(work.conversation, parts.limits)
         # First the past: what it establishes is stored, and recalled with the rest.
         earlier = await catch_up(work, parts)
-        work = _warn_of_user_evidence(work)
+        if any(document.metadata.get(BY_USER) for document in work.turn.documents):
+            work = work.with_(warnings=(*work.warnings, USER_EVIDENCE))
         return work.with_(evidence=await collect(work, parts, earlier))
     except (InputError, JudgeError, StoreError) as exc:
         return work.as_unchecked(str(exc))
-
-
-def _warn_of_user_evidence(work: Work) -> Work:
-    """The work, with a word in its report where the user brought the evidence."""
-    by_user = any(document.metadata.get(BY_USER) for document in work.turn.documents)
-    return work.with_(warnings=(*work.warnings, USER_EVIDENCE)) if by_user else work

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from string import Template
 
@@ -122,22 +121,19 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
     mode = parts.policy.repair
     if mode is RepairMode.REGENERATE:
         if work.can_regenerate and len(work.attempts) < parts.policy.max_attempts:
-            return _again(work)
+            attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=mode)
+            return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
     mended = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
     emit({"event": "decision", "decision": mended.decided.model_dump(mode="json")})
     return mended
 
 
-def _again(work: Work) -> Work:
-    attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=RepairMode.REGENERATE)
-    return work.with_(repair=RepairMode.REGENERATE, attempts=(*work.attempts, attempt))
-
-
 def feedback(work: Work) -> str:
     """The note on a rejected draft for the agent's next attempt."""
     failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
-    return _prompt("regenerate").substitute(claims=failed).strip()
+    prompt = files("vista_guard.turn").joinpath("prompts", "regenerate.txt").read_text(encoding="utf-8")
+    return Template(prompt).substitute(claims=failed).strip()
 
 
 def redact(work: Work, message: str) -> Work:
@@ -177,13 +173,12 @@ def _left_of(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpa
 
 def annotate(work: Work, message: str) -> Work:
     """Leaves the text as it is and marks each failed claim with a footnote."""
-    text, notes = work.turn.text, []
+    text = work.turn.text
     failed = sorted(_failed_outcomes(work), key=lambda outcome: _end(outcome.claim, len(text)))
     for number in range(len(failed), 0, -1):
         end = _end(failed[number - 1].claim, len(text))
         text = f"{text[:end]} [{number}]{text[end:]}"
-    for number, outcome in enumerate(failed, 1):
-        notes.append(f"[{number}] {outcome.claim.text}: {why(outcome)}.")
+    notes = [f"[{number}] {outcome.claim.text}: {why(outcome)}." for number, outcome in enumerate(failed, 1)]
     marks = [(_end(outcome.claim, len(work.turn.text)), len(f" [{n}]")) for n, outcome in enumerate(failed, 1)]
     placed = tuple(_between(marks, len(work.turn.text)))
     return work.with_(response=text + "\n\n" + "\n".join(notes), placed=placed, repair=RepairMode.ANNOTATE)
@@ -221,8 +216,3 @@ def why(outcome: Outcome) -> str:
 
 def _end(claim: Claim, length: int) -> int:
     return claim.span.end if claim.span else length
-
-
-@lru_cache(maxsize=4)
-def _prompt(name: str) -> Template:
-    return Template(files("vista_guard.turn").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8"))

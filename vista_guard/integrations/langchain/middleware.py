@@ -28,7 +28,7 @@ from langgraph.types import Command
 from vista_guard import _aio
 from vista_guard._aio import Bridged
 from vista_guard.errors import Blocked, InputError
-from vista_guard.graph.agent import AgentCall, build_graph, call_function, call_machine, speaker_node
+from vista_guard.graph.agent import AgentCall, agent_node, build_graph, call_function, call_machine
 from vista_guard.graph.host_objects import (
     FindDocuments,
     GivenDocuments,
@@ -370,7 +370,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         self._surface = build_surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
         check_gate(gate, guard.parts.policy)
         self._gate, self._parts = gate, guard.parts
-        speaker = speaker_node(self._surface.find_documents, guard.parts.telemetry)
+        speaker = agent_node(guard.parts.telemetry, self._surface.find_documents, may_call=True)
         self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Response:

@@ -32,13 +32,13 @@ from vista_guard.graph.agent import (
     AsyncFunction,
     GraphNode,
     HostCall,
+    agent_node,
     build_graph,
     call_function,
     call_in_run_of,
     call_machine,
     call_runnable,
     is_async,
-    speaker_node,
 )
 from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
@@ -334,7 +334,7 @@ class _GuardedNode:
 
     def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
-        speaker = speaker_node(surface.find_documents, guard.parts.telemetry)
+        speaker = agent_node(guard.parts.telemetry, surface.find_documents, may_call=True)
         machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
         self._judge = call_machine(machine, lambda event: get_stream_writer()(event))
 
