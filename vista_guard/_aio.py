@@ -1,8 +1,7 @@
 """Sync and async under one roof: a background loop, a thread for long work, streams that cross threads and loops.
 
-The process has one background event loop for sync callers; it outlives a call, so pooled async clients do too. Long pure-Python
-work has one thread only: more would not run side by side, but take the interpreter from each other and from the event loop.
-Nothing here knows of turns or judges.
+The background loop outlives a call, so pooled async clients do too. Long pure-Python work has one thread only: more
+would take the interpreter from each other and from the event loop.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard")
 
 SERVERS = ("pgvector", "qdrant")
-"""Stores other than Chroma and memory."""
 MODELS = ("verifier", "decomposer", "embedder")
 """Settings that name a model, which may be a folder's path or an object."""
 
@@ -122,7 +121,6 @@ def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 
 def memory_knowledge() -> KnowledgeStore:
-    """In-memory knowledge for a guard without a store; it lasts as long as the process."""
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_guard.stores.memory import MemoryKnowledge
 
@@ -219,7 +217,6 @@ def _asked_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> Ri
 
 
 def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
-    """The table of this judge, where there is one."""
     table = _table(judge, path)
     if table is None or table.judge == judge:
         return table

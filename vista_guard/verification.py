@@ -37,15 +37,12 @@ _MARK = "# "
 
 
 class Verdict(StrEnum):
-    """The verdict on a text."""
-
     FACTUAL = "factual"
     NOT_FACTUAL = "not factual"
     """At least one claim is contradicted or lacks evidence."""
     UNDECIDED = "undecided"
     """No claim failed, and at least one could not be checked."""
     NO_CLAIMS = "no claims"
-    """The text makes no claim: nothing was verified."""
 
 
 class _Part(BaseModel):
@@ -83,7 +80,6 @@ class PieceResult(_Part):
 
     @property
     def is_false(self) -> bool:
-        """True if a claim of it is not factual."""
         return any(claim.is_factual is False for claim in self.claims)
 
 
@@ -102,7 +98,6 @@ class TextResult(_Part):
     """How many claims have each label, `UNCHECKED` among them."""
     judge: str
     settings: Mapping[str, str]
-    """Everything else that changes a verdict."""
 
 
 PIECE_LINES = LineKind(

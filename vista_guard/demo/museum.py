@@ -102,7 +102,6 @@ VISIT: tuple[Step, ...] = (
         labels=((Label.CONTRADICTED,), (Label.VERIFIED,)),
     ),
 )
-"""The visitor's questions, in order."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]], visit: Sequence[Topic] = VISIT) -> dict[str, Any]:
@@ -119,7 +118,6 @@ def guide(messages: Sequence[Mapping[str, Any]], visit: Sequence[Topic] = VISIT)
 
 
 def persona() -> Persona:
-    """Reads the guide's persona."""
     with as_file(_DATA.joinpath("persona.yaml")) as path:
         return read_persona(path)
 

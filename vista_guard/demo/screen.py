@@ -32,7 +32,6 @@ LABEL_COLUMN = max(map(len, Label)) + len(" 0.00")
 
 
 def opening(persona: Persona) -> RenderableType:
-    """Renders the introduction and the persona's facts."""
     intro = Text(
         f"A visitor talks to {persona.name}, a museum's guide. Each answer is split into claims, each claim is checked "
         "against the answer's documents and what the conversation has established, and a policy decides before the "
@@ -61,7 +60,6 @@ def turn(number: int, step: Step, report: TurnReport, known: int) -> RenderableT
 
 
 def closing(reports: Sequence[TurnReport], differing: int) -> RenderableType:
-    """Renders the conversation's score, its labels, and next steps."""
     counts = label_counts(reports)
     total = sum(counts.values())
     table = Table("label", title="claims of the last drafts", title_justify="left", title_style="bold")

@@ -67,7 +67,6 @@ TOPICS: tuple[Topic, ...] = (
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Answers as `museum.guide` does, on all topics."""
     return museum.guide(messages, TOPICS)
 
 

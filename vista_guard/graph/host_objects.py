@@ -38,7 +38,6 @@ GivenDocument = Document | LangChainDocument | str | Mapping[str, object]
 """A document, LangChain's, a text, or a mapping that `to_document` reads."""
 
 GivenDocuments = GivenDocument | Sequence[GivenDocument]
-"""One document, or several."""
 
 FoundDocuments = GivenDocument | Iterable[GivenDocument] | None
 """The answer of a function that finds documents: one, several, also as a generator, or none."""
@@ -47,7 +46,6 @@ GivenFinder = Callable[[Conversation], FoundDocuments]
 """Finds the documents of a draft, from the conversation that ends with it."""
 
 FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""A finder whose answer was read."""
 
 
 def find_documents_of(
@@ -88,7 +86,6 @@ def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
 
 
 def read_document(item: object) -> Document:
-    """A document from LangChain's, or from a text or mapping."""
     if not isinstance(item, LangChainDocument):
         return to_document(item)
     metadata = {
@@ -99,7 +96,6 @@ def read_document(item: object) -> Document:
 
 
 def _read_given(documents: object) -> tuple[Document, ...]:
-    """Each document once, from one or from a list."""
     if isinstance(documents, Document | LangChainDocument | str | Mapping):
         return (_read_option("documents", documents),)
     if isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
@@ -124,7 +120,6 @@ _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_t
 _DONE = ("_call", "_use", "_result", "_output", "_call_chunk")
 """How the types of parts end that call something, or hold what a tool of the provider's answered."""
 _SPOKEN = ("text", "refusal", "output_text")
-"""Where a part has its words."""
 
 
 def answer_start(messages: Sequence[BaseMessage]) -> int:
@@ -240,13 +235,11 @@ def read_reply(request: object, reply: object) -> ReplyDraft:
     """The draft in the answer, with its documents and the request's. InputError: another object, so that none is unread."""
     draft = _read_reply(request, reply)
     known = {document.id for document in draft.documents}
-    return ReplyDraft(
-        draft.text, (*draft.documents, *(found for found in _documents_asked_with(request) if found.id not in known))
-    )
+    asked_with = [document for document in _documents_asked_with(request) if document.id not in known]
+    return ReplyDraft(draft.text, (*draft.documents, *asked_with))
 
 
 def _documents_asked_with(request: object) -> tuple[Document, ...]:
-    """Documents that came with the request: under a key of its own, with the user's message, or from tools that ran since."""
     if isinstance(request, Mapping):
         return (*read_documents(request), *_documents_asked_with(request.get("messages") or ()))
     if isinstance(request, Sequence) and not isinstance(request, str) and request:
@@ -341,7 +334,6 @@ def with_feedback(request: object, draft: str, note: str) -> object:
 
 
 def thread_id_of(config: RunnableConfig) -> str | None:
-    """The conversation's name in a run."""
     thread = (config.get("configurable") or {}).get("thread_id")
     return str(thread) if thread not in (None, "") else None
 
@@ -366,8 +358,7 @@ def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
         return ReplyDraft(draft.text, (*draft.documents, *documents))
     if "role" in reply or "content" in reply:
         return _draft_of([reply])
-    inner = reply[_first_key(reply, ANSWER_KEYS)]
-    return ReplyDraft(_read_reply(request, inner).text, documents)
+    return ReplyDraft(_read_reply(request, reply[_first_key(reply, ANSWER_KEYS)]).text, documents)
 
 
 def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
@@ -418,8 +409,7 @@ def _speaks(message: object) -> bool:
 
 
 def _calls(message: object) -> bool:
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
-    return bool(calls)
+    return bool(message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None))
 
 
 def _conversation(messages: Iterable[object]) -> Conversation:
@@ -445,13 +435,9 @@ def _chat_json(message: object) -> HostState:
 
 
 def _artifact_documents(message: object) -> list[Document]:
-    if (
-        not isinstance(message, ToolMessage)
-        or not isinstance(message.artifact, Sequence)
-        or isinstance(message.artifact, str)
-    ):
-        return []
-    return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
+    artifact = message.artifact if isinstance(message, ToolMessage) else None
+    listed = artifact if isinstance(artifact, Sequence) else ()
+    return [read_document(item) for item in listed if isinstance(item, LangChainDocument)]
 
 
 def _role(message: object) -> str:

@@ -1,8 +1,7 @@
 """Every private part of LangChain and LangGraph that this package needs, in one module.
 
-Neither library has a public way to keep an agent's words out of the host's streams before they are judged, or the guard's
-own runs out of the host's traces. `tests/graph/test_vendor_private.py` checks that the installed versions still have each
-private part; `make test-oldest` runs the tests of graph and integrations with the oldest versions allowed.
+Neither has a public way to keep an agent's words out of the host's streams before they are judged, or the guard's runs out of the
+host's traces. `tests/graph/test_vendor_private.py` checks the installed versions; `make test-oldest` uses the oldest allowed.
 """
 
 from __future__ import annotations
@@ -92,7 +91,6 @@ def host_config(config: RunnableConfig) -> RunnableConfig:
 
 
 def host_callbacks(config: RunnableConfig) -> dict[str, Any]:
-    """The part of `configurable` that `host_config` reads."""
     configurable = config.get("configurable") or {}
     return {HOST_KEY: configurable[HOST_KEY]} if HOST_KEY in configurable else {}
 
@@ -133,7 +131,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
-        """Streams as `CompiledStateGraph.stream` does."""
         run = untraced_config(config)
         chunks = super().stream(input, run, **options)
         with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
@@ -144,7 +141,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 yield from chunks
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """Streams as `CompiledStateGraph.astream` does."""
         run = untraced_config(config)
         async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
             with _surrounding_run(run):
@@ -156,7 +152,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
-    """The same graph, untraced."""
     return UntracedGraph(**graph.__dict__)  # as its own `copy` does
 
 
@@ -197,7 +192,6 @@ def astream_as_run(
     config: RunnableConfig | None,
     chunks: Callable[[Request, RunnableConfig], AsyncGenerator[Reply, None]],
 ) -> AsyncIterator[Reply]:
-    """Async version of `stream_as_run`."""
 
     async def inputs() -> AsyncIterator[Request]:
         yield request

@@ -37,6 +37,7 @@ from vista_guard.graph.agent import (
     AnyGraph,
     GuardState,
     HostCall,
+    HostSurface,
     agent_name,
     agent_node,
     build_graph,
@@ -60,7 +61,6 @@ from vista_guard.graph.host_objects import (
     with_feedback,
     without_text,
 )
-from vista_guard.graph.surface import HostSurface
 from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
@@ -69,27 +69,21 @@ from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Conversation, Document, TurnReport
 
 Ask = Callable[[object], AsyncGenerator[object, None]]
-"""Asks the agent and gives the chunks of its answer."""
 
 
 Generated = Iterator[object] | AsyncIterator[object]
-"""What calling a generator function gives."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
 class GatedStream:
-    """An agent's streams behind the gate."""
-
     parts: Parts
     surface: HostSurface
     name: str | None = None
-    """The agent's, where it has one."""
 
     @property
     def gate(self) -> Gate:
-        """Streams are let out by the sentence unless somebody says otherwise."""
         return self.surface.gate or "sentence"
 
     async def run(self, request: object, conversation: Conversation, ask: Ask) -> AsyncGenerator[object, None]:
@@ -143,7 +137,6 @@ class AnswerChunks:
         self._said = self._released = ""
 
     async def deltas(self, chunks: AsyncGenerator[object, None]) -> AsyncGenerator[Delta, None]:
-        """Reads the agent's chunks as input of the gate."""
         async with aclosing(chunks):
             async for chunk in chunks:
                 for delta in self._deltas_of(chunk):
@@ -214,12 +207,10 @@ def _assistant_message(message: BaseMessage) -> BaseMessage:
 
 
 def is_generator_function(agent: object) -> TypeGuard[Callable[..., Generated]]:
-    """True for generator functions, sync or async."""
     return is_async_generator_function(agent) or _is_it_or_its_call(inspect.isgeneratorfunction, agent)
 
 
 def is_async_generator_function(agent: object) -> TypeGuard[Callable[..., AsyncIterator[object]]]:
-    """True for async generator functions."""
     return _is_it_or_its_call(inspect.isasyncgenfunction, agent)
 
 
@@ -228,7 +219,6 @@ def _is_it_or_its_call(is_one: Callable[[object], bool], agent: object) -> bool:
 
 
 def guarded_generator(agent: Callable[..., Generated], stream: GatedStream) -> Callable[..., Generated]:
-    """A generator function for a generator function, an async one for an async one."""
     if is_async_generator_function(agent):
         return _guarded_async_generator(agent, stream)
     return _guarded_sync_generator(cast("Callable[..., Iterator[object]]", agent), stream)
@@ -268,7 +258,6 @@ def _guarded_sync_generator(
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
-    """The conversation so far, with this id."""
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 
@@ -296,7 +285,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
         return self._deliver(self._machine.invoke(self._begun(input, run, kwargs), run))
 
     async def ainvoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
-        """As the agent's own; `configurable.thread_id` names the conversation."""
         run = ensure_config(config)
         return self._deliver(await self._machine.ainvoke(self._begun(input, run, kwargs), run))
 
@@ -318,7 +306,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
         return stream_as_run(self, input, config, chunks)
 
     def astream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Reply]:
-        """Async version of `stream`."""
 
         async def chunks(request: Request, config: RunnableConfig) -> AsyncGenerator[Reply, None]:
             if self._stream.gate == "turn":
@@ -348,7 +335,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
 
 def begun_turn(request: object, call: object, conversation_id: str | None) -> GuardState:
-    """The state that the machine starts from."""
     return {"guard": Work(conversation=named_conversation(request, conversation_id), request=request, call=call)}
 
 
@@ -439,7 +425,6 @@ def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: 
 
 
 def _message_agent(agent: object) -> tuple[HostCall, type[Any]]:
-    """How to ask an agent with a state, and the schema of the state that it needs."""
     if isinstance(agent, CompiledStateGraph):
         inner = agent.copy(update={"checkpointer": None})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)

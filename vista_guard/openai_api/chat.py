@@ -4,9 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.dialect import DONE, FIELD, Problem, UpstreamFailed
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
-from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, as_list, as_object, read_chat, summed, text_of
+from vista_guard.openai_api.wire import (
+    DONE,
+    FIELD,
+    Api,
+    Json,
+    PendingLogprobs,
+    Problem,
+    UpstreamFailed,
+    as_list,
+    as_object,
+    read_chat,
+    summed,
+    text_of,
+)
 from vista_guard.stream.source import Delta, Passed
 from vista_guard.types import Document
 
@@ -18,7 +30,6 @@ class Chat:
     read = staticmethod(read_chat)
 
     def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """The completion, with what the table knows."""
         return sift_completion(answer, sifting)
 
     def texts(self, answer: Json) -> list[str]:
@@ -30,7 +41,6 @@ class Chat:
         return ()
 
     def acts(self, answer: Json) -> bool:
-        """True if it calls tools."""
         return any(_calls(as_object(choice.get("message"))) for choice in _choices(answer))
 
     def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the signature of both APIs
@@ -50,7 +60,6 @@ class Chat:
         chosen["logprobs"] = None
 
     def stream(self, sifting: Sifting, spent: Json | None = None) -> ChatStream:
-        """A stream of chunks."""
         return ChatStream(sifting, spent)
 
 
@@ -128,7 +137,6 @@ class ChatStream:
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
 
     def passed(self, item: Json) -> Iterator[Json]:
-        """The chunk as it came."""
         yield item
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
@@ -141,12 +149,10 @@ class ChatStream:
         yield from self._tail
 
     def error(self, problem: Problem) -> Json:
-        """As OpenAI's clients raise it."""
         kind = "server_error" if problem.status >= 500 else "invalid_request_error"
         return {"error": {"message": str(problem), "type": kind, "param": None, "code": problem.code}}
 
     def closing(self) -> bytes:
-        """`[DONE]`."""
         return DONE
 
     def _chunk(self, choice: Json) -> Json:

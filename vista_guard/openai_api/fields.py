@@ -1,11 +1,7 @@
 """The known fields of an upstream's answer: one table for both APIs, whole and streamed.
 
-A field passes when the table knows it and its value has the form of that field; everything else is dropped, counted, and
-named once in the log. Words of the model are known by where they stand: they are judged. What may pass unjudged by design
-(tool calls, reasoning, citations, sound) is noted in `Sifting.unjudged`.
-
-    sifting = Sifting(request)
-    answer = sift_completion(body, sifting)
+A field passes when the table knows it and its value has the form of that field; all else is dropped, counted, and named once in
+the log. Words of the model are known by where they stand: they are judged. What passes unjudged is in `Sifting.unjudged`.
 """
 
 from __future__ import annotations
@@ -17,17 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from vista_guard.openai_api.requests import Json, as_list, as_object
+from vista_guard.openai_api.wire import Json, as_list, as_object
 
 logger = logging.getLogger("vista_guard.openai_api")
 
 Place = Literal[
     "answer", "choice", "message", "logprobs", "call", "audio", "usage", "response", "item", "part", "citation", "event"
 ]
-"""Where in an answer a field stood that did not pass."""
 
 Unjudged = Literal["tools", "reasoning", "citations", "audio", "structured", "everything"]
-"""What may pass without being judged, by design."""
 
 NOTHING_LEFT: Final = (
     "upstream's answer says nothing where the API has its words, and something in other places, which does not pass; the guard's "
@@ -85,12 +79,10 @@ class Sifting:
 
     @property
     def told(self) -> list[str]:
-        """Kinds of content that passed unjudged, in a fixed order."""
         return sorted(self.unjudged)
 
 
 def _has_prose(value: object) -> bool:
-    """True if there are words in it, at any depth."""
     waiting = [value]
     while waiting:
         held = waiting.pop()
@@ -258,7 +250,6 @@ _PART_TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal
 
 
 def _part_words(part: object) -> object:
-    """The words of a content part; `DROPPED` for a part that is none."""
     if isinstance(part, str):
         return part
     kind = part.get("type", "text") if isinstance(part, dict) else None
@@ -502,7 +493,6 @@ def sift_completion(answer: Json, sifting: Sifting) -> Json:
 
 
 def sift_chunk(chunk: Json, sifting: Sifting) -> Json:
-    """The part of a stream's chunk that passes, for choice 0."""
     return as_object(_CHUNK(chunk, sifting))
 
 
@@ -790,7 +780,6 @@ def is_lost(answer: Json, sifting: Sifting) -> bool:
 
 
 def _speaks(answer: Json) -> bool:
-    """True if a whole answer says something, or calls a tool."""
     messages = [as_object(as_object(choice).get("message")) for choice in as_list(answer.get("choices"))]
     items = [as_object(item) for item in as_list(answer.get("output"))]
     return any(

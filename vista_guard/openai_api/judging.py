@@ -10,23 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from vista_guard.errors import InputError
-from vista_guard.graph.surface import without_message
 from vista_guard.openai_api.chat import Chat, ChatStream
-from vista_guard.openai_api.dialect import FIELD, Problem, UnreadableError
 from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
-from vista_guard.openai_api.requests import (
+from vista_guard.openai_api.responses import Responses, ResponseStream
+from vista_guard.openai_api.wire import (
+    FIELD,
     Api,
     Json,
+    Problem,
     ReadRequest,
+    UnreadableError,
     as_list,
     repeatable,
     request_again,
     summed,
     with_answer,
 )
-from vista_guard.openai_api.responses import Responses, ResponseStream
 from vista_guard.stream.draft import regenerates
-from vista_guard.stream.gates import Documents, Gate, ending_report
+from vista_guard.stream.gates import Documents, Gate, ending_report, without_message
 from vista_guard.stream.source import Delta, Found, Opening, Passed, join_documents
 from vista_guard.turn.work import check_limits
 from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport, label_of
@@ -41,13 +42,11 @@ _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 
 def headers(report: TurnReport) -> list[tuple[str, str]]:
-    """The decision, and the score when there is one."""
     pairs = [("x-vista-guard-decision", report.decision.action.value)]
     return pairs if report.score is None else [*pairs, ("x-vista-guard-score", f"{report.score:.4f}")]
 
 
 def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
-    """Kinds of content that pass unjudged by design, if any."""
     return [("x-vista-guard-unjudged", ",".join(unjudged))] if unjudged else []
 
 
@@ -59,7 +58,6 @@ def unjudged_field(told: Json | None, unjudged: Sequence[str]) -> Json | None:
 
 
 def conversation_header(name: str | None) -> list[tuple[str, str]]:
-    """The conversation's name, when it has one that a header can hold."""
     return [("x-vista-guard-conversation", name)] if name is not None and name.isascii() else []
 
 
@@ -108,8 +106,6 @@ _NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer that was judged and is about to be shown."""
-
     report: TurnReport
     documents: tuple[Document, ...]
     """Brought by the request and by upstream's own tools."""
@@ -162,7 +158,6 @@ class Exchange:
         return may and regenerates(self.guard.parts.policy)
 
     def request_again(self, draft: str, note: str) -> Json:
-        """The request for another answer."""
         return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
@@ -175,7 +170,6 @@ class Exchange:
         return Sifting(self.asked.sent, self.on_drop, self.asked.structured)
 
     def grounds(self) -> Documents:
-        """The documents of an answer that is gated."""
         find, documents = self.find, self.documents
         return documents if find is None else lambda talk: join_documents(documents, find(talk))
 
@@ -421,7 +415,6 @@ class StreamedAnswer:
             self.stream = following
 
     async def _parts(self, events: Events, stream: EventStream) -> AsyncGenerator[Delta, None]:
-        """Upstream's text and what is not text."""
         done = False
         async with aclosing(events):
             async for event in events:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.dialect import FIELD, Problem, UnreadableError, UpstreamFailed
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
-from vista_guard.openai_api.requests import (
+from vista_guard.openai_api.wire import (
     BINDING,
+    FIELD,
     Api,
     Json,
     PendingLogprobs,
+    Problem,
+    UnreadableError,
+    UpstreamFailed,
     as_list,
     found_documents,
     is_text,
@@ -36,7 +39,6 @@ class Responses:
     read = staticmethod(read_responses)
 
     def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """The response, with what the table knows."""
         return sift_response(answer, sifting)
 
     def texts(self, answer: Json) -> list[str]:
@@ -48,11 +50,9 @@ class Responses:
         return found_documents(answer.get("output"))
 
     def acts(self, answer: Json) -> bool:
-        """True if an item of the output does something."""
         return any(_acts(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
-        """For `previous_response_id`."""
         given = answer.get("id")
         return given if isinstance(given, str) else None
 
@@ -71,7 +71,6 @@ class Responses:
             answer.update(_FILTERED)
 
     def stream(self, sifting: Sifting, spent: Json | None = None) -> ResponseStream:
-        """A stream of events."""
         return ResponseStream(sifting, spent)
 
 
@@ -95,7 +94,6 @@ class ResponseStream:
 
     @property
     def response_id(self) -> str | None:
-        """For `previous_response_id`."""
         given = self._response.get("id")
         return given if isinstance(given, str) else None
 
@@ -162,7 +160,6 @@ class ResponseStream:
             yield self._with_number(delta)
 
     def passed(self, item: Json) -> Iterator[Json]:
-        """The event, with what was shown in place of what upstream said."""
         shown = self._written.follow(dict(item))
         if shown is not None:
             yield self._with_number(shown)
@@ -183,7 +180,6 @@ class ResponseStream:
         yield self._with_number({**event, "response": response})
 
     def error(self, problem: Problem) -> Json:
-        """An `error` event."""
         return self._with_number({"type": "error", "code": problem.code, "message": str(problem), "param": None})
 
     def closing(self) -> bytes:
@@ -211,7 +207,6 @@ class _WrittenOutput:
 
     @property
     def place(self) -> Json:
-        """Where the open part is."""
         return dict(self._place)
 
     def add(self, text: str) -> str:
@@ -248,7 +243,6 @@ class _WrittenOutput:
         self.is_open, self._item = False, None
 
     def follow(self, event: Json) -> Json | None:
-        """The event as the caller may see it."""
         kind, part, item = event.get("type"), event.get("part"), event.get("item")
         if kind == "response.output_text.annotation.added" and not self._may_cite(event):
             return None

@@ -15,9 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import InputError, VistaGuardError
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.wire import Json, checked_name
 from vista_guard.protocols import ReportStore
-from vista_guard.proxy.identity import Conversations, checked_name, own_report, scoped
+from vista_guard.proxy.identity import Conversations, own_report, scoped
 from vista_guard.proxy.security import check_documents
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_conversation
@@ -226,7 +226,6 @@ def _add_health(routes: APIRouter, guard: Guard, settings: ProxySettings) -> Non
 
 
 def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, settings: ProxySettings) -> Conversation:
-    """The conversation up to and with the answer `text`."""
     options = body.additional_provider_specific_params or {}
     messages: Sequence[Mapping[str, object]] = body.structured_messages or []
     while messages and messages[-1].get("role") == "assistant" and messages[-1].get("content") == text:
@@ -240,7 +239,6 @@ def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, setti
 
 
 def _stored_id(tenant: str, name: str) -> str:
-    """The id in the stores of a conversation that a caller names."""
     return scoped(tenant, checked_name(name, "the conversation's id"))
 
 

@@ -13,8 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 import vista_guard
 from vista_guard.errors import VistaGuardError
-from vista_guard.openai_api.dialect import Problem
-from vista_guard.openai_api.requests import Json, judged_api
+from vista_guard.openai_api.wire import Json, Problem, judged_api
 from vista_guard.proxy import admin, metrics, security
 from vista_guard.proxy.identity import shares_documents
 from vista_guard.proxy.routes import Proxy

@@ -1,12 +1,7 @@
 """The conversation that a request belongs to, and what keeps tenants apart in the stores and at upstream.
 
-A name is looked for in this order: the header of the settings, `metadata.conversation_id`, `conversation`, the chain of
-`previous_response_id`. Without any the conversation is anonymous: the guard recognises its earlier turns by a fingerprint
-of all that was said up to them, and judges once what it doesn't know, an edited history above all.
-
-Where the server has one key for upstream and several tenants, a stored response, a conversation, a file or a vector store of
-one tenant could be reached by another through upstream. So only what upstream forgets passes. Without a key for upstream on the
-server, callers send their own beside ours, and all of upstream is theirs.
+An anonymous conversation's earlier turns are recognised by a fingerprint of all that was said up to them; others are judged once.
+Where several tenants call upstream with one key, only what upstream forgets passes.
 """
 
 from __future__ import annotations
@@ -20,8 +15,7 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.dialect import Problem
-from vista_guard.openai_api.requests import judged_api
+from vista_guard.openai_api.wire import Problem, checked_name, judged_api
 from vista_guard.protocols import DocumentStore
 from vista_guard.proxy.settings import ProxySettings, read_path
 from vista_guard.reading.chat_json import read_json
@@ -42,7 +36,6 @@ _WHY = "the tenants of this guard share one account at upstream, which keeps not
 
 
 def share_account(settings: ProxySettings) -> bool:
-    """True if several tenants call upstream with one key."""
     return settings.upstream_key is not None and len(settings.keys) > 1
 
 
@@ -124,16 +117,6 @@ class DividedDocuments(DocumentStore, Protocol):
         ...
 
 
-def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettings) -> DocumentStore | None:
-    """Documents for the tenant's turns that bring none: its own, and those of no tenant where it may.
-
-    Everything is for everybody where there are no keys, and in a store that does not divide.
-    """
-    if not settings.keys or not isinstance(store, DividedDocuments):
-        return store
-    return store.of_tenant(tenant, shared=shares_documents(settings))
-
-
 def shares_documents(settings: ProxySettings) -> bool:
     """True if tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
     return settings.shared_documents or len(settings.keys) < 2
@@ -164,8 +147,6 @@ def _discreet(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
 
 logger = logging.getLogger("vista_guard.proxy")
 
-LONGEST_NAME = 512
-
 _ALIAS = "\x1fresponse "
 """No caller's name can hold a control character, so no name is mistaken for an alias."""
 
@@ -183,7 +164,6 @@ class Identity:
 
     @property
     def stored(self) -> str | None:
-        """The id that the conversation has in the stores."""
         return None if self.name is None else scoped(self.tenant, self.name)
 
 
@@ -196,15 +176,6 @@ def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: s
         "conversation": conversation.get("id") if isinstance(conversation, Mapping) else conversation,
     }
     return next((checked_name(value, place) for place, value in places.items() if value is not None), None)
-
-
-def checked_name(value: object, place: str) -> str:
-    """The name, when a conversation can have it; else InputError, which says where it stands."""
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
-        raise InputError(
-            f"{place} is {str(value)[:80]!r}; it must be a printable text of at most {LONGEST_NAME} characters"
-        )
-    return value
 
 
 class Conversations:
@@ -265,7 +236,10 @@ class Conversations:
     def _own_guard(self, tenant: str) -> Guard:
         parts = self._guard.parts
         own = copy(self._guard)
-        documents = documents_of(tenant, parts.documents, self._settings)
+        documents = parts.documents
+        # Everything is for everybody where there are no keys, and in a store that does not divide.
+        if self._settings.keys and isinstance(documents, DividedDocuments):
+            documents = documents.of_tenant(tenant, shared=shares_documents(self._settings))
         own.parts = replace(parts, past=past_claims(), documents=documents, tenant=tenant)
         own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
         return own

@@ -14,19 +14,22 @@ from starlette.responses import Response, StreamingResponse
 
 from vista_guard.errors import InputError, VistaGuardError
 from vista_guard.openai_api import judging
-from vista_guard.openai_api.dialect import (
+from vista_guard.openai_api.fields import request_error
+from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.wire import (
+    Api,
+    Json,
     Problem,
+    ReadRequest,
     UnreadableError,
     UpstreamFailed,
     answer_headers,
     frame,
     is_stream,
+    judged_api,
     read_answer,
     read_object,
 )
-from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
-from vista_guard.openai_api.requests import Api, Json, ReadRequest, judged_api
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
 from vista_guard.proxy.settings import passed_by_default, passes, read_path
@@ -99,7 +102,6 @@ class Proxy:
 
     def _exchange(self, api: Api, asked: ReadRequest, identity: Identity) -> Exchange:
         async def make_known(judged: Judged) -> None:
-            """Makes the turn known to the requests that build on it."""
             next_time = asked.followed_by(judged.report.response)
             kept = judged.response_id if judged.alone and asked.sent.get("store") is not False else None
             owner = identity if judged.alone else Identity(identity.tenant)
@@ -162,7 +164,6 @@ class Proxy:
 
 
 async def _unless_caller_left(request: Request, work: Coroutine[object, None, Response]) -> Response:
-    """Awaits the work, or cancels it when the caller goes away."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_caller_left(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,8 +1,6 @@
-"""Who may call, as whom, how much at once; and what an error says.
+"""Who may call, as whom, how much at once; and what an error says. Every request passes `Gatekeeper` before any route.
 
-Every request passes `Gatekeeper` before any route: it finds the tenant, takes our own key out of the headers, so that it's never
-sent on, and reads the body within limits. A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect
-what people choose, not what can't be guessed. Errors have OpenAI's shape, and say nothing about the inside.
+A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect what people choose.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ logger = logging.getLogger("vista_guard.proxy")
 
 
 def error_response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as OpenAI's clients read it."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     content = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return JSONResponse(content, status, headers=None if headers is None else dict(headers))
@@ -78,15 +75,11 @@ PREFIX = "vg_"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: the tenant, and the key's hash."""
-
     tenant: str
     key_hash: str
 
 
 class Keyring:
-    """The tenants' keys, as hashes."""
-
     def __init__(self, keys: Mapping[str, Sequence[str]]) -> None:
         self._callers = tuple(Caller(tenant, hashed) for tenant, hashes in keys.items() for hashed in hashes)
 

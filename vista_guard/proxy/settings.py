@@ -1,8 +1,7 @@
 """Settings of the proxy and of its alerts, and which paths pass unjudged: known ones, and those that the operator names.
 
-Upstream may read `//`, `.` or `%2F` in another way than we do, and a path that it reads as chat completions must not pass as
-something else. So paths are read as generously as the most generous server would, sent on as they were read, and refused where
-servers differ.
+A path that upstream reads as chat completions must not pass as another one: paths are read as the most generous server would,
+sent on as they were read, and refused where servers differ.
 """
 
 from __future__ import annotations
@@ -15,47 +14,26 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
-from vista_guard.openai_api.dialect import Problem
-from vista_guard.openai_api.requests import path_words
+from vista_guard.openai_api.wire import Problem, path_words
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.settings.sources import Section, is_loopback
 
-PASSED: Final = (
-    "GET models",
-    "GET models/*",
-    "GET models/*/*",
-    "GET models/accounts/*/models/*",
-    "POST embeddings",
-    "POST moderations",
-    "POST audio/speech",
-    "POST responses/input_tokens",
-    "GET files",
-    "GET files/*",
-    "POST files",
-    "DELETE files/*",
-    "POST uploads",
-    "POST uploads/*/parts",
-    "POST uploads/*/complete",
-    "POST uploads/*/cancel",
-    "GET vector_stores",
-    "GET vector_stores/*",
-    "GET vector_stores/*/files",
-    "GET vector_stores/*/files/*",
-    "GET vector_stores/*/file_batches/*",
-    "GET vector_stores/*/file_batches/*/files",
-    "POST vector_stores",
-    "POST vector_stores/*",
-    "POST vector_stores/*/files",
-    "POST vector_stores/*/files/*",
-    "POST vector_stores/*/file_batches",
-    "POST vector_stores/*/file_batches/*/cancel",
-    "DELETE vector_stores/*",
-    "DELETE vector_stores/*/files/*",
-    "DELETE models/*",
-    "DELETE responses/*",
-    "DELETE conversations/*",
-    "DELETE chat/completions/*",
-)
+_PASSED_PATHS: Final = {
+    "GET": (
+        "models models/* models/*/* models/accounts/*/models/* files files/* vector_stores "
+        "vector_stores/* vector_stores/*/files vector_stores/*/files/* vector_stores/*/file_batches/* "
+        "vector_stores/*/file_batches/*/files"
+    ),
+    "POST": (
+        "embeddings moderations audio/speech responses/input_tokens files uploads uploads/*/parts "
+        "uploads/*/complete uploads/*/cancel vector_stores vector_stores/* vector_stores/*/files "
+        "vector_stores/*/files/* vector_stores/*/file_batches vector_stores/*/file_batches/*/cancel"
+    ),
+    "DELETE": (
+        "files/* vector_stores/* vector_stores/*/files/* models/* responses/* conversations/* chat/completions/*"
+    ),
+}
+PASSED: Final = tuple(f"{method} {path}" for method, paths in _PASSED_PATHS.items() for path in paths.split())
 """What passes unjudged, because its answers hold no text that a model wrote."""
 
 _PATTERN = re.compile(r"(?:([A-Z]+) )?(\*\*|[\w.:@*-]+(?:/[\w.:@*-]+)*)")
@@ -240,7 +218,6 @@ class ProxySettings(Section):
 
     @property
     def loopback(self) -> bool:
-        """True if only this machine can connect."""
         return is_loopback(self.host)
 
     @property

@@ -1,7 +1,4 @@
-"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error.
-
-Its answers are inflated in small pieces, and never more of them than is allowed.
-"""
+"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from vista_guard.openai_api.dialect import Problem, is_stream
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.wire import Json, Problem, is_stream
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
@@ -60,7 +56,6 @@ class Inflated(httpx2.AsyncByteStream):
                     await asyncio.sleep(0)  # a bomb is inflated in many pieces, and others have to get between them
 
     async def aclose(self) -> None:
-        """Closes the answer."""
         await self._response.aclose()
 
     async def _next(self, received: AsyncIterator[bytes]) -> bytes | None:
@@ -181,7 +176,6 @@ class Upstream:
             raise
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._client.aclose()
 
     def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
@@ -209,13 +203,11 @@ def base_url(upstream: str) -> str:
 
 
 def returned_headers(response: httpx2.Response) -> Headers:
-    """Upstream's headers, as far as they go to the caller."""
     items = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
     return headers_passed_on(items, _NOT_RETURNED)
 
 
 def raw(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The headers as they are on the wire."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 

@@ -1,7 +1,6 @@
 """Safe boundaries in a growing text: ends of sentences, list items, table rows and whole code blocks.
 
-A boundary once found stays one, however the text continues and is split. So it needs the text that follows: "3." may become
-"3.5", "Inc." may go on, and an open bracket may hold more sentences.
+A boundary once found stays one, however the text continues, so it needs the text that follows: "3." may become "3.5".
 """
 
 from __future__ import annotations
@@ -84,7 +83,6 @@ class Sentences:
 
     @property
     def last(self) -> int:
-        """The last end that was found."""
         return self.ends[-1] if self.ends else 0
 
     @property

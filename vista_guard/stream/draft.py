@@ -1,7 +1,4 @@
-"""The draft of an unfinished turn, judged as it grows.
-
-Each claim is judged once; a new draft may replace it while nobody has read any of it.
-"""
+"""The draft of an unfinished turn, judged as it grows: each claim once."""
 
 from __future__ import annotations
 
@@ -80,12 +77,10 @@ def broke_off(exc: BaseException) -> str:
 
 
 def regenerates(policy: Policy) -> bool:
-    """True if the policy could ever ask the agent again."""
     return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
 
 
 def withholds(policy: Policy) -> bool:
-    """True if the policy could withhold or repair a turn."""
     return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
 
 
@@ -164,7 +159,6 @@ class Memo:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """As the judge's own, where it has that."""
         known = self._verdicts
         if known is None or known[0] != turn.text or known[1] != evidence:
             with contract.grow(self._turn):
@@ -173,7 +167,6 @@ class Memo:
         return known[2]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Asks about the claims that are new."""
         if evidence is not self._evidence and evidence != self._evidence:
             self._gathered += 1
         self._evidence = evidence
@@ -183,7 +176,6 @@ class Memo:
         return [self._keep_check(next(fresh)) if answer is None else answer for answer in known]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Asks about the checks that are new."""
         known = [self._known_finding(check) for check in checks]
         new = [check for check, answer in zip(checks, known, strict=True) if answer is None]
         fresh = zip(new, await contract.categorize(self._judge, new, evidence), strict=True)
@@ -256,7 +248,6 @@ class Draft:
         self._spent = earlier or Work(conversation=before)
 
     def conversation(self, text: str) -> Conversation:
-        """The conversation that ends with the turn, as far as it is known."""
         turn = Turn(role=Role.ASSISTANT, text=text, documents=join_documents(self._documents, self._found))
         return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
 
@@ -272,7 +263,6 @@ class Draft:
 
     @property
     def may_regenerate(self) -> bool:
-        """True if the policy would ask the agent again."""
         policy = self.parts.policy
         return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
 
@@ -306,7 +296,6 @@ class Draft:
                 self._on_outcome(outcome)
 
     def warn(self, text: str) -> None:
-        """Says something about the turn in its report."""
         self._spent = self._spent.with_(warnings=(*self._spent.warnings, text))
 
     def with_spent(self, work: Work) -> Work:
@@ -332,7 +321,6 @@ class Draft:
             self._fixed = work
 
     async def judge_so_far(self, text: str, *, complete: bool) -> Work:
-        """The outcomes of the turn as far as it is known."""
         if not self._prepared and not complete:
             await self.prepare()
         work = self._begun(text)
@@ -362,7 +350,6 @@ class Draft:
         return await self.run_stage("decide", work)
 
     async def repair(self, decided: Work) -> Work:
-        """The turn as it is delivered."""
         return await self.run_stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
 
     async def store(self, work: Work) -> TurnReport:
@@ -372,12 +359,7 @@ class Draft:
         return await self.write_report(await self.run_stage("remember", work))
 
     async def write_report(self, work: Work) -> TurnReport:
-        """The report, written."""
         return (await self.run_stage("report", work)).finished
-
-    async def nothing_said(self) -> TurnReport:
-        """The report on a turn without a word. Nothing is stored."""
-        return await self.store(await self.whole(""))
 
     async def run_stage(self, name: StageName, work: Work) -> Work:
         """Runs one stage. What it took is added to what the turn took so far."""

@@ -241,3 +241,17 @@ async def ending_report(gated: AsyncIterator[Streamed]) -> TurnReport:
     if not isinstance(report, TurnReport):
         raise AssertionError("a gated stream ends with its report")
     return report
+
+
+async def without_message(stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+    """A gated stream without the message that stands for what was withheld."""
+    held: str | None = None
+    async with aclosing(stream):
+        async for item in stream:
+            if held is not None and not (isinstance(item, TurnReport) and item.blocked):
+                yield held
+            held = None
+            if item in (message, f"\n\n{message}"):
+                held = item
+            else:
+                yield item

@@ -109,7 +109,6 @@ class SentenceGate:
             self._out.end()
 
     async def aclose(self) -> None:
-        """Closes upstream."""
         await self._source.aclose()
 
     async def _step(self) -> TurnReport | None:
@@ -240,7 +239,6 @@ class SentenceGate:
         return self._again is not None and nothing_out and self._draft.may_regenerate
 
     async def _ask_again(self, decided: Work, end: int) -> bool:
-        """Begins the next draft, if there is one."""
         if self._again is None:
             raise AssertionError("another draft is asked for, and nobody can be asked")
         attempt = await self._draft.as_attempt(decided)
@@ -319,7 +317,7 @@ class SentenceGate:
     async def _finish(self, text: str, ends: list[int]) -> TurnReport | None:
         if not text:
             self._out.commit()
-            return await self._draft.nothing_said()
+            return await self._draft.store(await self._draft.whole(""))
         source = self._source
         work = await self._draft.judge_so_far(text, complete=True)
         self._judged = len(text)

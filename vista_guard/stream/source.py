@@ -1,7 +1,4 @@
-"""A gate's two ends: upstream, read ahead by its own task up to a bound, and the outgoing stream in its original order.
-
-An answer without text is no turn and is not judged; that shows only at the first word.
-"""
+"""A gate's two ends: upstream, read ahead by its own task up to a bound, and the outgoing stream in its original order."""
 
 from __future__ import annotations
 
@@ -50,10 +47,8 @@ class Source:
 
     def __init__(self, deltas: AsyncIterator[Delta]) -> None:
         self.length = 0
-        """Of the text."""
         self.passed: deque[tuple[int, Passed]] = deque()
         self.bound = False
-        """True if something binding came."""
         self.error: BaseException | None = None
         self.ended = False
         self._said: list[str] = []
@@ -74,7 +69,6 @@ class Source:
 
     @property
     def complete(self) -> bool:
-        """True if upstream ended by itself."""
         return self.ended and self.error is None
 
     def seconds_since(self, end: int) -> float:
@@ -88,7 +82,6 @@ class Source:
         self._task = asyncio.create_task(self._read(heard), name="vista-guard stream: upstream")
 
     def take_found(self) -> tuple[Document, ...]:
-        """Documents found since the last call."""
         documents, self._found = self._found, ()
         return documents
 
@@ -102,7 +95,6 @@ class Source:
         self._news.clear()
 
     async def aclose(self) -> None:
-        """Stops reading and closes upstream."""
         if self._task is None:
             await close(self._deltas)
         elif not self._task.done():
@@ -189,7 +181,6 @@ class Delivery:
         self._outbox: asyncio.Queue[str | Passed | Outcome | None] = asyncio.Queue()
 
     async def pieces(self) -> AsyncIterator[str | Passed | Outcome]:
-        """Everything, until `end`."""
         taken = 0
         while (piece := await self._outbox.get()) is not None:
             yield piece
@@ -204,11 +195,9 @@ class Delivery:
         await self._outbox.join()
 
     def end(self) -> None:
-        """Nothing more comes."""
         self._outbox.put_nowait(None)
 
     def start_again(self, source: Source, *, hold: bool) -> None:
-        """Another draft takes the place of the one that was held."""
         self._source, self.upto, self.holding = source, 0, hold
 
     def commit(self) -> None:
@@ -258,7 +247,6 @@ class Delivery:
         self._source.go_on()
 
     def say(self, text: str) -> None:
-        """Says something, whether or not it is in the source's text."""
         if text:
             if self.holding:
                 self.commit()
@@ -295,7 +283,6 @@ class Opening:
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], *, hold: bool) -> None:
         self.spoken = False
-        """True if there is a word."""
         self._deltas = deltas
         self.hold = hold
         """True if another answer may still take this one's place."""

@@ -1,7 +1,4 @@
-"""A scripted judge, an embedder without a model, builders of conversations, and scripts for `ScriptedChatServer`.
-
-A server's script has answers and faults, and keeps the requests it received; ready scripts judge like a model.
-"""
+"""A scripted judge, an embedder without a model, builders of conversations, and scripts for `ScriptedChatServer`."""
 
 from __future__ import annotations
 
@@ -483,7 +480,6 @@ def gold_script(
 
 
 def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
-    """Draws the label to answer with."""
     if not 0.0 <= accuracy <= 1.0:
         raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
     is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
@@ -613,7 +609,6 @@ def _stage(request: ReceivedRequest) -> str:
 
 
 def _plain(text: str) -> str:
-    """Normalises white space and escaping, since prompts may fence quotes."""
     return " ".join(html.unescape(text).split())
 
 

@@ -1,7 +1,4 @@
-"""`ScriptedChatServer`: an OpenAI-compatible server for tests, real HTTP on loopback and strict about its requests.
-
-From the outside in: the server, the checks on requests, the wire formats of both APIs, delivery, and the connections underneath.
-"""
+"""`ScriptedChatServer`: an OpenAI-compatible server for tests, real HTTP on loopback and strict about its requests."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -181,15 +178,9 @@ class ScriptedChatServer:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        async def chat(request: Request) -> ASGIApp:
-            return await self._receive("chat", request)
-
-        async def responses(request: Request) -> ASGIApp:
-            return await self._receive("responses", request)
-
         routes = [
-            Route("/v1/chat/completions", chat, methods=["POST"]),
-            Route("/v1/responses", responses, methods=["POST"]),
+            Route("/v1/chat/completions", partial(self._receive, "chat"), methods=["POST"]),
+            Route("/v1/responses", partial(self._receive, "responses"), methods=["POST"]),
             Route("/v1/models", self._list_models, methods=["GET"]),
         ]
         return Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
@@ -329,8 +320,6 @@ async def _no_route(http: Request, exc: Exception) -> Response:
 
 
 class Refused(Exception):
-    """An error status; `wrong` when every endpoint would refuse the request."""
-
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, wrong: bool = False
     ) -> None:
@@ -352,7 +341,6 @@ class Endpoint:
     extra_parameters: Collection[str]
 
     def check_key(self, headers: Mapping[str, str]) -> None:
-        """Raises Refused (401) unless the caller has the key."""
         given = headers.get("authorization", "").encode()
         if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
             raise Refused(401, "Incorrect API key provided.", code="invalid_api_key")
@@ -549,13 +537,11 @@ class PrefixCache:
         self._known: set[int] = set()
 
     def cached_tokens(self, request: ReceivedRequest) -> int:
-        """Returns the number of cached tokens at the start of this prompt."""
         blocks = self._blocks(request)
         hits = next((number for number, block in enumerate(blocks) if block not in self._known), len(blocks))
         return hits * self._block
 
     def add(self, request: ReceivedRequest) -> None:
-        """Adds an answered prompt."""
         self._known.update(self._blocks(request))
 
     def _blocks(self, request: ReceivedRequest) -> list[int]:
@@ -588,7 +574,6 @@ Event = tuple[bytes, bool]
 
 
 def pieces(text: str) -> list[str]:
-    """Splits the text into tokens of 4 characters."""
     return [text[start : start + 4] for start in range(0, len(text), 4)]
 
 
@@ -649,7 +634,6 @@ def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
 
 
 def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
-    """Returns the answer's likely first tokens, as many as the caller asked for."""
     if not answer.first or request.body.get("logprobs") is not True:
         return None
     most = request.body.get("top_logprobs") or 0
@@ -827,7 +811,6 @@ _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_excee
 
 
 def error_body(status: int, message: str | None = None, code: str | None = None, param: str | None = None) -> bytes:
-    """Formats an error as OpenAI does."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     text = message or f"scripted to answer {status}"
     content = {"message": text, "type": kind, "param": param, "code": code or _CODES.get(status)}
@@ -960,7 +943,6 @@ class Loopback:
             time.sleep(0.002)
 
     def stop(self) -> None:
-        """Aborts open connections and waits for the thread."""
         self._loop.call_soon_threadsafe(self._break_off)
         self._thread.join(_STOPPING_SECONDS)
         if self._thread.is_alive():
@@ -978,7 +960,6 @@ class Loopback:
                 return
 
     async def gone(self, receive: Receive) -> None:
-        """Waits for the caller to disconnect."""
         while (await receive())["type"] != "http.disconnect":
             pass
 

@@ -1,7 +1,6 @@
 """The first stage, gather: the turn's documents or retrieved passages, and the conversation's knowledge.
 
-A conversation may arrive with a past that the knowledge lacks: a file, a request with its history, a restarted process. Its
-earlier assistant turns are neither believed nor flagged, but judged once against their own documents.
+Earlier assistant turns that the knowledge lacks are neither believed nor flagged, but judged once against their own documents.
 """
 
 from __future__ import annotations

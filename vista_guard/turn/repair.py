@@ -1,7 +1,4 @@
-"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused.
-
-Redaction drops sentences together with the gaps, empty list items and lead-ins that they leave.
-"""
+"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused."""
 
 from __future__ import annotations
 
@@ -130,7 +127,6 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def feedback(work: Work) -> str:
-    """The note on a rejected draft for the agent's next attempt."""
     failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
     prompt = files("vista_guard.turn").joinpath("prompts", "regenerate.txt").read_text(encoding="utf-8")
     return Template(prompt).substitute(claims=failed).strip()
@@ -172,7 +168,6 @@ def _left_of(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpa
 
 
 def annotate(work: Work, message: str) -> Work:
-    """Leaves the text as it is and marks each failed claim with a footnote."""
     text = work.turn.text
     failed = sorted(_failed_outcomes(work), key=lambda outcome: _end(outcome.claim, len(text)))
     for number in range(len(failed), 0, -1):
@@ -194,7 +189,6 @@ def _between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpa
 
 
 def refuse(work: Work, message: str) -> Work:
-    """Withholds the turn."""
     decision = Decision(
         action=Action.BLOCK, reason=f"could not be repaired: {work.decided.reason}", claim_ids=work.decided.claim_ids
     )

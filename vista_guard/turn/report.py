@@ -91,7 +91,6 @@ CUT = "kept_characters"
 
 
 async def report(work: Work, parts: Parts, emit: Emit) -> Work:
-    """Builds the report and hands it to the sinks."""
     finished = TurnReport(
         id=uuid4().hex,
         conversation_id=work.conversation.id,
@@ -124,7 +123,6 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def _draft_spans(work: Work) -> tuple[DraftSpan, ...]:
-    """The delivered spans of the draft."""
     if work.placed is not None:
         return work.placed
     text = work.turn.text

@@ -1,7 +1,4 @@
-"""The stages of a turn, and the one place that runs them: for the graph and for streams alike.
-
-Decompose, verify and categorize (VISTA §3, steps 1 to 3) go piece by piece until the turn's time is over.
-"""
+"""The stages of a turn, and the one place that runs them, for the graph and for streams alike (VISTA §3, steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -68,7 +65,6 @@ def seconds_left(work: Work, parts: Parts) -> float:
 
 
 def too_late(parts: Parts) -> str:
-    """Why a claim was not judged."""
     return f"not judged within {parts.limits.judge_seconds:g} s (limits.judge_seconds)"
 
 
@@ -174,7 +170,6 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
 
 
 def source_name(evidence: Evidence) -> str:
-    """A source as a reader would call it."""
     if evidence.source == "document":
         return f"document “{evidence.title or evidence.source_id}”"
     return f"the agent's {evidence.source}"

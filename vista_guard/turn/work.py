@@ -92,12 +92,10 @@ class Recent(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: str | None) -> Value | None:
-        """The value, if still known."""
         with self._lock:
             return None if key is None else self._values.get(key)
 
     def put(self, key: str | None, value: Value) -> None:
-        """Keeps the value; without a key nothing."""
         if not key:
             return
         with self._lock:
@@ -129,7 +127,6 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     retrieve_by: RetrieveBy = "turn"
-    """What the document store is asked with."""
     past: Recent[tuple[Claim, ...]] = field(default_factory=past_claims)
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False
@@ -171,7 +168,6 @@ class Parts:
         return self.ungrounded == "trust"
 
     def trusts(self, turn: Turn) -> bool:
-        """True if this turn is believed unjudged."""
         return self.trusts_ungrounded and not turn.documents
 
 
@@ -200,7 +196,6 @@ class Work:
     decision: Decision | None = None
     response: str | None = None
     gate: Literal["none", "sentence", "turn"] = "turn"
-    """How much of the turn waits for its judgement."""
     placed: tuple[DraftSpan, ...] | None = None
     """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
     kept: tuple[Claim, ...] | None = None
@@ -217,12 +212,10 @@ class Work:
 
     @property
     def turn(self) -> Turn:
-        """The draft."""
         return self.conversation.turns[-1]
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """The turns before the draft."""
         return self.conversation.turns[:-1]
 
     @property
@@ -232,19 +225,16 @@ class Work:
 
     @property
     def index(self) -> int:
-        """The draft's place in the conversation."""
         return len(self.conversation.turns) - 1
 
     @property
     def decided(self) -> Decision:
-        """The decision, once there is one."""
         if self.decision is None:
             raise AssertionError("the decision is read before the decide stage")
         return self.decision
 
     @property
     def finished(self) -> TurnReport:
-        """The report, once there is one."""
         if self.report is None:
             raise AssertionError("the report is read before the report stage")
         return self.report
@@ -254,7 +244,6 @@ class Work:
         return parts.trusts(self.turn) and not self.outcomes
 
     def with_(self, **changes: Any) -> Work:
-        """A copy with fields replaced."""
         return replace(self, **changes)
 
     def as_unchecked(self, error: str, raw: str | None = None) -> Work:

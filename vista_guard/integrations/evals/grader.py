@@ -190,7 +190,6 @@ class Verdict(Noun):
 
     @classmethod
     def of(cls, reports: Sequence[TurnReport]) -> Self:
-        """The verdict on the turns of these reports."""
         claims = tuple(_claim(report, outcome) for report in reports for outcome in report.outcomes)
         score = micro_score(reports)
         passed = None if score is None else all(report.decision.action is Action.ALLOW for report in reports)
@@ -199,7 +198,6 @@ class Verdict(Noun):
 
     @property
     def judged(self) -> bool:
-        """True if any claim was judged."""
         return self.score is not None
 
     @property

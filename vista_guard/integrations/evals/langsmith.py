@@ -1,7 +1,6 @@
 """An evaluator for LangSmith and openevals: a plain function, which needs neither of them.
 
-The guard's own runs are no runs of LangSmith: `evaluate(…, upload_results=False)` sends no word of a conversation, whatever the
-environment says of tracing. What is uploaded where results are is the evaluator's answer: score, reasons and quotes.
+The guard's own runs are no runs of LangSmith: nothing of a conversation is sent but the evaluator's answer, with its quotes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ RunEvaluator = Callable[..., dict[str, Any]]
 """As LangSmith and openevals call evaluators: with the keywords `outputs`, and maybe `inputs` and `reference_outputs`."""
 
 AsyncRunEvaluator = Callable[..., Awaitable[dict[str, Any]]]
-"""As their async doors call them."""
 
 
 def vista_evaluator(

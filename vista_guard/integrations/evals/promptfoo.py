@@ -1,13 +1,7 @@
 """An assertion for promptfoo: `get_assert`, as `type: python` calls it, and a process that answers for `type: javascript`.
 
-promptfoo wants a file of your own. One line is enough, with the interpreter that has vista-guard in `PROMPTFOO_PYTHON`:
-
-    from vista_guard.integrations.evals.promptfoo import get_assert
-
-promptfoo starts Python anew for each assertion, and so the models are loaded anew. An assertion in JavaScript that asks one
-process for all cases is written by
-
-    python -m vista_guard.integrations.evals.promptfoo grounded.mjs
+promptfoo starts Python anew for each assertion. One in JavaScript that asks a single process for all cases is written by
+`python -m vista_guard.integrations.evals.promptfoo grounded.mjs`.
 """
 
 from __future__ import annotations
@@ -137,7 +131,6 @@ def _read_documents(documents: Any) -> Any:
 
 
 def _messages(prompt: Any) -> list[Any]:
-    """A prompt is a text, or a chat's messages written as JSON."""
     if not isinstance(prompt, str):
         return list(prompt or ())
     read = _chat(prompt)

@@ -32,8 +32,12 @@ from vista_guard.graph.agent import (
     AsyncFunction,
     GraphNode,
     HostCall,
+    HostSurface,
+    OnBlock,
+    OnReport,
     agent_node,
     build_graph,
+    build_surface,
     call_function,
     call_in_run_of,
     call_machine,
@@ -55,7 +59,6 @@ from vista_guard.graph.host_objects import (
     replace_text,
     thread_id_of,
 )
-from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.words import (
     HeardCall,
@@ -105,7 +108,6 @@ class HostNode:
         return self._node(state)
 
     async def acall(self, state: object) -> object:
-        """As calling it."""
         if isinstance(self._node, Runnable):
             return await self._node.ainvoke(state)
         if is_async(self._node):
@@ -178,7 +180,6 @@ class NodeTurn:
         self._has_answered = True
 
     def deliver(self, report: TurnReport) -> None:
-        """Puts what is delivered in place of the draft."""
         self.is_judged = True
         if self.said is None or report.response == self.said:
             return
@@ -210,7 +211,6 @@ class NodeTurn:
 
 
 def _function_of_state(node: Callable[..., object]) -> Callable[[object], object]:
-    """The node as a function of the state alone."""
     named = [name for name in _PROVIDED if name in inspect.signature(node).parameters]
 
     async def acall(state: object) -> object:
@@ -237,7 +237,6 @@ def _mapping_of(state: object) -> HostState:
 
 
 def _state_like(state: object, request: HostState) -> object:
-    """The request as the host's kind of state."""
     if isinstance(state, BaseModel):
         return state.model_copy(update=dict(request))
     if is_dataclass(state) and not isinstance(state, type):
@@ -330,8 +329,6 @@ def guard_node(
 
 
 class _GuardedNode:
-    """The two doors of a guarded node."""
-
     def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
         speaker = agent_node(guard.parts.telemetry, surface.find_documents, may_call=True)
@@ -369,7 +366,6 @@ class _GuardedNode:
         return lambda: self._node.start(turn.state, context, asynchronous=asynchronous)
 
     async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
-        """The released chunks of one model call."""
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
             found = self._surface.find_documents(draft) if self._surface.find_documents else ()

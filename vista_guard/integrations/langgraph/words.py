@@ -106,7 +106,6 @@ class HeardWords(Listener):
 
     @property
     def message_id(self) -> str | None:
-        """The id of the message that is being made."""
         return self._id or (self.answer.id if self.answer else None)
 
     async def deltas(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
@@ -167,7 +166,6 @@ def _deltas_of_chunk(chunk: AIMessageChunk) -> Iterator[str | Passed]:
 
 
 def listening_context(config: RunnableConfig, words: Listener) -> Context:
-    """A silent context in which `words` hears the models."""
     silent = silent_config(config)
     callbacks = silent.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
@@ -195,14 +193,12 @@ def run_in_thread(context: Context, call: Callable[[], Result]) -> Awaitable[Res
 
 
 ReleasedChunks = Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]
-"""Chunks that may be shown, for the sync or the async door."""
 
 
 class Released(BaseChatModel):
     """Stands for the model in the host's streams: says what the gate released."""
 
     chunks: SkipValidation[ReleasedChunks]
-    """The chunks of the model, for the method that was called."""
     cache: bool = False
     """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
 
@@ -272,7 +268,6 @@ class HeardCall:
                 yield delta
 
     def put(self, item: Heard) -> None:
-        """A chunk, documents, an error, or the end; from the loop of the one who reads."""
         if isinstance(item, AIMessageChunk):
             self.said += str(item.text)
         self._items.put_nowait(item)
@@ -311,7 +306,6 @@ class HeardCalls(Listener):
             self._on_loop(lambda: self._begin(run_id))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
-        """A call ends; a model that does not stream says all of it now."""
         message = getattr(response.generations[0][0], "message", None) if response.generations else None
         self._on_loop(lambda: self._end(run_id, message))
 

@@ -1,28 +1,11 @@
 """The official OpenAI client, guarded: the same calls, the same objects, and nothing unjudged in them.
 
-    client = guarded(openai.OpenAI(), guard)
-    client.chat.completions.create(model="gpt-5-mini", messages=[…])
+All words of chat completions and responses are judged, streamed or not, however the request is made, below the SDK in its HTTP
+client (transport.py). Tool calls, reasoning, citations, sound and structured outputs pass unjudged, and `unjudged_of` names them;
+so does all else of the API. Unknown fields, parts and events are dropped.
 
-Guarded is every request for chat completions and responses, streamed or not, however it is made: `create`, `parse`, `stream`,
-`with_raw_response`, `with_streaming_response`, `post`. The answer is judged below the SDK, in its HTTP client (transport.py), by
-the same code as in the proxy; your own `http_client` sends. All else passes as it is, **unjudged**: `responses.retrieve`,
-background responses, realtime, assistants. Of an answer all words are judged, a refusal and the transcript of spoken audio
-as text too. Tool calls, reasoning, citations, sound and structured outputs (`response_format`, `text_format`) pass unjudged,
-and `unjudged_of(result)` names them; of a whole answer that is withheld none is left, and in streams no sound passes. Fields,
-parts and events that are not known are dropped.
-
-What a model said is judged against the tool messages of the request, `documents` on its messages (taken off before it is
-sent), `documents` in `extra_body` (sent as they are), results of file search and MCP servers in a response, and what
-`documents=` finds; else against what the guard retrieves.
-
-With a policy that regenerates, an answer of which nothing was shown yet is asked for again: the same request, with the
-withheld draft and a note on it at the end. What upstream bills for all answers, as far as it told, is in the `usage` of the one
-that is returned. Not asked for again are several choices, answers that call tools, and those of a `conversation` that OpenAI
-keeps; where asking fails, too, the policy's fallback is taken, and the report's `warnings` say so.
-
-OpenAI keeps what it was asked to keep (`store`, on by default for responses; `conversation`; `previous_response_id`) as the
-model said it, withheld or not, and the draft and the note as part of the request that asked again: the guard decides what leaves
-this process. Send the history with each request, with `store=False`, where a withheld answer must not come back as context.
+OpenAI keeps what it was asked to keep (`store`, `conversation`, `previous_response_id`) as the model said it, withheld or not:
+send the history with each request, with `store=False`, where a withheld answer must not come back as context.
 """
 
 from __future__ import annotations
@@ -40,7 +23,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.transport import TOLD, ClientGuard, ConversationId, Finder, OnBlock, Told, over
-from vista_guard.openai_api.dialect import FIELD
+from vista_guard.openai_api.wire import FIELD
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
 
@@ -53,7 +36,6 @@ Format = TypeVar("Format")
 Result = TypeVar("Result")
 
 _FILTERED = "content_filter"
-"""The API's own word for an answer that was withheld."""
 _REPORTS = "_vista_guard"
 _UNJUDGED = "_vista_guard_unjudged"
 
@@ -159,8 +141,6 @@ def _guarded_class(kind: Any) -> Any:
 
 
 class _AnyGuarded:
-    """The common part of both guarded clients."""
-
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
         inner: Any = super()
@@ -247,7 +227,6 @@ def _with_lists(options: Any) -> Any:
 
 
 def _told_or_raise(given: dict[str, Any]) -> Told | None:
-    """Returns what the transport knows of the answer; raises the error that replaces it."""
     verdict = given["response"].extensions.get(TOLD)
     if not isinstance(verdict, Told):
         return None
@@ -336,8 +315,6 @@ class GuardedChatStream(ChatCompletionStream[Format]):
 
 
 class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
-    """Async version of `GuardedChatStream`."""
-
     async def __stream__(self) -> AsyncIterator[ChatCompletionStreamEvent[Format]]:
         async for chunk in self._raw_stream:
             for event in _chat_events(self._state, chunk, _told_by(self._raw_stream)):
@@ -360,8 +337,6 @@ class GuardedResponseStream(ResponseStream[Format]):
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
-    """Async version of `GuardedResponseStream`."""
-
     async def get_final_response(self) -> ParsedResponse[Format]:
         """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()

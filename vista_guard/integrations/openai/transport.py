@@ -1,8 +1,6 @@
 """The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
 
-The SDK is given an HTTP client that sends with the user's own one. A request for chat completions or responses is read before it
-is sent, and its answer is judged before the SDK sees a byte of it; all else passes as it is. The SDK would try again after an
-exception here, so what went wrong, or was withheld, is left in `Told` on the response, and the client raises it (client.py).
+The SDK would try again after an exception here: what went wrong, or was withheld, is left in `Told`, and the client raises it.
 """
 
 from __future__ import annotations
@@ -29,19 +27,23 @@ from vista_guard.errors import Blocked, ConfigError, InputError
 from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
-from vista_guard.openai_api.dialect import (
+from vista_guard.openai_api.fields import request_error
+from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.wire import (
+    Api,
+    Json,
     Problem,
     UnreadableError,
     UpstreamFailed,
     answer_headers,
+    as_object,
     frame,
     is_stream,
+    judged_api,
     read_answer,
     read_object,
+    with_answer,
 )
-from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
-from vista_guard.openai_api.requests import Api, Json, as_object, judged_api, with_answer
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate
 from vista_guard.turn.work import Recent
@@ -84,7 +86,6 @@ class Told:
 
     @property
     def unjudged(self) -> tuple[str, ...]:
-        """Kinds of content that passed unjudged by design, so far."""
         return tuple(self.kinds if self.stream is None else self.stream.stream.unjudged)
 
     def is_withheld(self, choice: int = 0) -> bool:
@@ -128,8 +129,6 @@ class ClientGuard:
 
 
 class Call:
-    """One request whose answer is judged."""
-
     def __init__(self, guarding: ClientGuard, api: Api, request: Http) -> None:
         body = read_object(request.content)
         if body is None:
@@ -161,7 +160,6 @@ class Call:
         self._exchange.check_limits()
 
     def _read_past(self, said: Conversation, body: Json) -> Conversation:
-        """The conversation so far, with the known turns that OpenAI keeps."""
         chains, find = self._guarding.chains, self._guarding.conversation_id
         earlier = chains.get(_id_of(body.get("previous_response_id"))) or chains.get(self._chain)
         headers, query = self._request.headers, dict(self._request.url.params)
@@ -358,7 +356,6 @@ class _AsyncSender(_Sender):
 
 
 def over(inner: Http, guarding: ClientGuard) -> Http:
-    """An HTTP client that sends with the given one, and judges what comes back."""
     http = _http_of(inner)
     is_async = isinstance(inner, http.AsyncClient)
     made = _subclass(_AsyncSender, http.AsyncClient) if is_async else _subclass(_SyncSender, http.Client)
@@ -395,8 +392,6 @@ class _SyncFrames:
 
 
 class _AsyncFrames:
-    """Async version of `_SyncFrames`."""
-
     def __init__(self, call: Call, response: Http) -> None:
         self._response = response
         self._items = call.frames(response, _async_asking(call, stream=True), _read)
@@ -405,7 +400,6 @@ class _AsyncFrames:
         return self._items
 
     async def aclose(self) -> None:
-        """Ends the judging and closes upstream."""
         try:
             await self._items.aclose()
         except RuntimeError:  # Another task is reading: it meets a closed connection.
@@ -432,7 +426,6 @@ class _Closable:
 
 
 def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
-    """The response with a body that was judged."""
     made = _subclass(_Closable, _http_of(response).Response)(
         response.status_code,
         headers=[*answer_headers(response.headers.multi_items()), *headers],
@@ -482,7 +475,6 @@ def _sync_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http
 
 
 def _drop(sending: asyncio.Future[Http]) -> None:
-    """Closes an answer that nobody waits for any more."""
     if not sending.cancelled() and sending.exception() is None:
         sending.result().close()
 
