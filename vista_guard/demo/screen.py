@@ -28,6 +28,10 @@ COLOURS = {
 }
 WIDEST = 100
 """Columns used at most: longer lines are hard to read."""
+_NEXT = (
+    'Check a text of yours:   vista-guard check "It opened in 1931." -d notes.txt\n'
+    "Guard an agent of yours: guarded = vista_guard.Guard.from_settings().wrap(agent)"
+)
 LABEL_COLUMN = max(map(len, Label)) + len(" 0.00")
 
 
@@ -80,14 +84,7 @@ def closing(reports: Sequence[TurnReport], differing: int) -> RenderableType:
         if not differing
         else Text(f"{differing} of {len(reports)} turns did not come out as scripted; see above.", style="bold red")
     )
-    return Group(Rule(style="dim"), table, summary, verdict, Text(), _next())
-
-
-def _next() -> Text:
-    return Text(
-        'Check a text of yours:   vista-guard check "It opened in 1931." -d notes.txt\n'
-        "Guard an agent of yours: guarded = vista_guard.Guard.from_settings().wrap(agent)"
-    )
+    return Group(Rule(style="dim"), table, summary, verdict, Text(), Text(_NEXT))
 
 
 def _draft(place: int, attempt: Attempt) -> RenderableType:

@@ -57,7 +57,15 @@ def find_documents_of(
     """
     if documents is None or callable(documents):
         return documents
-    given = _read_given(documents)
+    if isinstance(documents, Document | LangChainDocument | str | Mapping):
+        given: tuple[Document, ...] = (_read_option("documents", documents),)
+    elif isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
+        given = distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
+    else:
+        raise ConfigError(
+            f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes "
+            "the conversation and returns a list"
+        )
     return lambda _: given
 
 
@@ -93,17 +101,6 @@ def read_document(item: object) -> Document:
     }
     named: dict[str, object] = {"text": item.page_content, "metadata": metadata}
     return to_document({**named, "id": item.id} if item.id else named)
-
-
-def _read_given(documents: object) -> tuple[Document, ...]:
-    if isinstance(documents, Document | LangChainDocument | str | Mapping):
-        return (_read_option("documents", documents),)
-    if isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
-        return distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
-    raise ConfigError(
-        f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes the "
-        "conversation and returns a list"
-    )
 
 
 def _read_option(name: str, item: object) -> Document:

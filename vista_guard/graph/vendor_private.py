@@ -48,7 +48,6 @@ def has_stream_handler(callbacks: Callbacks) -> bool:
 
 
 def context_of(config: RunnableConfig) -> Context:
-    """A context whose current run has this config."""
     # A copy: LangChain resets the config in its own context on exit.
     with set_config_context(config) as context:
         return context.run(copy_context)

@@ -262,7 +262,6 @@ def named_conversation(request: object, conversation_id: str | None) -> Conversa
 
 
 def named_like(agent: Callable[..., object], guarded: Function) -> Function:
-    """The function under the agent's name."""
     # An instance with __call__ has no name of its own to pass on.
     if hasattr(agent, "__name__"):
         functools.update_wrapper(guarded, agent)

@@ -45,13 +45,9 @@ _named: set[str] = set()
 class Sifting:
     """Notes on one answer while it is compared with the table.
 
-    Attributes:
-        asked: the request as it was sent; a field that repeats one of the request passes when it is the same.
-        on_drop: is told the place of everything that did not pass.
-        structured: whether the answer is data for a program, which is not judged: then a refusal stays what it is.
-        unjudged: what passed by design without being judged.
-        dropped: how many values did not pass.
-        lost: whether one of them may have been words of the answer.
+    A field that repeats one of the request `asked` passes when it is the same. `on_drop` is told the place of all that did not
+    pass. With `structured` the answer is data for a program and is not judged: a refusal stays what it is then. `lost` says that
+    words of the answer may have been dropped.
     """
 
     asked: Mapping[str, object] = field(default_factory=dict)

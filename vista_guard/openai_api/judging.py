@@ -120,15 +120,11 @@ class Exchange:
     """A request that was read, and who judges the answer to it.
 
     Attributes:
-        guard: judges.
-        dialect: of the API that was asked.
-        asked: the request.
         past: what was said before the answer, under the id that the stores know it by.
         documents: what the answer may lean on.
         on_judged: is told of each answer before it is shown, or before a stream ends; may raise to keep the rest back.
         name: of the conversation, as the caller knows it.
         find: finds more documents, in a thread, from the conversation that ends with the answer.
-        gate: of a stream.
         choices: how many answers were asked for.
         seconds: that judging a whole answer may take.
         show_message: whether the policy's message is streamed in place of what was withheld.
@@ -449,9 +445,8 @@ async def _events_of_choice(held: Sequence[Json | None], index: int, strangers: 
             yield event
             continue
         choices = as_list(event.get("choices"))
-        own: list[object] = [
-            {**choice, "index": 0} for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index
-        ]
+        mine = [choice for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index]
+        own: list[object] = [{**choice, "index": 0} for choice in mine]
         if strangers is not None:
             own += [choice for choice in choices if _chunk_index(choice) in strangers]
         if own or (strangers is not None and not choices):

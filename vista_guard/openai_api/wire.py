@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeGuard, cast, overload
+from typing import Final, Literal, TypeGuard, TypeVar, cast
 from urllib.parse import unquote
 
 from vista_guard.errors import InputError
@@ -19,6 +19,8 @@ from vista_guard.reading.chat_json import read_json, take_blocks, to_conversatio
 from vista_guard.types import Conversation, Document, Role, Turn
 
 Api = Literal["chat", "responses"]
+
+Spent = TypeVar("Spent")
 
 Json = dict[str, object]
 """An object of the API, as it is on the wire: of its values nothing is known before one looks."""
@@ -38,17 +40,8 @@ _HEADER_VALUE: Final = re.compile(r"[ -~]{0,200}")
 _NOT_REPEATED: Final = ("conversation", "response_id", "background")
 """Fields of a request whose answer is not asked for again: upstream would keep the draft as what was said, or has the request."""
 
-BINDING: Final = frozenset(
-    {
-        "function_call",
-        "custom_tool_call",
-        "computer_call",
-        "local_shell_call",
-        "shell_call",
-        "apply_patch_call",
-        "mcp_approval_request",
-        "mcp_call",
-    }
+_BINDING: Final = re.compile(
+    r"(function|custom_tool|computer|local_shell|shell|apply_patch|mcp)_call|mcp_approval_request"
 )
 """Output items of the responses API that do something, here or at a server that is not upstream."""
 
@@ -162,21 +155,13 @@ def repeatable(api: Api, request: Mapping[str, object]) -> bool:
     return isinstance(given, str | list) and request.get("n") in (None, 1) and not kept
 
 
-@overload
-def summed(first: object, more: Json) -> Json: ...
-
-
-@overload
-def summed(first: object, more: object) -> object: ...
-
-
-def summed(first: object, more: object) -> object:
+def summed(first: object, more: Spent) -> Spent:
     """The usage of two answers together; numbers are added at any depth."""
     if isinstance(first, Mapping) and isinstance(more, Mapping):
-        return {name: summed(first.get(name), more.get(name)) for name in {**first, **more}}
+        return cast(Spent, {name: summed(first.get(name), more.get(name)) for name in {**first, **more}})
     if isinstance(first, int | float) and isinstance(more, int | float):
-        return first + more
-    return first if more is None else more
+        return cast(Spent, first + more)
+    return cast(Spent, first) if more is None else more
 
 
 def ground(
@@ -294,6 +279,10 @@ def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
+
+
+def is_binding(item: object) -> bool:
+    return isinstance(item, Mapping) and _BINDING.fullmatch(str(item.get("type"))) is not None
 
 
 def is_text(part: object) -> TypeGuard[Json]:

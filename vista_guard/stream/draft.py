@@ -150,7 +150,6 @@ class Memo:
         self._findings.clear()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """As the judge's own, which may remember what it asked about sentences that it saw before."""
         if self._claims is None or self._claims[0] != turn.text:
             with contract.grow(self._turn):
                 self._claims = (turn.text, await contract.decompose(self._judge, turn, history))

@@ -301,13 +301,10 @@ class SentenceGate:
 
     def _marks(self, failed: list[Outcome], end: int) -> dict[int, str]:
         marks: dict[int, str] = {}
-        placed = [
-            (outcome.claim.span.end, outcome)
-            for outcome in failed
-            if outcome.claim.span and self._out.upto < outcome.claim.span.end <= end
-        ]
-        for place, outcome in sorted(placed, key=lambda pair: pair[0]):
-            marks[place] = marks.get(place, "") + self._mark(outcome)
+        ends = [(outcome.claim.span.end, outcome) for outcome in failed if outcome.claim.span]
+        for place, outcome in sorted(ends, key=lambda pair: pair[0]):
+            if self._out.upto < place <= end:
+                marks[place] = marks.get(place, "") + self._mark(outcome)
         return marks
 
     def _mark(self, outcome: Outcome) -> str:
@@ -374,15 +371,10 @@ class SentenceGate:
         said_until = self._out.upto if self._out.said else 0
         message = self._policy.message
         self._out.say(f"\n\n{message}" if self._out.said else message)
-        kept = tuple(
-            claim
-            for claim in work.claims
-            if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
-        )
-        outcomes = tuple(
-            outcome for outcome in work.outcomes if outcome.claim.span is None or outcome.claim.span.start < end
-        )
-        work = self._deliver_rest(decided.with_(outcomes=outcomes, kept=kept))
+        said = [claim for claim in work.claims if claim.span and claim.span.end <= said_until]
+        kept = tuple(claim for claim in said if claim.span and not self._is_dropped(claim.span))
+        outcomes = [one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end]
+        work = self._deliver_rest(decided.with_(outcomes=tuple(outcomes), kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()

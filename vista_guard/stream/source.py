@@ -90,7 +90,6 @@ class Source:
         self._room.set()
 
     async def news(self) -> None:
-        """Waits until something came since the last call."""
         await self._news.wait()
         self._news.clear()
 

@@ -107,9 +107,8 @@ class ScriptedJudge:
         if isinstance(verdicts, Exception):
             raise verdicts
         claims = [self._claim(turn, len(history), number, verdict) for number, verdict in enumerate(verdicts, 1)]
-        self._verdicts.update(
-            {(claim.id, claim.text): verdict for claim, verdict in zip(claims, verdicts, strict=True)}
-        )
+        for claim, verdict in zip(claims, verdicts, strict=True):
+            self._verdicts[claim.id, claim.text] = verdict
         return claims
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -166,14 +165,12 @@ class ScriptedJudge:
     def _finding(self, check: Check) -> Finding | Unchecked:
         verdict = self._verdict(check.claim)
         label = Label.LACKING_EVIDENCE if verdict.label is Label.VERIFIED else verdict.label
-        quote = (
-            (Evidence(source=SourceKind.DOCUMENT, source_id="script", quote=verdict.quote, score=verdict.confidence),)
-            if verdict.quote
-            else ()
-        )
-        return Finding(
-            claim=check.claim, label=label, confidence=verdict.confidence, evidence=quote, reason=f"scripted as {label}"
-        )
+        confidence, reason = verdict.confidence, f"scripted as {label}"
+        evidence: tuple[Evidence, ...] = ()
+        if verdict.quote:
+            source = SourceKind.DOCUMENT
+            evidence = (Evidence(source=source, source_id="script", quote=verdict.quote, score=confidence),)
+        return Finding(claim=check.claim, label=label, confidence=confidence, evidence=evidence, reason=reason)
 
 
 def user(text: str) -> Turn:
@@ -196,9 +193,9 @@ def assistant(text: str, *documents: Document | str, claims: Sequence[str] | Non
         Document(id=f"d{number}", text=document) if isinstance(document, str) else document
         for number, document in enumerate(documents, 1)
     )
-    given = (
-        None if claims is None else tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
-    )
+    given = None
+    if claims is not None:
+        given = tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
     return Turn(role=Role.ASSISTANT, text=text, documents=made, claims=given)
 
 
@@ -371,11 +368,14 @@ class ReceivedRequest:
         extra = [json.dumps(part, sort_keys=True) for part in (self.body.get("tools"), self.schema) if part]
         return "\n".join([*extra, *(f"{role}: {text}" for role, text in self.messages)])
 
+    @property
+    def answer_format(self) -> Mapping[str, Any]:
+        """The requested form of the answer; empty for a text."""
+        chat = self.api == "chat"
+        return (self.body.get("response_format") if chat else (self.body.get("text") or {}).get("format")) or {}
+
     def _schema_format(self) -> Mapping[str, Any]:
-        if self.api == "chat":
-            wanted = (self.body.get("response_format") or {}).get("json_schema")
-        else:
-            wanted = (self.body.get("text") or {}).get("format")
+        wanted = self.answer_format.get("json_schema") if self.api == "chat" else self.answer_format
         return wanted if isinstance(wanted, Mapping) else {}
 
 

@@ -348,7 +348,7 @@ class Endpoint:
     def check(self, request: ReceivedRequest) -> None:
         """Raises Refused when the request is wrong, or asks for what this endpoint has not."""
         self.check_key(request.headers)
-        check_body(request.api, request.body, self.extra_parameters)
+        check_body(request, self.extra_parameters)
         if self.models is not None and request.model not in self.models:
             message = f"The model `{request.model}` does not exist or you do not have access to it."
             raise Refused(404, message, code="model_not_found")
@@ -400,21 +400,22 @@ def _invalid(message: str, param: str | None = None) -> Refused:
     return Refused(400, message, param=param, wrong=True)
 
 
-def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
+def check_body(request: ReceivedRequest, extra: Collection[str] = ()) -> None:
     """Checks the body against the API; `extra` names top-level parameters to ignore. Refused: it does not fit."""
     from pydantic import ValidationError
 
+    body = request.body
     stream = body.get("stream")
     if stream not in (None, True, False):
         raise _invalid(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
     seen = {key: value for key, value in body.items() if key != "stream" and key not in extra}
     try:
-        validator(api).validate_json(json.dumps(seen), strict=True)
+        validator(request.api).validate_json(json.dumps(seen), strict=True)
     except ValidationError as exc:
         raise _likeliest_error(exc.errors(include_url=False, include_context=False)) from None
-    _check_rules(api, body)
-    for problem in _schema_problems(api, body):
-        raise _invalid(problem, "response_format" if api == "chat" else "text.format.schema")
+    _check_rules(request)
+    for problem in _schema_problems(request):
+        raise _invalid(problem, "response_format" if request.api == "chat" else "text.format.schema")
 
 
 def _strict(node: Any) -> Any:
@@ -450,8 +451,9 @@ def _is_key(part: str) -> bool:
     return re.fullmatch(r"[a-z_]+", part) is not None and part not in ("str", "int", "float", "bool", "list", "dict")
 
 
-def _check_rules(api: Api, body: Mapping[str, Any]) -> None:
-    for required in ("model", "messages") if api == "chat" else ("model", "input"):
+def _check_rules(request: ReceivedRequest) -> None:
+    body = request.body
+    for required in ("model", "messages") if request.api == "chat" else ("model", "input"):
         if not body.get(required):
             raise _invalid(f"Missing required parameter: '{required}'.", required)
     for name, (low, high) in _RANGES.items():
@@ -462,23 +464,18 @@ def _check_rules(api: Api, body: Mapping[str, Any]) -> None:
         raise _invalid("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
     if body.get("stream_options") is not None and body.get("stream") is not True:
         raise _invalid("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-    if _answer_format(api, body).get("type") == "json_object":
+    if request.answer_format.get("type") == "json_object":
         asked = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
         if "json" not in asked.lower():
             raise _invalid("'messages' must contain the word 'json' to use a format of type 'json_object'.")
 
 
-def _answer_format(api: Api, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    wanted = body.get("response_format") if api == "chat" else (body.get("text") or {}).get("format")
-    return wanted or {}
-
-
-def _schema_problems(api: Api, body: Mapping[str, Any]) -> Iterator[str]:
+def _schema_problems(request: ReceivedRequest) -> Iterator[str]:
     """Yields violations of strict structured output (closed objects, required properties), and bad names."""
-    wanted = _answer_format(api, body)
+    wanted = request.answer_format
     if wanted.get("type") != "json_schema":
         return
-    given = wanted["json_schema"] if api == "chat" else wanted
+    given = wanted["json_schema"] if request.api == "chat" else wanted
     name, schema = given["name"], given.get("schema")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         yield f"Invalid name {name!r} of the schema: it must match [A-Za-z0-9_-]{{1,64}}."

@@ -15,7 +15,6 @@ from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Findi
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
-    """Applies the decision: delivers the draft, or the policy's message."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
@@ -140,15 +139,13 @@ def redact(work: Work, message: str) -> Work:
     text = work.turn.text
     dropped = [sentence for sentence in sentence_spans(text) if any(sentence.overlaps(span) for span in spans if span)]
     rest = without(text, dropped)
-    kept = tuple(
-        claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)
-    )
+    kept = [claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)]
     if not kept or not rest:
         return refuse(work, message)
     reason = f"{len(dropped)} sentence{'s' * (len(dropped) != 1)} dropped: {work.decided.reason}"
     return work.with_(
         response=rest,
-        kept=kept,
+        kept=tuple(kept),
         placed=tuple(_left_of(text, dropped, rest)),
         repair=RepairMode.REDACT,
         decision=work.decided.model_copy(update={"reason": reason}),
@@ -189,9 +186,8 @@ def _between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpa
 
 
 def refuse(work: Work, message: str) -> Work:
-    decision = Decision(
-        action=Action.BLOCK, reason=f"could not be repaired: {work.decided.reason}", claim_ids=work.decided.claim_ids
-    )
+    reason = f"could not be repaired: {work.decided.reason}"
+    decision = Decision(action=Action.BLOCK, reason=reason, claim_ids=work.decided.claim_ids)
     return work.with_(response=message, decision=decision, placed=(), repair=RepairMode.REFUSE)
 
 

@@ -76,9 +76,8 @@ def _claims_to_keep(work: Work, parts: Parts) -> tuple[Claim, ...]:
         return ()
     if work.is_believed(parts):
         return work.claims
-    safe = {
-        outcome.claim.id for outcome in work.outcomes if isinstance(outcome, Finding) and outcome.label in REMEMBERED
-    }
+    findings = [outcome for outcome in work.outcomes if isinstance(outcome, Finding)]
+    safe = {finding.claim.id for finding in findings if finding.label in REMEMBERED}
     delivered = work.claims if work.kept is None else work.kept
     return tuple(claim for claim in delivered if claim.id in safe)
 
@@ -183,9 +182,8 @@ def _passages(work: Work, evidence: EvidenceSet, report: TurnReport) -> tuple[Pa
 def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Passage]:
     """Quotes from passages that were found for a claim, and not for the turn."""
     known = [(passage.source_id, passage.text) for passage in evidence.documents]
-    for quote in (
-        piece for finding in report.findings for piece in finding.evidence if piece.source is SourceKind.DOCUMENT
-    ):
+    pieces = [piece for finding in report.findings for piece in finding.evidence]
+    for quote in (piece for piece in pieces if piece.source is SourceKind.DOCUMENT):
         if not any(quote.source_id == name and quote.quote in text for name, text in known):
             known.append((quote.source_id, quote.quote))
             yield Passage(

@@ -107,6 +107,3 @@ def _document(context: object) -> Mapping[str, object]:
     if isinstance(context, str):
         return {"text": context}
     return {"text": getattr(context, "context", ""), "title": getattr(context, "source", None)}
-
-
-__all__ = ["VistaMetric"]

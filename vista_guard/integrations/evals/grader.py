@@ -206,11 +206,7 @@ class Verdict(Noun):
         return sum(claim.label is None for claim in self.claims)
 
     def holds(self, threshold: float | None = None) -> bool | None:
-        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged.
-
-        Raises:
-            ConfigError: the least score is no number from 0 to 1.
-        """
+        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged."""
         if threshold is not None and not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
             raise ConfigError(f"the least score is {threshold!r}; give a number from 0 to 1")
         if threshold is None or self.score is None:
@@ -243,11 +239,7 @@ class Verdict(Noun):
 
 
 class NotGrounded(AssertionError):
-    """A test's answer is not what its evidence carries.
-
-    Attributes:
-        verdict: all that was found.
-    """
+    """A test's answer is not what its evidence carries; `verdict` is all that was found."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(f"not grounded: {verdict.details()}" if verdict.judged else verdict.details())
@@ -330,13 +322,8 @@ class Grader:
     ) -> Self:
         """A grader as environment and settings file say, except that tests leave nothing behind.
 
-        Knowledge is in memory, no reports are kept, and no scores are sent, unless `settings` say otherwise. Documents that were
-        stored for the product are not looked up; a grader of `Guard.from_settings()` does.
-
-        Args:
-            judge: a judge, or its name.
-            policy: a policy, or the name of a preset.
-            settings: any field of `Settings`.
+        Knowledge is in memory, no reports are kept, and no scores are sent, unless `settings` (any field of `Settings`) say
+        otherwise. Documents that were stored for the product are not looked up; a grader of `Guard.from_settings()` does.
 
         Raises:
             ConfigError: an unknown name, or a value that makes no sense.
@@ -350,11 +337,7 @@ class Grader:
         return cls(guard, risk_table=Settings.load(**chosen).risk_table)
 
     async def agrade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
-        """The verdict on a case.
-
-        Args:
-            case: what is judged.
-            policy: decides in place of the guard's own.
+        """The verdict on a case; `policy` decides in place of the guard's own.
 
         Raises:
             InputError: the case is over a limit.
@@ -462,11 +445,7 @@ class Grader:
 
 
 def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader:
-    """The process's grader for a judge and a policy, by their names: tools that copy their metrics load no model twice.
-
-    Raises:
-        ConfigError: an unknown name.
-    """
+    """The process's grader for a judge and a policy, by their names: tools that copy their metrics load no model twice."""
     with _making:
         return _build_grader(judge=judge, policy=policy)
 
@@ -476,11 +455,7 @@ _build_grader = lru_cache(maxsize=8)(Grader.from_settings)
 
 
 def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> Grader:
-    """The grader that was given, else the one shared by all that name the same judge and policy.
-
-    Raises:
-        ConfigError: both are given, or an unknown name.
-    """
+    """The grader that was given, else the one shared by all that name the same judge and policy. ConfigError: both are given."""
     if grader is None:
         return shared_grader(judge, policy)
     if judge is not None or policy is not None:
@@ -497,6 +472,3 @@ def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     if not verdict.holds(min_score):
         raise NotGrounded(verdict)
     return verdict
-
-
-__all__ = ["Case", "JudgedClaim", "NotGrounded", "NotJudged", "Quote", "Turns", "Verdict"]

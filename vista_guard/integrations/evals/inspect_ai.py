@@ -75,6 +75,3 @@ def _message(message: Any) -> Mapping[str, object]:
         calls = [{"id": call.id, "function": {"name": call.function}} for call in message.tool_calls]
         return {**fields, "tool_calls": calls}
     return fields
-
-
-__all__ = ["vista"]

@@ -108,6 +108,3 @@ def _result(verdict: Verdict) -> dict[str, Any]:
 
 def _unread(error: InputError) -> dict[str, Any]:
     return {"key": KEY, "score": None, "comment": f"not judged: {error}", "metadata": None}
-
-
-__all__ = ["AsyncRunEvaluator", "Read", "RunEvaluator", "async_vista_evaluator", "vista_evaluator"]

@@ -215,7 +215,5 @@ def main(arguments: list[str]) -> None:
         serve(sys.stdin.buffer, replies)
 
 
-__all__ = ["get_assert"]
-
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -321,7 +321,6 @@ class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
                 yield event
 
     async def get_final_completion(self) -> ParsedChatCompletion[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
         return _final_completion(self._state, _told_by(self._raw_stream))
 
@@ -330,7 +329,6 @@ class GuardedResponseStream(ResponseStream[Format]):
     """The stream that `responses.stream(…)` opens."""
 
     def get_final_response(self) -> ParsedResponse[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         self.until_done()
         verdict = _told_by(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or super().get_final_response(), verdict)
@@ -338,7 +336,6 @@ class GuardedResponseStream(ResponseStream[Format]):
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
     async def get_final_response(self) -> ParsedResponse[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
         verdict = _told_by(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or await super().get_final_response(), verdict)
