@@ -9,69 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from vista_guard.errors import (
-        Blocked,
-        BudgetError,
-        ConfigError,
-        InputError,
-        JudgeError,
-        StoreError,
-        VistaGuardError,
-    )
-    from vista_guard.guard import Guard, Session
-    from vista_guard.judges.contract import meter
-    from vista_guard.policy.label_policy import LabelPolicy, Rule
-    from vista_guard.policy.turn_risk import macro_score, micro_score, vista_score
-    from vista_guard.protocols import (
-        Decomposer,
-        DocumentStore,
-        Embedder,
-        Judge,
-        KnowledgeStore,
-        Policy,
-        ReportStore,
-        RiskPolicy,
-        Sink,
-        TextSink,
-        TurnJudge,
-        Verifier,
-    )
-    from vista_guard.reading.chat_json import to_conversation, to_document
-    from vista_guard.reading.files import read_persona
-    from vista_guard.settings.sources import Limits, Settings
-    from vista_guard.stream.draft import Again
-    from vista_guard.stream.gates import Gate
-    from vista_guard.stream.source import Delta, Found, Passed
-    from vista_guard.telemetry.config import Telemetry
-    from vista_guard.types import (
-        Action,
-        Attempt,
-        Check,
-        Claim,
-        Conversation,
-        Decision,
-        Document,
-        DraftSpan,
-        Evidence,
-        EvidenceSet,
-        Finding,
-        JudgeInfo,
-        Label,
-        Outcome,
-        Passage,
-        Persona,
-        Record,
-        RepairMode,
-        Role,
-        SourceKind,
-        Span,
-        Turn,
-        TurnReport,
-        TurnTexts,
-        Unchecked,
-        Usage,
-    )
+__version__ = "0.2.0"
 
 _HOMES = {
     "errors": "Blocked BudgetError ConfigError InputError JudgeError StoreError VistaGuardError",
@@ -94,74 +32,73 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__version__ = "0.2.0"
-
-__all__ = [
-    "Action",
-    "Again",
-    "Attempt",
-    "Blocked",
-    "BudgetError",
-    "Check",
-    "Claim",
-    "ConfigError",
-    "Conversation",
-    "Decision",
-    "Decomposer",
-    "Delta",
-    "Document",
-    "DocumentStore",
-    "DraftSpan",
-    "Embedder",
-    "Evidence",
-    "EvidenceSet",
-    "Finding",
-    "Found",
-    "Gate",
-    "Guard",
-    "InputError",
-    "Judge",
-    "JudgeError",
-    "JudgeInfo",
-    "KnowledgeStore",
-    "Label",
-    "LabelPolicy",
-    "Limits",
-    "Outcome",
-    "Passage",
-    "Passed",
-    "Persona",
-    "Policy",
-    "Record",
-    "RepairMode",
-    "ReportStore",
-    "RiskPolicy",
-    "Role",
-    "Rule",
-    "Session",
-    "Settings",
-    "Sink",
-    "SourceKind",
-    "Span",
-    "StoreError",
-    "Telemetry",
-    "TextSink",
-    "Turn",
-    "TurnJudge",
-    "TurnReport",
-    "TurnTexts",
-    "Unchecked",
-    "Usage",
-    "Verifier",
-    "VistaGuardError",
-    "macro_score",
-    "meter",
-    "micro_score",
-    "read_persona",
-    "to_conversation",
-    "to_document",
-    "vista_score",
-]
+if TYPE_CHECKING:
+    from vista_guard.errors import Blocked as Blocked
+    from vista_guard.errors import BudgetError as BudgetError
+    from vista_guard.errors import ConfigError as ConfigError
+    from vista_guard.errors import InputError as InputError
+    from vista_guard.errors import JudgeError as JudgeError
+    from vista_guard.errors import StoreError as StoreError
+    from vista_guard.errors import VistaGuardError as VistaGuardError
+    from vista_guard.guard import Guard as Guard
+    from vista_guard.guard import Session as Session
+    from vista_guard.judges.contract import meter as meter
+    from vista_guard.policy.label_policy import LabelPolicy as LabelPolicy
+    from vista_guard.policy.label_policy import Rule as Rule
+    from vista_guard.policy.turn_risk import macro_score as macro_score
+    from vista_guard.policy.turn_risk import micro_score as micro_score
+    from vista_guard.policy.turn_risk import vista_score as vista_score
+    from vista_guard.protocols import Decomposer as Decomposer
+    from vista_guard.protocols import DocumentStore as DocumentStore
+    from vista_guard.protocols import Embedder as Embedder
+    from vista_guard.protocols import Judge as Judge
+    from vista_guard.protocols import KnowledgeStore as KnowledgeStore
+    from vista_guard.protocols import Policy as Policy
+    from vista_guard.protocols import ReportStore as ReportStore
+    from vista_guard.protocols import RiskPolicy as RiskPolicy
+    from vista_guard.protocols import Sink as Sink
+    from vista_guard.protocols import TextSink as TextSink
+    from vista_guard.protocols import TurnJudge as TurnJudge
+    from vista_guard.protocols import Verifier as Verifier
+    from vista_guard.reading.chat_json import to_conversation as to_conversation
+    from vista_guard.reading.chat_json import to_document as to_document
+    from vista_guard.reading.files import read_persona as read_persona
+    from vista_guard.settings.sources import Limits as Limits
+    from vista_guard.settings.sources import Settings as Settings
+    from vista_guard.stream.draft import Again as Again
+    from vista_guard.stream.gates import Gate as Gate
+    from vista_guard.stream.source import Delta as Delta
+    from vista_guard.stream.source import Found as Found
+    from vista_guard.stream.source import Passed as Passed
+    from vista_guard.telemetry.config import Telemetry as Telemetry
+    from vista_guard.types import Action as Action
+    from vista_guard.types import Attempt as Attempt
+    from vista_guard.types import Check as Check
+    from vista_guard.types import Claim as Claim
+    from vista_guard.types import Conversation as Conversation
+    from vista_guard.types import Decision as Decision
+    from vista_guard.types import Document as Document
+    from vista_guard.types import DraftSpan as DraftSpan
+    from vista_guard.types import Evidence as Evidence
+    from vista_guard.types import EvidenceSet as EvidenceSet
+    from vista_guard.types import Finding as Finding
+    from vista_guard.types import JudgeInfo as JudgeInfo
+    from vista_guard.types import Label as Label
+    from vista_guard.types import Outcome as Outcome
+    from vista_guard.types import Passage as Passage
+    from vista_guard.types import Persona as Persona
+    from vista_guard.types import Record as Record
+    from vista_guard.types import RepairMode as RepairMode
+    from vista_guard.types import Role as Role
+    from vista_guard.types import SourceKind as SourceKind
+    from vista_guard.types import Span as Span
+    from vista_guard.types import Turn as Turn
+    from vista_guard.types import TurnReport as TurnReport
+    from vista_guard.types import TurnTexts as TurnTexts
+    from vista_guard.types import Unchecked as Unchecked
+    from vista_guard.types import Usage as Usage
+else:
+    __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
@@ -173,4 +110,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *_HOME})

@@ -1,8 +1,7 @@
 """Sync and async under one roof: a background loop, a thread for long work, streams that cross threads and loops.
 
-The process has one background event loop for sync callers; it outlives a call, so pooled async clients do too. Long pure-Python
-work has one thread only: more would not run side by side, but take the interpreter from each other and from the event loop.
-Nothing here knows of turns or judges.
+The background loop outlives a call, so pooled async clients do too. Long pure-Python work has one thread only: more
+would take the interpreter from each other and from the event loop.
 """
 
 from __future__ import annotations
@@ -24,11 +23,7 @@ R = TypeVar("R")
 
 
 async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue.
-
-    Raises:
-        Exception: what the call raised.
-    """
+    """Runs the call in the thread for long work, with the caller's context variables; a cancelled caller leaves the queue."""
     work = partial(copy_context().run, call, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
 
@@ -42,34 +37,12 @@ def _thread(process: int) -> ThreadPoolExecutor:
 T = TypeVar("T")
 
 
-class _BackgroundLoop:
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="vista-guard", daemon=True)
-        self._thread.start()
-
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if threading.current_thread() is self._thread:
-            coroutine.close()
-            raise RuntimeError(
-                "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
-            )
-        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
-            future.cancel()
-            raise
-
-    async def through(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        if asyncio.get_running_loop() is self._loop:
-            return await coroutine
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
-
-
 @lru_cache(maxsize=1)
-def _background() -> _BackgroundLoop:
-    return _BackgroundLoop()
+def _background() -> tuple[asyncio.AbstractEventLoop, Thread]:
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="vista-guard", daemon=True)
+    thread.start()
+    return loop, thread
 
 
 if hasattr(os, "register_at_fork"):
@@ -82,19 +55,30 @@ async def through(coroutine: Coroutine[Any, Any, T]) -> T:
 
     Context variables are those of the caller; cancelling the caller cancels the coroutine.
     """
-    return await _background().through(coroutine)
+    loop, _ = _background()
+    if asyncio.get_running_loop() is loop:
+        return await coroutine
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, loop))
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end on the background loop, from any other thread.
-
-    Raises:
-        RuntimeError: called from the background loop itself.
-    """
-    return _background().run(coroutine)
+    """Runs a coroutine to its end on the background loop. RuntimeError: called from that loop itself."""
+    loop, thread = _background()
+    if threading.current_thread() is thread:
+        coroutine.close()
+        raise RuntimeError(
+            "a sync call was made from vista-guard's own event loop, which would deadlock; await the async version"
+        )
+    future = asyncio.run_coroutine_threadsafe(coroutine, loop)
+    try:
+        return future.result()
+    except BaseException:  # Ctrl-C in the caller must stop the work, not only the waiting
+        future.cancel()
+        raise
 
 
 _END: Any = object()
+_Ready = asyncio.Queue[tuple[Any, BaseException | None]]
 _AHEAD = 32
 """Items that may wait for the reader before making more waits too."""
 
@@ -117,12 +101,9 @@ class Bridged(Generic[T]):
         if self._task is None:
             run(self._start())
         item, error = run(self._ready.get())
-        if error is not None:
-            self._ended = True
-            raise error
-        if item is _END:
-            self._ended = True
-            raise StopIteration
+        self._ended = item is _END
+        if self._ended:
+            raise StopIteration if error is None else error
         value: T = item
         return value
 
@@ -143,9 +124,9 @@ class Bridged(Generic[T]):
             self._loop.call_soon_threadsafe(self._task.cancel)
 
     async def _start(self) -> None:
-        self._ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
+        self._ready: _Ready = asyncio.Queue(_AHEAD)
         self._loop = asyncio.get_running_loop()
-        self._task = asyncio.create_task(_pump(self._items, self._ready))
+        self._task = asyncio.create_task(_pump(lambda: self._items, self._ready))
 
     async def _stop(self) -> None:
         if self._task is not None:
@@ -159,19 +140,8 @@ async def in_task(make: Callable[[], AsyncIterator[T]], context: Context) -> Asy
 
     An agent finds the settings of its run in the context, and may hold things that only the task which opened them can close.
     """
-
-    async def items() -> AsyncGenerator[T, None]:
-        made = make()
-        try:
-            async for item in made:
-                yield item
-        finally:
-            close = getattr(made, "aclose", None)
-            if close is not None:
-                await close()
-
-    ready: asyncio.Queue[tuple[Any, BaseException | None]] = asyncio.Queue(_AHEAD)
-    task = asyncio.create_task(_pump(items(), ready), context=context)
+    ready: _Ready = asyncio.Queue(_AHEAD)
+    task = asyncio.create_task(_pump(make, ready), context=context)
     try:
         while True:
             item, error = await ready.get()
@@ -194,12 +164,8 @@ async def in_thread(
 ) -> AsyncGenerator[T, None]:
     """The items of an iterator that is read by a thread of its own, in the given context, each when it is asked for.
 
-    Args:
-        make: gives the iterator, in the thread.
-        context: what the thread runs in.
-        close: is called by the thread at the end; without it the iterator is closed, where it can be. When the reader leaves
-            in the middle, that is as soon as the item that is being made is there.
-        interrupt: is called when the reader leaves while an item is being made, to end the waiting for it.
+    `make` gives the iterator, in the thread. `close` is called there at the end; without it the iterator is closed, where it can
+    be. When the reader leaves while an item is being made, `interrupt` is called, to end the waiting for it.
     """
     wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
     Thread(target=context.run, args=(_read, make, wanted, close), name="vista-guard-stream", daemon=True).start()
@@ -237,13 +203,17 @@ def _read(
         close()
 
 
-async def _pump(items: AsyncGenerator[T, None], ready: asyncio.Queue[tuple[Any, BaseException | None]]) -> None:
+async def _pump(make: Callable[[], AsyncIterator[T]], ready: _Ready) -> None:
     try:
-        async for item in items:
-            await ready.put((item, None))
+        items = make()
+        try:
+            async for item in items:
+                await ready.put((item, None))
+        finally:
+            close = getattr(items, "aclose", None)
+            if close is not None:
+                await close()
     except Exception as exc:  # Raised again where the items are read.
         await ready.put((_END, exc))
     else:
         await ready.put((_END, None))
-    finally:
-        await items.aclose()

@@ -13,11 +13,7 @@ from vista_guard.errors import ConfigError
 
 
 def require(what: str, *libraries: str, extra: str) -> None:
-    """Passes when the libraries are there; loads none of them.
-
-    Raises:
-        ConfigError: one is not; says what needs it, and what installs it.
-    """
+    """Passes when the libraries are there, and loads none; else ConfigError, which says what needs and installs them."""
     missing = [library for library in libraries if not is_installed(library)]
     if missing:
         raise ConfigError(f"{what} needs {', '.join(missing)}: {how_to_install(extra)}")

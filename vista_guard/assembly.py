@@ -21,13 +21,13 @@ from vista_guard.types import JudgeInfo
 
 if TYPE_CHECKING:
     from vista_guard.judges.decomposers.named import Around
+    from vista_guard.stores.chroma.client import AnyClient
     from vista_guard.stores.pgvector import PgvectorDocuments
     from vista_guard.stores.qdrant import QdrantDocuments
 
 logger = logging.getLogger("vista_guard")
 
 SERVERS = ("pgvector", "qdrant")
-"""Stores other than Chroma and memory."""
 MODELS = ("verifier", "decomposer", "embedder")
 """Settings that name a model, which may be a folder's path or an object."""
 
@@ -40,11 +40,7 @@ def assemble(
     documents: DocumentStore | None,
     sinks: Sequence[Sink],
 ) -> dict[str, Any]:
-    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say.
-
-    Raises:
-        ConfigError: see `Guard.from_settings`.
-    """
+    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say."""
     from vista_guard.stores.embedders import build_embedder
     from vista_guard.stores.entries import OnnxEmbedder
 
@@ -101,13 +97,7 @@ def with_decomposer(
 ) -> Judge:
     """The judge behind the decomposer that is given, or that the settings name; the judge itself without one.
 
-    Args:
-        judge: verifies and categorises.
-        decomposer: in place of the one that the settings name.
-        settings: name the decomposer, and the folder that keeps what a chat model answered.
-        embedder: the shipped one.
-        around: stands before a chat model that the decomposer asks.
-        on_made: is told of the decomposer.
+    `around` stands before a chat model that the decomposer asks; `on_made` is told of the decomposer.
     """
     given = decomposer or settings.decomposer
     if given is None or (given == "shipped" and judge.info.name == "embedded"):
@@ -131,7 +121,6 @@ def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 
 def memory_knowledge() -> KnowledgeStore:
-    """In-memory knowledge for a guard without a store; it lasts as long as the process."""
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_guard.stores.memory import MemoryKnowledge
 
@@ -141,38 +130,36 @@ def memory_knowledge() -> KnowledgeStore:
 def kept_documents(settings: Settings, embedder: Embedder | str | Path | None = None) -> DocumentStore | None:
     """The documents of `vista-guard documents add`, for a guard that stores nothing else. A Chroma server counts as filled.
 
-    They are searched with `embedder`, where one is given, in place of the one that the settings name.
-
-    None when nothing was added, or nothing is to be retrieved: Chroma is then not even loaded.
-
-    Raises:
-        StoreError: the folder cannot be opened, or no server answers.
+    They are searched with `embedder`, else with the one that the settings name. None when nothing was added, or nothing is to be
+    retrieved: Chroma is then not even loaded. StoreError: the store cannot be opened.
     """
     if settings.store == "memory" or not settings.retrieve:
         return None
     if settings.store in SERVERS:
         return server_documents(settings, embedder)
-    place = settings.chroma_url or _filled_folder(settings)
+    from vista_guard.stores.entries import documents_added
+
+    folder = _used_folder(settings)
+    place = settings.chroma_url or (folder if folder is not None and documents_added(folder) else None)
     if place is None:
         return None
-    from vista_guard.stores.chroma.client import chroma_client
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.embedders import build_embedder
 
-    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
     retriever = build_embedder(embedder or settings.embedder, settings.embedder_options)
-    return ChromaDocuments(client, retriever, search=settings.search)
+    return ChromaDocuments(_chroma(settings, place), retriever, search=settings.search)
+
+
+def _chroma(settings: Settings, place: str | Path) -> AnyClient:
+    from vista_guard.stores.chroma.client import chroma_client
+
+    return chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
 
 
 def server_documents(
     settings: Settings, embedder: Embedder | str | Path | None = None
 ) -> PgvectorDocuments | QdrantDocuments:
-    """The documents in Postgres or Qdrant, where `store` says so.
-
-    Raises:
-        ConfigError: the extra is not installed, or `store_url` is missing.
-        StoreError: no server answers.
-    """
+    """The documents in Postgres or Qdrant, where `store` says so. StoreError: no server answers."""
     from vista_guard.stores.embedders import build_embedder
 
     kind, _, server = _server(settings)
@@ -199,13 +186,8 @@ def _server(settings: Settings) -> tuple[Any, Any, Any]:
 def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
     """The policy with the thresholds that its rates and the judge ask for, and how the judge's outcomes become a turn's risk.
 
-    Args:
-        policy: what was configured. One that is no `LabelPolicy` comes back as it is.
-        judge: who judges; the risk table must be its own.
-        table: what `vista-guard calibrate` wrote; the embedded judge's own table when not given.
-
-    Raises:
-        ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
+    A policy that is no `LabelPolicy` comes back as it is. `table` is what `vista-guard calibrate` wrote; the embedded judge's own
+    when not given. ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
     """
     known = None
     if isinstance(policy, LabelPolicy) and policy.awaits_calibration:
@@ -235,7 +217,6 @@ def _asked_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> Ri
 
 
 def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
-    """The table of this judge, where there is one."""
     table = _table(judge, path)
     if table is None or table.judge == judge:
         return table
@@ -280,11 +261,10 @@ def _stores(
             documents = kind(server, retriever, search=settings.search)
         return {"knowledge": knowledge or knows(server, embedder), "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
     from vista_guard.stores.entries import data_dir
 
-    place = settings.chroma_url or data_dir(settings.data_dir) / "chroma"
-    client = chroma_client(place, telemetry=settings.telemetry, free_bytes=settings.store_free_mb * 1_000_000)
+    client = _chroma(settings, settings.chroma_url or data_dir(settings.data_dir) / "chroma")
     if settings.retrieve and documents is None:
         documents = ChromaDocuments(client, retriever, search=settings.search)
     return {"knowledge": knowledge or ChromaKnowledge(client, embedder), "documents": documents}
@@ -313,13 +293,6 @@ def _used_folder(settings: Settings) -> Path | None:
     return folder if (folder / "chroma.sqlite3").is_file() else None
 
 
-def _filled_folder(settings: Settings) -> Path | None:
-    from vista_guard.stores.entries import documents_added
-
-    folder = _used_folder(settings)
-    return folder if folder is not None and documents_added(folder) else None
-
-
 def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
     if settings.reports is None:
         if settings.record != "verdicts":
@@ -340,11 +313,7 @@ def _report_sinks(settings: Settings) -> tuple[Sink, ...]:
 
 
 def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
-    """The knowledge that the settings name, to forget in; None where none was ever kept.
-
-    Raises:
-        StoreError: the folder cannot be opened, or no server answers.
-    """
+    """The knowledge that the settings name, to forget in; None where none was ever kept. StoreError: it cannot be opened."""
     from vista_guard.stores.entries import OnnxEmbedder, default_dir
 
     if settings.store in SERVERS:
@@ -354,12 +323,9 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
         return None
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 
-    free = settings.store_free_mb * 1_000_000
-    return ChromaKnowledge(
-        chroma_client(settings.chroma_url or folder, telemetry=settings.telemetry, free_bytes=free), OnnxEmbedder()
-    )
+    return ChromaKnowledge(_chroma(settings, settings.chroma_url or folder), OnnxEmbedder())
 
 
 def reports_url(settings: Settings) -> str | None:

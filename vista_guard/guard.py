@@ -30,9 +30,8 @@ from vista_guard.types import Conversation, Outcome, Persona, RetrieveBy, Role, 
 if TYPE_CHECKING:
     from langgraph.types import Checkpointer
 
-    from vista_guard.graph.agent import AnyGraph, AnyRunnable
+    from vista_guard.graph.agent import AnyGraph, AnyRunnable, WrapOptions
     from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
-    from vista_guard.graph.surface import WrapOptions
     from vista_guard.settings.sources import Limits
     from vista_guard.stream.draft import Again
     from vista_guard.stream.gates import Gate
@@ -311,7 +310,7 @@ class Guard:
             ConfigError: the agent or `documents` is something else, or the gate cannot hold what the policy withholds.
             TypeError: an option that does not exist.
         """
-        from vista_guard.graph.surface import build_surface, known_options
+        from vista_guard.graph.agent import build_surface, known_options
         from vista_guard.graph.wrap import wrap
 
         return wrap(agent, self.parts, build_surface(**known_options("wrap", options)))
@@ -321,7 +320,7 @@ class Guard:
 
         Its state has `messages`; `stream_mode="custom"` yields each finding as it is judged; `report` is in its result.
         """
-        from vista_guard.graph.surface import build_surface, known_options
+        from vista_guard.graph.agent import build_surface, known_options
         from vista_guard.graph.wrap import graph
 
         surface = build_surface(**known_options("graph", options, "checkpointer"))

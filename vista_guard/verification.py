@@ -23,7 +23,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.reading.sections import Piece, pieces
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
-from vista_guard.types import Conversation, Document, Evidence, Finding, Label, Outcome, Role, Span, Turn, Unchecked
+from vista_guard.types import Conversation, Document, Evidence, Label, Outcome, Role, Span, Turn, Unchecked
 
 SCHEMA_VERSION = "1.0"
 """Version of the JSON form: the major part changes when a reader of an older one would break."""
@@ -37,15 +37,12 @@ _MARK = "# "
 
 
 class Verdict(StrEnum):
-    """The verdict on a text."""
-
     FACTUAL = "factual"
     NOT_FACTUAL = "not factual"
     """At least one claim is contradicted or lacks evidence."""
     UNDECIDED = "undecided"
     """No claim failed, and at least one could not be checked."""
     NO_CLAIMS = "no claims"
-    """The text makes no claim: nothing was verified."""
 
 
 class _Part(BaseModel):
@@ -83,7 +80,6 @@ class PieceResult(_Part):
 
     @property
     def is_false(self) -> bool:
-        """True if a claim of it is not factual."""
         return any(claim.is_factual is False for claim in self.claims)
 
 
@@ -102,7 +98,6 @@ class TextResult(_Part):
     """How many claims have each label, `UNCHECKED` among them."""
     judge: str
     settings: Mapping[str, str]
-    """Everything else that changes a verdict."""
 
 
 PIECE_LINES = LineKind(
@@ -210,10 +205,10 @@ async def _judged(
 async def _piece(guard: Guard, text: Document, number: int, piece: Piece, known: PieceResult | None) -> PieceResult:
     if known is not None:
         return known
-    spans = [*([piece.follows] if piece.follows else []), piece.span]
-    before, said = ["", *(text.text[span.start : span.end] for span in spans)][-2:]
-    mark = _MARK if piece.heading and not piece.follows and not said.startswith("#") else ""
-    turns = tuple(Turn(role=Role.ASSISTANT, text=one) for one in (before, mark + said) if one)
+    before = text.text[piece.follows.start : piece.follows.end] if piece.follows else ""
+    own = text.text[piece.span.start : piece.span.end]
+    mark = _MARK if piece.heading and not piece.follows and not own.startswith("#") else ""
+    turns = tuple(Turn(role=Role.ASSISTANT, text=part) for part in (before, mark + own) if part)
     reports = [one async for one in guard.areplay(Conversation(turns=turns), turns=[len(turns) - 1])]
     claims = [_claim(outcome, piece.span.start - len(mark)) for report in reports for outcome in report.outcomes]
     return PieceResult(file=text.id, number=number, heading=piece.heading, span=piece.span, claims=tuple(claims))
@@ -226,17 +221,13 @@ def _claim(outcome: Outcome, offset: int) -> ClaimResult:
         return ClaimResult(
             text=outcome.claim.text, span=span, label=None, reason=outcome.error, code=outcome.what == "code"
         )
-    return _finding(outcome, span)
-
-
-def _finding(finding: Finding, span: Span | None) -> ClaimResult:
     return ClaimResult(
-        text=finding.claim.text,
+        text=outcome.claim.text,
         span=span,
-        label=finding.label,
-        confidence=finding.confidence,
-        evidence=finding.evidence,
-        reason=finding.reason,
+        label=outcome.label,
+        confidence=outcome.confidence,
+        evidence=outcome.evidence,
+        reason=outcome.reason,
     )
 
 

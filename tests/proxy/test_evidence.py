@@ -9,7 +9,7 @@ import pytest
 
 from tests.proxy.serving import ASKED, NOTES, TRUTH, document, proxy
 from vista_guard.errors import InputError
-from vista_guard.openai_api.requests import ReadRequest, as_list, found_documents, read_chat, read_responses
+from vista_guard.openai_api.wire import ReadRequest, as_list, found_documents, read_chat, read_responses
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import BY_USER, to_document
 from vista_guard.stores.memory import MemoryDocuments

@@ -343,7 +343,7 @@ class TestBoundaries:
         assert verdict_of(CHAT, told)["labels"] == {"VERIFIED": 1}
 
     async def test_the_parser_at_every_single_split(self) -> None:
-        from vista_guard.proxy.streams import received_events
+        from vista_guard.proxy.routes import received_events
 
         wanted = ["é", "鯨🐋", "\r\n", "e\u0301 x"]
         raw = (

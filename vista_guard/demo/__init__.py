@@ -22,49 +22,43 @@ that no source supports flags its turn, whatever the turn's risk is."""
 
 
 def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:
-    """Plays the conversation on the terminal, comparing each turn with the script.
+    """Plays the conversation on the terminal, comparing each turn with the script; False if one came out otherwise.
 
     Args:
         data_dir: where the knowledge is kept; a temporary folder when not given.
         judge: a judge, or a name that the settings know.
         console: where it is shown; stdout when not given.
-
-    Returns:
-        Whether every turn came out as scripted. What did not is said on screen.
-
-    Raises:
-        ConfigError, StoreError: the judge or the data folder cannot be used.
     """
     from rich.console import Console
 
+    from vista_guard._extras import is_installed
+
     with TemporaryDirectory(ignore_cleanup_errors=True) if data_dir is None else nullcontext(data_dir) as folder:
-        guard = _guard(Path(folder), judge)
+        store = "chroma" if is_installed("chromadb") else "memory"
+        guard = museum_guard(Path(folder), judge, store=store, chroma_url=None, reports=None)
         try:
             return _play(guard, console or Console(highlight=False))
         finally:
             guard.close()
 
 
-def _guard(folder: Path, judge: Judge | str) -> Guard:
-    from vista_guard._extras import is_installed
+def museum_guard(folder: Path, judge: Judge | str, **settings: Any) -> Guard:
+    """The guard of the museum's guide. All that decides the outcome is given: the user's own settings don't change the demo."""
     from vista_guard.demo.museum import persona
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import build_policy
     from vista_guard.settings.sources import Limits
 
-    # Everything that decides the outcome is given here, so that the user's own settings do not change the demo.
     return Guard.from_settings(
         judge=judge,
         policy=build_policy("balanced", POLICY),
         persona=persona(),
-        store="chroma" if is_installed("chromadb") else "memory",
-        chroma_url=None,
         data_dir=folder,
-        reports=None,
         retrieve=False,
         context="none",
         ungrounded="judge",
         limits=Limits(),
+        **settings,
     )
 
 

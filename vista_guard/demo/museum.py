@@ -16,17 +16,19 @@ Labels = tuple[Label, ...]
 
 
 @dataclass(frozen=True)
-class Step:
-    """A question, the guide's drafts for it, and the expected result.
+class Topic:
+    """A visitor's question, the guide's drafts for it, the second of them for when it is asked again, and their documents."""
 
-    `drafts` are said one after the other: the second when the guide is asked again. `labels` are those that the claims of
-    each draft should get.
-    """
-
-    title: str
     question: str
     drafts: tuple[str, ...]
     documents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Step(Topic):
+    """A topic of the scripted visit, with the expected result: `labels` are those of each draft's claims."""
+
+    title: str
     action: Action
     labels: tuple[Labels, ...]
 
@@ -100,16 +102,14 @@ VISIT: tuple[Step, ...] = (
         labels=((Label.CONTRADICTED,), (Label.VERIFIED,)),
     ),
 )
-"""The visitor's questions, in order."""
 
 
-def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def guide(messages: Sequence[Mapping[str, Any]], visit: Sequence[Topic] = VISIT) -> dict[str, Any]:
     """Returns the scripted answer to the last question, with the documents it “retrieved”.
 
-    Like any agent it knows the guard only by being asked again: then notes follow the question, one for each draft that
-    was not delivered.
+    Like any agent it knows the guard only by being asked again: then a note follows the question for each withheld draft.
     """
-    steps = {step.question: step for step in VISIT}
+    steps = {step.question: step for step in visit}
     questions = [message["content"] for message in messages if message["role"] == "user"]
     asked = max(place for place, content in enumerate(questions) if content in steps)
     step = steps[questions[asked]]
@@ -118,7 +118,6 @@ def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def persona() -> Persona:
-    """Reads the guide's persona."""
     with as_file(_DATA.joinpath("persona.yaml")) as path:
         return read_persona(path)
 

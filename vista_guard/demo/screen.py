@@ -28,11 +28,14 @@ COLOURS = {
 }
 WIDEST = 100
 """Columns used at most: longer lines are hard to read."""
+_NEXT = (
+    'Check a text of yours:   vista-guard check "It opened in 1931." -d notes.txt\n'
+    "Guard an agent of yours: guarded = vista_guard.Guard.from_settings().wrap(agent)"
+)
 LABEL_COLUMN = max(map(len, Label)) + len(" 0.00")
 
 
 def opening(persona: Persona) -> RenderableType:
-    """Renders the introduction and the persona's facts."""
     intro = Text(
         f"A visitor talks to {persona.name}, a museum's guide. Each answer is split into claims, each claim is checked "
         "against the answer's documents and what the conversation has established, and a policy decides before the "
@@ -61,7 +64,6 @@ def turn(number: int, step: Step, report: TurnReport, known: int) -> RenderableT
 
 
 def closing(reports: Sequence[TurnReport], differing: int) -> RenderableType:
-    """Renders the conversation's score, its labels, and next steps."""
     counts = label_counts(reports)
     total = sum(counts.values())
     table = Table("label", title="claims of the last drafts", title_justify="left", title_style="bold")
@@ -82,14 +84,7 @@ def closing(reports: Sequence[TurnReport], differing: int) -> RenderableType:
         if not differing
         else Text(f"{differing} of {len(reports)} turns did not come out as scripted; see above.", style="bold red")
     )
-    return Group(Rule(style="dim"), table, summary, verdict, Text(), _next())
-
-
-def _next() -> Text:
-    return Text(
-        'Check a text of yours:   vista-guard check "It opened in 1931." -d notes.txt\n'
-        "Guard an agent of yours: guarded = vista_guard.Guard.from_settings().wrap(agent)"
-    )
+    return Group(Rule(style="dim"), table, summary, verdict, Text(), Text(_NEXT))
 
 
 def _draft(place: int, attempt: Attempt) -> RenderableType:

@@ -4,114 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
-from vista_guard.demo.museum import VISIT, document, persona
+from vista_guard.demo import museum
+from vista_guard.demo.museum import VISIT, Topic
 
 if TYPE_CHECKING:
     from vista_guard.guard import Guard
     from vista_guard.protocols import Judge
 
 
-@dataclass(frozen=True)
-class VisitorTopic:
-    """A visitor's question, the guide's drafts in order, and their documents."""
-
-    question: str
-    drafts: tuple[str, ...]
-    documents: tuple[str, ...]
-
-
-TOPICS: tuple[VisitorTopic, ...] = (
-    *(VisitorTopic(step.question, step.drafts, step.documents) for step in VISIT),
-    VisitorTopic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
-    VisitorTopic(
+TOPICS: tuple[Topic, ...] = (
+    *VISIT,
+    Topic("When do you open in the morning?", ("The museum opens at ten.",), ("hours",)),
+    Topic(
         "When does the last tour start?",
         ("The last tour starts at six in the evening.", "The last tour starts at four."),
         ("hours",),
     ),
-    VisitorTopic(
-        "Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)
-    ),
-    VisitorTopic(
+    Topic("Do children pay?", ("Children under twelve enter free. Tickets are sold at the door.",), ("tickets",)),
+    Topic(
         "Can I buy tickets online?",
         ("Tickets are sold at the door. You can also buy them on our website.",),
         ("tickets",),
     ),
-    VisitorTopic(
+    Topic(
         "What is the oldest clock?",
         ("The oldest clock is a water clock made of bronze. It was found in a well.",),
         ("collection",),
     ),
-    VisitorTopic(
+    Topic(
         "Who winds all these clocks?", ("Most of the clocks are wound by hand every Monday morning.",), ("collection",)
     ),
-    VisitorTopic(
+    Topic(
         "What is the Moon Clock made of?",
         ("The Moon Clock is made of silver and oak.", "The Moon Clock is made of walnut and brass."),
         ("moon-clock",),
     ),
-    VisitorTopic(
+    Topic(
         "Where do I find the Moon Clock?",
         ("The Moon Clock stands in the tower room on the second floor. It shows the phases of the moon.",),
         ("moon-clock",),
     ),
-    VisitorTopic(
-        "What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)
-    ),
-    VisitorTopic(
+    Topic("What was this building before?", ("The building was a sail loft before it became a museum.",), ("history",)),
+    Topic(
         "Was it founded by the town?",
         ("The museum was founded by the mayor in 1950.", "The museum was founded in 1950 by the mayor."),
         ("history",),
     ),
-    VisitorTopic(
+    Topic(
         "Which clock should I not miss?",
         ("I think the Moon Clock is the most beautiful one. You should see it.",),
         ("moon-clock",),
     ),
-    VisitorTopic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
+    Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
 )
 """Each can be asked in any order; some of the answers are wrong, some only once, some nothing supports."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Answers the last topic; asked again, with its next draft, as `museum.guide` does."""
-    topics = {topic.question: topic for topic in TOPICS}
-    questions = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(questions) if content in topics)
-    topic = topics[questions[asked]]
-    draft = topic.drafts[min(len(questions) - 1 - asked, len(topic.drafts) - 1)]
-    return {"answer": draft, "documents": [document(name) for name in topic.documents]}
+    return museum.guide(messages, TOPICS)
 
 
 def guarded(folder: Path, judge: Judge | str = "embedded") -> Guard:
     """Builds the demo's guard, which keeps reports with all texts in `folder`/reports.sqlite."""
-    from vista_guard.demo import POLICY
-    from vista_guard.guard import Guard
-    from vista_guard.policy.label_policy import build_policy
-    from vista_guard.settings.sources import Limits
+    from vista_guard.demo import museum_guard
 
-    return Guard.from_settings(
-        judge=judge,
-        policy=build_policy("balanced", POLICY),
-        persona=persona(),
-        store="memory",
-        data_dir=folder,
-        reports="sqlite",
-        record="full",
-        retrieve=False,
-        context="none",
-        ungrounded="judge",
-        limits=Limits(),
-    )
+    return museum_guard(folder, judge, store="memory", reports="sqlite", record="full")
 
 
-def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[VisitorTopic, ...]]]:
+def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
     """Yields ids and topics without end. The first conversation is the demo's own visit."""
     chance = Random(seed)
     yield "visit-1", TOPICS[: len(VISIT)]
@@ -122,15 +88,8 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[VisitorTopic, ...]
 def talk(
     guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
 ) -> None:
-    """Holds conversations until `wait` is set, or until `visits` were held.
-
-    Args:
-        guard: judges each turn.
-        wait: ends the talk when it is set.
-        at_once: the first conversations come without a pause, so that there is something to see.
-        seconds: the pause between two turns after them.
-        visits: how many conversations are held; without end when None.
-        seed: of the order in which visitors ask.
+    """Holds conversations until `wait` is set, or until `visits` were held: the first `at_once` of them without a pause, so that
+    there is something to see, then with `seconds` between two turns.
     """
     answer = guard.wrap(guide)
     for number, (name, topics) in enumerate(islice(conversations(seed), visits)):

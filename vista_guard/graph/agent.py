@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from time import perf_counter
-from typing import Annotated, Any, Concatenate, Generic, ParamSpec, TypedDict, TypeGuard, TypeVar, cast, overload
+from typing import (
+    Annotated,
+    Any,
+    Concatenate,
+    Generic,
+    Literal,
+    ParamSpec,
+    TypedDict,
+    TypeGuard,
+    TypeVar,
+    cast,
+    get_args,
+    overload,
+)
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.channels import EphemeralValue, UntrackedValue
@@ -19,14 +33,28 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer, Command, StreamMode
 
 from vista_guard import _aio
-from vista_guard.graph.host_objects import FindDocuments, HostState, ReplyDraft, read_reply, replace_text, with_feedback
+from vista_guard.errors import Blocked, ConfigError
+from vista_guard.graph.host_objects import (
+    FindDocuments,
+    GivenDocuments,
+    GivenFinder,
+    HostState,
+    ReplyDraft,
+    find_documents_of,
+    given_documents,
+    read_reply,
+    replace_text,
+    with_feedback,
+)
 from vista_guard.graph.vendor_private import entered_context, host_callbacks, silent_config, untraced
+from vista_guard.stream.gates import Gate, Streamed, without_message
+from vista_guard.stream.source import Passed
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.turn import stages
 from vista_guard.turn.repair import EARLIER, feedback
-from vista_guard.turn.stages import with_agent_trace
+from vista_guard.turn.stages import with_trace
 from vista_guard.turn.work import Emit, Parts, Work
-from vista_guard.types import Action, RepairMode, Role, Turn
+from vista_guard.types import Action, RepairMode, Role, Turn, TurnReport
 
 State = TypeVar("State", contravariant=True)
 Update = TypeVar("Update", covariant=True)
@@ -50,16 +78,13 @@ class GraphNode(Runnable[State, Update]):
         self._asynchronous = asynchronous
 
     def invoke(self, input: State, config: RunnableConfig | None = None, **kwargs: object) -> Update:
-        """The state update."""
         return self._sync(input, config or {})
 
     async def ainvoke(self, input: State, config: RunnableConfig | None = None, **kwargs: object) -> Update:
-        """The state update."""
         return await self._asynchronous(input, config or {})
 
 
 MakeUpdate = Callable[[Work], Mapping[str, object]]
-"""Makes the host's state update from finished work."""
 
 GUARD_CHANNELS = frozenset({"guard", "guard_attempts"})
 """Channels that no host sees."""
@@ -89,13 +114,8 @@ def build_graph(
 ) -> AnyGraph:
     """The compiled state machine.
 
-    Args:
-        parts: the guard's collaborators.
-        agent: node that puts a `Work` with the agent's draft into the state; without it the graph starts at gather.
-        make_update: the host's own state update, made from the finished work.
-        schema: the host's state with the channels of `GuardState`.
-        checkpointer: the host's checkpointer.
-        name: how the graph is called in traces and as a sub-graph.
+    `agent` puts a `Work` with the agent's draft into the state; without it the graph starts at gather. `make_update` makes the
+    host's own state update of the finished work, and `schema` is the host's state with the channels of `GuardState`.
     """
     builder = StateGraph(schema)
     for stage in stages.STAGES:
@@ -104,12 +124,7 @@ def build_graph(
         builder.add_node("agent", agent)
         builder.add_conditional_edges("agent", _next_after_agent, {"gather": "gather", "end": END})
     builder.add_edge(START, "agent" if agent is not None else "gather")
-    for before, after in (
-        ("gather", "decompose"),
-        ("decompose", "verify"),
-        ("verify", "categorize"),
-        ("categorize", "decide"),
-    ):
+    for before, after in pairwise(("gather", "decompose", "verify", "categorize", "decide")):
         builder.add_edge(before, after)
     builder.add_conditional_edges("decide", _next_after_decide, {"repair": "repair", "remember": "remember"})
     after_repair = ["remember", "agent"] if agent is not None else ["remember"]
@@ -140,14 +155,12 @@ def _next_after_repair(state: GuardState) -> str:
 def _node(
     name: stages.StageName, parts: Parts, make_update: MakeUpdate | None
 ) -> GraphNode[GuardState, dict[str, object]]:
-    """A stage as a node with a sync and an async door."""
 
     async def step(state: GuardState, emit: Emit) -> dict[str, object]:
         work = await stages.run(name, state["guard"], parts, emit)
-        if name == "report":
-            return {"guard": work, **(make_update(work) if make_update else {})}
-        update: dict[str, object] = {"guard": work}
-        return {**update, "guard_attempts": len(work.attempts)} if name == "repair" else update
+        update = make_update(work) if make_update else {}
+        attempts = {"guard_attempts": len(work.attempts)} if name == "repair" else {}
+        return {"guard": work, **update, **attempts}
 
     def node(state: GuardState, config: RunnableConfig) -> dict[str, object]:
         return _aio.run(step(state, get_stream_writer()))
@@ -170,12 +183,9 @@ Further = ParamSpec("Further")
 
 @dataclass(frozen=True)
 class AgentCall(Generic[Request, Reply]):
-    """An agent with a sync and an async door."""
-
     sync: Callable[[Request, RunnableConfig], Reply]
     asynchronous: Callable[[Request, RunnableConfig], Awaitable[Reply]]
     name: str | None = None
-    """The agent's, where it has one: for its span."""
 
 
 HostCall = AgentCall[object, object]
@@ -218,7 +228,6 @@ def call_function(
 
 
 def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCall[Request, Reply]:
-    """A LangChain Runnable or compiled LangGraph."""
 
     async def ask(request: Request, config: RunnableConfig) -> Reply:
         return await _await_quietly(config, lambda: runnable.ainvoke(request, **kwargs))
@@ -250,7 +259,6 @@ def call_machine(machine: AnyGraph, write: Callable[[object], object]) -> AgentC
 
 
 def agent_name(agent: object) -> str | None:
-    """The agent's own name, if it has one."""
     name = agent.get_name() if isinstance(agent, Runnable) else getattr(agent, "__name__", None)
     return None if name == "<lambda>" else name
 
@@ -292,17 +300,22 @@ def _handing_over_to_host() -> Iterator[None]:
 
 
 def is_async(function: Callable[..., object]) -> TypeGuard[AsyncFunction]:
-    """True if a call returns an awaitable."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def agent_node(
-    make_work: Callable[[HostState, RunnableConfig], Work],
-    make_update: MakeUpdate,
     telemetry: Telemetry,
     find_documents: FindDocuments | None = None,
+    *,
+    make_work: Callable[[HostState, RunnableConfig], Work] = lambda state, _: cast(Work, state["guard"]),
+    make_update: MakeUpdate = lambda _: {},
+    may_call: bool = False,
 ) -> GraphNode[HostState, dict[str, object]]:
-    """The node: makes work of the host's state, and the host's update where there is nothing to judge."""
+    """The node: makes work of the host's state, and the host's update where there is nothing to judge.
+
+    With `may_call` the agent may answer the note on its draft by something that is no turn, such as a tool call: its reply is
+    then a mapping whose `messages` are empty.
+    """
 
     def begin(state: HostState, config: RunnableConfig) -> tuple[Work, object]:
         current = cast("Work | None", state.get("guard"))
@@ -311,12 +324,14 @@ def agent_node(
         # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
-        work = with_agent_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry)
+        work = with_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry, agent=True)
         return work, work.request
 
     def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
         spent = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
         work = _with_draft(work, reply, read_reply(asked, reply), find_documents).with_(timings=spent)
+        if may_call and isinstance(reply, Mapping) and not reply.get("messages", True):
+            work = work.with_(spoke=False)
         if not work.spoke and work.trace is not None:
             work.trace.end_unspoken()
         return {"guard": work, **({} if work.spoke else make_update(work))}
@@ -352,31 +367,7 @@ def _asking(work: Work) -> Iterator[None]:
         raise
 
 
-def speaker_node(find_documents: FindDocuments | None, telemetry: Telemetry) -> GraphNode[HostState, dict[str, object]]:
-    """The node for an agent that may answer the note on its draft by something that is no turn, such as a tool call.
-
-    Its reply is a mapping whose `messages` are empty then.
-    """
-    node = agent_node(lambda state, _: cast(Work, state["guard"]), lambda _: {}, telemetry, find_documents)
-
-    def with_spoke(update: dict[str, object]) -> dict[str, object]:
-        work = cast(Work, update["guard"])
-        silent = isinstance(work.reply, Mapping) and not work.reply.get("messages", True)
-        if silent and work.trace is not None:
-            work.trace.end_unspoken()
-        return {"guard": work.with_(spoke=False)} if silent else update
-
-    def ask(state: HostState, config: RunnableConfig) -> dict[str, object]:
-        return with_spoke(node.invoke(state, config))
-
-    async def aask(state: HostState, config: RunnableConfig) -> dict[str, object]:
-        return with_spoke(await node.ainvoke(state, config))
-
-    return GraphNode("agent", ask, aask)
-
-
 def _call_of(work: Work) -> HostCall:
-    """How the agent of this turn is asked."""
     return cast(HostCall, work.call)
 
 
@@ -405,7 +396,90 @@ def _with_draft(work: Work, reply: object, draft: ReplyDraft, find_documents: Fi
 
 
 def delivered_reply(work: Work) -> object:
-    """The host's object with what is delivered in place of the draft."""
     if not work.spoke or work.response == work.turn.text:
         return work.reply
     return replace_text(work.reply, work.response or "", work.request)
+
+
+OnReport = Callable[[TurnReport], object]
+OnBlock = Literal["replace", "raise"]
+
+
+class WrapOptions(TypedDict, total=False):
+    """Keyword arguments of `Guard.wrap` and `Guard.graph`; see there."""
+
+    gate: Gate | None
+    documents: GivenDocuments | GivenFinder | None
+    on_report: OnReport | None
+    on_block: OnBlock
+
+
+@dataclass(frozen=True)
+class HostSurface:
+    """The options of `Guard.wrap`, `Guard.graph` and the integrations, as they were understood; see there."""
+
+    gate: Gate | None = None
+    find_documents: FindDocuments | None = None
+    on_report: OnReport | None = None
+    on_block: OnBlock = "replace"
+
+    def __post_init__(self) -> None:
+        if self.gate is not None and self.gate not in get_args(Gate):
+            raise ConfigError(f"gate is {self.gate!r}; choose none, sentence or turn")
+        if self.on_block not in get_args(OnBlock):
+            raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
+
+    def tell(self, report: TurnReport) -> None:
+        """Tells `on_report`. Blocked: the turn was withheld and `on_block` is raise."""
+        if self.on_report is not None:
+            self.on_report(report)
+        if report.blocked and self.on_block == "raise":
+            raise Blocked(report)
+
+    def deliver(self, work: Work) -> object:
+        """The host's object with what is delivered. Blocked: see `tell`."""
+        if work.report is not None:
+            self.tell(work.report)
+        return delivered_reply(work)
+
+    async def without_report(
+        self, stream: AsyncGenerator[Streamed, None], message: str
+    ) -> AsyncGenerator[str | Passed, None]:
+        """A gated stream without its report, which is told: see `tell`."""
+        async with aclosing(self.shown_stream(stream, message)) as items:
+            async for item in items:
+                if not isinstance(item, TurnReport):
+                    yield item
+                elif item.response:  # A turn without a word is none.
+                    self.tell(item)
+
+    def shown_stream(self, stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+        """A gated stream, with `on_block` raise without the policy's message: the exception stands for it."""
+        return without_message(stream, message) if self.on_block == "raise" else stream
+
+
+def build_surface(
+    *,
+    gate: Gate | None = None,
+    documents: GivenDocuments | GivenFinder | None = None,
+    on_report: OnReport | None = None,
+    on_block: OnBlock = "replace",
+) -> HostSurface:
+    """The surface that these options ask for. ConfigError: an option that does not exist, or documents that are none."""
+    find_documents = find_documents_of(documents)
+    if find_documents is not None and is_async(find_documents):
+        raise ConfigError(
+            "documents is an async function, which is not awaited here; give a sync function that returns the documents"
+        )
+    find = None if find_documents is None else lambda draft: given_documents(find_documents(draft))
+    return HostSurface(gate, find, on_report, on_block)
+
+
+def known_options(door: str, options: WrapOptions, *further: str) -> WrapOptions:
+    """The options, when all are known. `further` are those that the door takes beside them. TypeError: one that is not."""
+    known = WrapOptions.__annotations__
+    unknown = sorted(options.keys() - known.keys())
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise TypeError(f"{door}() got an unknown option {names}; options are {', '.join((*known, *further))}")
+    return options

@@ -38,7 +38,6 @@ GivenDocument = Document | LangChainDocument | str | Mapping[str, object]
 """A document, LangChain's, a text, or a mapping that `to_document` reads."""
 
 GivenDocuments = GivenDocument | Sequence[GivenDocument]
-"""One document, or several."""
 
 FoundDocuments = GivenDocument | Iterable[GivenDocument] | None
 """The answer of a function that finds documents: one, several, also as a generator, or none."""
@@ -47,7 +46,6 @@ GivenFinder = Callable[[Conversation], FoundDocuments]
 """Finds the documents of a draft, from the conversation that ends with it."""
 
 FindDocuments = Callable[[Conversation], Sequence[Document]]
-"""A finder whose answer was read."""
 
 
 def find_documents_of(
@@ -55,24 +53,24 @@ def find_documents_of(
 ) -> Callable[[Conversation], Any] | None:
     """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
 
-    Example:
-        find_documents_of("Closed on Mondays.")(conversation)  # (Document(id="doc-…", text="Closed on Mondays."),)
-
-    Raises:
-        ConfigError: it is neither a document, nor a list of them, nor a function.
+    ConfigError: it is neither a document, nor a list of them, nor a function.
     """
     if documents is None or callable(documents):
         return documents
-    given = _read_given(documents)
+    if isinstance(documents, Document | LangChainDocument | str | Mapping):
+        given: tuple[Document, ...] = (_read_option("documents", documents),)
+    elif isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
+        given = distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
+    else:
+        raise ConfigError(
+            f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes "
+            "the conversation and returns a list"
+        )
     return lambda _: given
 
 
 def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
-    """One document, or each of several, once.
-
-    Raises:
-        InputError: it is neither. A document that is not read would be a claim without evidence.
-    """
+    """One document, or each of several, once. InputError: one that is none, and would be a claim without evidence."""
     if documents is None:
         return ()
     if isinstance(documents, str | Mapping | Document | LangChainDocument):
@@ -96,7 +94,6 @@ def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
 
 
 def read_document(item: object) -> Document:
-    """A document from LangChain's, or from a text or mapping."""
     if not isinstance(item, LangChainDocument):
         return to_document(item)
     metadata = {
@@ -104,18 +101,6 @@ def read_document(item: object) -> Document:
     }
     named: dict[str, object] = {"text": item.page_content, "metadata": metadata}
     return to_document({**named, "id": item.id} if item.id else named)
-
-
-def _read_given(documents: object) -> tuple[Document, ...]:
-    """Each document once, from one or from a list."""
-    if isinstance(documents, Document | LangChainDocument | str | Mapping):
-        return (_read_option("documents", documents),)
-    if isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
-        return distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
-    raise ConfigError(
-        f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes the "
-        "conversation and returns a list"
-    )
 
 
 def _read_option(name: str, item: object) -> Document:
@@ -132,7 +117,6 @@ _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_t
 _DONE = ("_call", "_use", "_result", "_output", "_call_chunk")
 """How the types of parts end that call something, or hold what a tool of the provider's answered."""
 _SPOKEN = ("text", "refusal", "output_text")
-"""Where a part has its words."""
 
 
 def answer_start(messages: Sequence[BaseMessage]) -> int:
@@ -226,11 +210,7 @@ class ReplyDraft:
 
 
 def read_request(request: object) -> Conversation:
-    """The conversation so far, without an id.
-
-    Raises:
-        InputError: a kind of object that is not listed above.
-    """
+    """The conversation so far, without an id. InputError: a kind of object that is not listed above."""
     if isinstance(request, str):
         return Conversation(turns=(Turn(role=Role.USER, text=request),))
     if isinstance(request, Conversation):
@@ -249,20 +229,14 @@ def read_request(request: object) -> Conversation:
 
 
 def read_reply(request: object, reply: object) -> ReplyDraft:
-    """The draft in the agent's answer, with the documents of the answer and those that came with the request.
-
-    Raises:
-        InputError: a kind of object that is not listed above, so that nothing unread is ever delivered.
-    """
+    """The draft in the answer, with its documents and the request's. InputError: another object, so that none is unread."""
     draft = _read_reply(request, reply)
     known = {document.id for document in draft.documents}
-    return ReplyDraft(
-        draft.text, (*draft.documents, *(found for found in _documents_asked_with(request) if found.id not in known))
-    )
+    asked_with = [document for document in _documents_asked_with(request) if document.id not in known]
+    return ReplyDraft(draft.text, (*draft.documents, *asked_with))
 
 
 def _documents_asked_with(request: object) -> tuple[Document, ...]:
-    """Documents that came with the request: under a key of its own, with the user's message, or from tools that ran since."""
     if isinstance(request, Mapping):
         return (*read_documents(request), *_documents_asked_with(request.get("messages") or ()))
     if isinstance(request, Sequence) and not isinstance(request, str) and request:
@@ -357,7 +331,6 @@ def with_feedback(request: object, draft: str, note: str) -> object:
 
 
 def thread_id_of(config: RunnableConfig) -> str | None:
-    """The conversation's name in a run."""
     thread = (config.get("configurable") or {}).get("thread_id")
     return str(thread) if thread not in (None, "") else None
 
@@ -382,8 +355,7 @@ def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
         return ReplyDraft(draft.text, (*draft.documents, *documents))
     if "role" in reply or "content" in reply:
         return _draft_of([reply])
-    inner = reply[_first_key(reply, ANSWER_KEYS)]
-    return ReplyDraft(_read_reply(request, inner).text, documents)
+    return ReplyDraft(_read_reply(request, reply[_first_key(reply, ANSWER_KEYS)]).text, documents)
 
 
 def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
@@ -434,8 +406,7 @@ def _speaks(message: object) -> bool:
 
 
 def _calls(message: object) -> bool:
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
-    return bool(calls)
+    return bool(message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None))
 
 
 def _conversation(messages: Iterable[object]) -> Conversation:
@@ -443,11 +414,7 @@ def _conversation(messages: Iterable[object]) -> Conversation:
 
 
 def _items(messages: object) -> list[object]:
-    """The messages, listed.
-
-    Raises:
-        InputError: they are nothing that can be listed.
-    """
+    """The messages, listed; InputError for what cannot be."""
     if not isinstance(messages, Iterable):
         raise InputError(f"the messages are {type(messages).__name__}; give a list of messages")
     return list(messages)
@@ -465,13 +432,9 @@ def _chat_json(message: object) -> HostState:
 
 
 def _artifact_documents(message: object) -> list[Document]:
-    if (
-        not isinstance(message, ToolMessage)
-        or not isinstance(message.artifact, Sequence)
-        or isinstance(message.artifact, str)
-    ):
-        return []
-    return [read_document(item) for item in message.artifact if isinstance(item, LangChainDocument)]
+    artifact = message.artifact if isinstance(message, ToolMessage) else None
+    listed = artifact if isinstance(artifact, Sequence) else ()
+    return [read_document(item) for item in listed if isinstance(item, LangChainDocument)]
 
 
 def _role(message: object) -> str:

@@ -1,14 +1,13 @@
 """Every private part of LangChain and LangGraph that this package needs, in one module.
 
-Neither library has a public way to keep an agent's words out of the host's streams before they are judged, or the guard's
-own runs out of the host's traces. `tests/graph/test_vendor_private.py` checks that the installed versions still have each
-private part; `make test-oldest` runs the tests of graph and integrations with the oldest versions allowed.
+Neither has a public way to keep an agent's words out of the host's streams before they are judged, or the guard's runs out of the
+host's traces. `tests/graph/test_vendor_private.py` checks the installed versions; `make test-oldest` uses the oldest allowed.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
-from contextlib import AbstractContextManager, aclosing, closing, contextmanager, nullcontext
+from contextlib import aclosing, closing, contextmanager, nullcontext
 from contextvars import Context, copy_context
 from typing import Any, TypeVar, cast
 
@@ -49,15 +48,13 @@ def has_stream_handler(callbacks: Callbacks) -> bool:
 
 
 def context_of(config: RunnableConfig) -> Context:
-    """A context whose current run has this config."""
     # A copy: LangChain resets the config in its own context on exit.
     with set_config_context(config) as context:
         return context.run(copy_context)
 
 
-def entered_context(config: RunnableConfig) -> AbstractContextManager[Context]:
-    """LangChain's own context for a run with this config, as long as the block lasts."""
-    return set_config_context(config)
+entered_context = set_config_context
+"""LangChain's own context for a run with a config, as long as the block lasts."""
 
 
 def silent_config(config: RunnableConfig) -> RunnableConfig:
@@ -93,7 +90,6 @@ def host_config(config: RunnableConfig) -> RunnableConfig:
 
 
 def host_callbacks(config: RunnableConfig) -> dict[str, Any]:
-    """The part of `configurable` that `host_config` reads."""
     configurable = config.get("configurable") or {}
     return {HOST_KEY: configurable[HOST_KEY]} if HOST_KEY in configurable else {}
 
@@ -134,7 +130,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
-        """Streams as `CompiledStateGraph.stream` does."""
         run = untraced_config(config)
         chunks = super().stream(input, run, **options)
         with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
@@ -145,7 +140,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
                 yield from chunks
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        """Streams as `CompiledStateGraph.astream` does."""
         run = untraced_config(config)
         async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
             with _surrounding_run(run):
@@ -157,7 +151,6 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
 
 def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
-    """The same graph, untraced."""
     return UntracedGraph(**graph.__dict__)  # as its own `copy` does
 
 
@@ -198,7 +191,6 @@ def astream_as_run(
     config: RunnableConfig | None,
     chunks: Callable[[Request, RunnableConfig], AsyncGenerator[Reply, None]],
 ) -> AsyncIterator[Reply]:
-    """Async version of `stream_as_run`."""
 
     async def inputs() -> AsyncIterator[Request]:
         yield request

@@ -37,6 +37,7 @@ from vista_guard.graph.agent import (
     AnyGraph,
     GuardState,
     HostCall,
+    HostSurface,
     agent_name,
     agent_node,
     build_graph,
@@ -60,7 +61,6 @@ from vista_guard.graph.host_objects import (
     with_feedback,
     without_text,
 )
-from vista_guard.graph.surface import HostSurface
 from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
@@ -69,36 +69,25 @@ from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Conversation, Document, TurnReport
 
 Ask = Callable[[object], AsyncGenerator[object, None]]
-"""Asks the agent and gives the chunks of its answer."""
 
 
 Generated = Iterator[object] | AsyncIterator[object]
-"""What calling a generator function gives."""
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 @dataclass(frozen=True)
 class GatedStream:
-    """An agent's streams behind the gate."""
-
     parts: Parts
     surface: HostSurface
     name: str | None = None
-    """The agent's, where it has one."""
 
     @property
     def gate(self) -> Gate:
-        """Streams are let out by the sentence unless somebody says otherwise."""
         return self.surface.gate or "sentence"
 
     async def run(self, request: object, conversation: Conversation, ask: Ask) -> AsyncGenerator[object, None]:
-        """The chunks that may be shown.
-
-        Raises:
-            InputError: the agent's chunks are of a kind that is not listed at `AnswerChunks`.
-            Blocked: the turn was withheld, and `on_block` is raise; the policy's message is not among the chunks then.
-        """
+        """The chunks that may be shown. Blocked: the turn was withheld, and `on_block` is raise."""
         answer = AnswerChunks()
         brought = read_reply(request, "-").documents
         find = self.surface.find_documents
@@ -148,7 +137,6 @@ class AnswerChunks:
         self._said = self._released = ""
 
     async def deltas(self, chunks: AsyncGenerator[object, None]) -> AsyncGenerator[Delta, None]:
-        """Reads the agent's chunks as input of the gate."""
         async with aclosing(chunks):
             async for chunk in chunks:
                 for delta in self._deltas_of(chunk):
@@ -210,11 +198,7 @@ class AnswerChunks:
 
 
 def _assistant_message(message: BaseMessage) -> BaseMessage:
-    """The message with all that it says as text; one of a tool as it is.
-
-    Raises:
-        InputError: a message of somebody else's: nobody judges what a user or the system says.
-    """
+    """The message with all that it says as text; a tool's as it is. InputError: somebody else's, whom nobody judges."""
     if not is_assistant(message) and not isinstance(message, ToolMessage | FunctionMessage):
         raise InputError(
             f"the agent streamed a {type(message).__name__}; vista-guard reads what an assistant says (AIMessageChunk, AIMessage)"
@@ -223,12 +207,10 @@ def _assistant_message(message: BaseMessage) -> BaseMessage:
 
 
 def is_generator_function(agent: object) -> TypeGuard[Callable[..., Generated]]:
-    """True for generator functions, sync or async."""
     return is_async_generator_function(agent) or _is_it_or_its_call(inspect.isgeneratorfunction, agent)
 
 
 def is_async_generator_function(agent: object) -> TypeGuard[Callable[..., AsyncIterator[object]]]:
-    """True for async generator functions."""
     return _is_it_or_its_call(inspect.isasyncgenfunction, agent)
 
 
@@ -237,7 +219,6 @@ def _is_it_or_its_call(is_one: Callable[[object], bool], agent: object) -> bool:
 
 
 def guarded_generator(agent: Callable[..., Generated], stream: GatedStream) -> Callable[..., Generated]:
-    """A generator function for a generator function, an async one for an async one."""
     if is_async_generator_function(agent):
         return _guarded_async_generator(agent, stream)
     return _guarded_sync_generator(cast("Callable[..., Iterator[object]]", agent), stream)
@@ -277,12 +258,10 @@ def _guarded_sync_generator(
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
-    """The conversation so far, with this id."""
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 
 def named_like(agent: Callable[..., object], guarded: Function) -> Function:
-    """The function under the agent's name."""
     # An instance with __call__ has no name of its own to pass on.
     if hasattr(agent, "__name__"):
         functools.update_wrapper(guarded, agent)
@@ -305,7 +284,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
         return self._deliver(self._machine.invoke(self._begun(input, run, kwargs), run))
 
     async def ainvoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
-        """As the agent's own; `configurable.thread_id` names the conversation."""
         run = ensure_config(config)
         return self._deliver(await self._machine.ainvoke(self._begun(input, run, kwargs), run))
 
@@ -327,7 +305,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
         return stream_as_run(self, input, config, chunks)
 
     def astream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Reply]:
-        """Async version of `stream`."""
 
         async def chunks(request: Request, config: RunnableConfig) -> AsyncGenerator[Reply, None]:
             if self._stream.gate == "turn":
@@ -357,7 +334,6 @@ class GuardedRunnable(Runnable[Request, Reply]):
 
 
 def begun_turn(request: object, call: object, conversation_id: str | None) -> GuardState:
-    """The state that the machine starts from."""
     return {"guard": Work(conversation=named_conversation(request, conversation_id), request=request, call=call)}
 
 
@@ -372,20 +348,8 @@ class GuardedMessages(TypedDict, total=False):
     guard_attempts: Annotated[int, EphemeralValue]
 
 
-@dataclass(frozen=True)
-class MessageAgent:
-    """An agent that is asked with a state: how to ask it, and the schema of the state that it needs."""
-
-    call: HostCall
-    schema: type[Any]
-
-
 def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
-    """A callable for a callable, a Runnable for a Runnable, a compiled graph for a compiled graph.
-
-    Raises:
-        ConfigError: the agent is none of these, or the gate is not for its kind or policy.
-    """
+    """A callable for a callable, a Runnable for a Runnable, a graph for a graph. ConfigError: what cannot be wrapped so."""
     if isinstance(agent, CompiledStateGraph):
         return graph(agent, parts, surface)
     check_gate(surface.gate, parts.policy)
@@ -397,9 +361,7 @@ def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
         )
     machine = build_graph(
         parts,
-        agent=agent_node(
-            lambda state, config: cast(Work, state["guard"]), lambda work: {}, parts.telemetry, surface.find_documents
-        ),
+        agent=agent_node(parts.telemetry, surface.find_documents),
         checkpointer=False,
     )
     if isinstance(agent, Runnable):
@@ -412,22 +374,19 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
 
     The agent's checkpointer, when it has one, is taken over: inside, the agent runs without, so that no checkpoint ever
     holds a draft that was not delivered, unless the agent is interrupted.
-
-    Raises:
-        ConfigError: the agent is none that can be asked, or the gate is not `turn`.
     """
     if surface.gate not in (None, "turn"):
         raise ConfigError(
             f"gate is {surface.gate!r}, and which of a graph's model calls speaks to the user is not known: a graph is guarded "
             "by the turn. Guard the node that speaks by guard_node, or use VistaGuardMiddleware, for streams by the sentence"
         )
-    asked = _message_agent(agent)
-    keys = set(get_type_hints(asked.schema))
+    call, schema = _message_agent(agent)
+    keys = set(get_type_hints(schema))
 
     def make_work(state: HostState, config: RunnableConfig) -> Work:
         request = {key: value for key, value in state.items() if key not in GUARD_CHANNELS | {"report"}}
         conversation = read_request(request).model_copy(update={"id": thread_id_of(config)})
-        return Work(conversation=conversation, request=request, call=asked.call)
+        return Work(conversation=conversation, request=request, call=call)
 
     def make_update(work: Work) -> dict[str, object]:
         update = _state_update(work, surface.deliver(work), keys)
@@ -436,9 +395,9 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
     own = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
-        agent=agent_node(make_work, make_update, parts.telemetry, surface.find_documents),
+        agent=agent_node(parts.telemetry, surface.find_documents, make_work=make_work, make_update=make_update),
         make_update=make_update,
-        schema=asked.schema,
+        schema=schema,
         checkpointer=checkpointer if checkpointer is not None else own,
     )
 
@@ -464,17 +423,17 @@ def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: 
     return named_like(agent, guarded)
 
 
-def _message_agent(agent: object) -> MessageAgent:
+def _message_agent(agent: object) -> tuple[HostCall, type[Any]]:
     if isinstance(agent, CompiledStateGraph):
         inner = agent.copy(update={"checkpointer": None})
         hints = get_type_hints(agent.builder.state_schema, include_extras=True)
         extra = get_type_hints(GuardedMessages, include_extras=True)
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
-        return MessageAgent(call_runnable(inner), schema)
+        return call_runnable(inner), schema
     if isinstance(agent, Runnable):
-        return MessageAgent(_asked_with_messages(call_runnable(agent)), GuardedMessages)
+        return _asked_with_messages(call_runnable(agent)), GuardedMessages
     if callable(agent):
-        return MessageAgent(_asked_with_messages(call_function(agent)), GuardedMessages)
+        return _asked_with_messages(call_function(agent)), GuardedMessages
     raise ConfigError(
         f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
     )

@@ -1,8 +1,4 @@
-"""A guardrail for LiteLLM's proxy: whole answers and streams, judged with the request's documents and history. Extra `litellm`.
-
-LiteLLM loads it by its name in `config.yaml`; see `docs/deployment.md`. Unlike LiteLLM's generic guardrail, which sends the
-answer alone, it sees the request, and nothing of a stream is shown before it was judged.
-"""
+"""A guardrail for LiteLLM's proxy: answers and streams, judged with the request's documents and history. Extra `litellm`."""
 
 from __future__ import annotations
 
@@ -13,9 +9,8 @@ from typing import Any, Final
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.dialect import Problem
 from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.wire import Json, Problem, checked_name
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate, check_gate
 
@@ -33,7 +28,6 @@ except ImportError as exc:
     raise ConfigError(f"the LiteLLM guardrail needs litellm 1.x ({exc}): {how_to_install('litellm')}") from exc
 
 _WORDLESS: Final = (EmbeddingResponse, ImageResponse, TranscriptionResponse)
-"""Answers in which a model says nothing."""
 _SENT: Final = ("model", "messages", "stream", "n", "response_format", "tools", "logprobs", "modalities", "store")
 """Fields of a chat request that tell how its answer is read."""
 
@@ -92,13 +86,8 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         metadata = (data.get("metadata") or {}).get("requester_metadata") or {}
         request: Json = {name: data[name] for name in _SENT if name in data}
         asked = DIALECTS["chat"].read({**request, "documents": metadata.get("documents")}, PATTERNS)
-        name = metadata.get("conversation_id")
-        if name is not None and not (
-            isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= 512
-        ):
-            raise InputError(
-                f"metadata.conversation_id is {str(name)[:80]!r}; give a printable text of at most 512 characters"
-            )
+        given = metadata.get("conversation_id")
+        name = None if given is None else checked_name(given, "metadata.conversation_id")
         identity = None if name is None else f"litellm/{caller.api_key or 'anonymous'}/{name}"
         exchange = Exchange(
             self.guard,
@@ -117,7 +106,6 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
 
 
 async def _events(response: Any) -> Events:
-    """LiteLLM's chunks as the API's events."""
     async for chunk in response:
         yield dict(chunk) if isinstance(chunk, Mapping) else chunk.model_dump(mode="json", exclude_none=True)
     yield None

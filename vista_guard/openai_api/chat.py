@@ -4,57 +4,70 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.dialect import DONE, FIELD, EventStream, Problem, UpstreamFailed
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
-from vista_guard.openai_api.requests import Api, Json, PendingLogprobs, as_list, read_chat, summed, text_of
+from vista_guard.openai_api.wire import (
+    DONE,
+    FIELD,
+    Api,
+    Json,
+    PendingLogprobs,
+    Problem,
+    UpstreamFailed,
+    as_list,
+    as_object,
+    read_chat,
+    summed,
+    text_of,
+)
 from vista_guard.stream.source import Delta, Passed
 from vista_guard.types import Document
 
 
 class Chat:
-    """`POST /v1/chat/completions`."""
+    """`POST /v1/chat/completions`. `Responses` has the same methods: `judging` calls either."""
 
     api: Api = "chat"
     read = staticmethod(read_chat)
 
     def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """The completion, with what the table knows."""
         return sift_completion(answer, sifting)
 
     def texts(self, answer: Json) -> list[str]:
         """One text a choice; empty for a choice that only calls tools."""
-        return [text_of(_message(choice).get("content")) for choice in _choices(answer)]
+        return [text_of(as_object(choice.get("message")).get("content")) for choice in _choices(answer)]
 
-    def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the dialects' signature
+    def documents(self, answer: Json) -> tuple[Document, ...]:  # noqa: ARG002 - the signature of both APIs
         """None: chat completions have no tools of their own."""
         return ()
 
     def acts(self, answer: Json) -> bool:
-        """True if it calls tools."""
-        return any(_calls(_message(choice)) for choice in _choices(answer))
+        return any(_calls(as_object(choice.get("message"))) for choice in _choices(answer))
 
-    def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the dialects' signature
+    def response_id(self, answer: Json) -> str | None:  # noqa: ARG002 - the signature of both APIs
         """None: requests bring their history."""
         return None
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
         """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
         chosen = _choices(answer)[choice]
+        message = as_object(chosen.get("message"))
         if blocked:
             chosen["message"] = {"role": "assistant", "content": text, "refusal": None}
             chosen["finish_reason"] = "content_filter"
         else:
-            kept = {name: held for name, held in _message(chosen).items() if name not in ("audio", "annotations")}
+            kept = {name: held for name, held in message.items() if name not in ("audio", "annotations")}
             chosen["message"] = {**kept, "content": text}
         chosen["logprobs"] = None
 
-    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
-        """A stream of chunks."""
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> ChatStream:
         return ChatStream(sifting, spent)
 
 
 class ChatStream:
-    """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict."""
+    """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict.
+
+    `read` runs ahead of what is written: text that is being judged lies between them.
+    """
 
     def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
         self._sifting = sifting
@@ -94,8 +107,7 @@ class ChatStream:
         yield from self._read_choice(event, choice)
 
     def _read_choice(self, event: Json, choice: Json) -> Iterator[Delta]:
-        given = choice.get("delta")
-        delta: Json = dict(given) if isinstance(given, dict) else {}
+        delta = dict(as_object(choice.get("delta")))
         content, logprobs = delta.get("content"), choice.get("logprobs")
         text = content if isinstance(content, str) else ""
         if text:
@@ -107,7 +119,7 @@ class ChatStream:
             shown = {**rest, "delta": delta, "logprobs": None, "finish_reason": None}
             yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
         if text:
-            self._logprobs.read(text, as_list(logprobs.get("content") if isinstance(logprobs, dict) else None))
+            self._logprobs.read(text, as_list(as_object(logprobs).get("content")))
             yield text
         if finish is not None:
             self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
@@ -125,7 +137,6 @@ class ChatStream:
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
 
     def passed(self, item: Json) -> Iterator[Json]:
-        """The chunk as it came."""
         yield item
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
@@ -138,12 +149,10 @@ class ChatStream:
         yield from self._tail
 
     def error(self, problem: Problem) -> Json:
-        """As OpenAI's clients raise it."""
         kind = "server_error" if problem.status >= 500 else "invalid_request_error"
         return {"error": {"message": str(problem), "type": kind, "param": None, "code": problem.code}}
 
     def closing(self) -> bytes:
-        """`[DONE]`."""
         return DONE
 
     def _chunk(self, choice: Json) -> Json:
@@ -155,11 +164,6 @@ def _choices(answer: Json) -> list[Json]:
     if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
         raise ValueError("the answer has no list of choices")
     return choices
-
-
-def _message(choice: Json) -> Json:
-    message = choice.get("message")
-    return message if isinstance(message, dict) else {}
 
 
 def _calls(message: Json) -> bool:

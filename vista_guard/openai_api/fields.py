@@ -1,11 +1,7 @@
 """The known fields of an upstream's answer: one table for both APIs, whole and streamed.
 
-A field passes when the table knows it and its value has the form of that field; everything else is dropped, counted, and
-named once in the log. Words of the model are known by where they stand: they are judged. What may pass unjudged by design
-(tool calls, reasoning, citations, sound) is noted in `Sifting.unjudged`.
-
-    sifting = Sifting(request)
-    answer = sift_completion(body, sifting)
+A field passes when the table knows it and its value has the form of that field; all else is dropped, counted, and named once in
+the log. Words of the model are known by where they stand: they are judged. What passes unjudged is in `Sifting.unjudged`.
 """
 
 from __future__ import annotations
@@ -17,17 +13,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from vista_guard.openai_api.requests import Json, as_list
+from vista_guard.openai_api.wire import Json, as_list, as_object
 
 logger = logging.getLogger("vista_guard.openai_api")
 
 Place = Literal[
     "answer", "choice", "message", "logprobs", "call", "audio", "usage", "response", "item", "part", "citation", "event"
 ]
-"""Where in an answer a field stood that did not pass."""
 
 Unjudged = Literal["tools", "reasoning", "citations", "audio", "structured", "everything"]
-"""What may pass without being judged, by design."""
 
 NOTHING_LEFT: Final = (
     "upstream's answer says nothing where the API has its words, and something in other places, which does not pass; the guard's "
@@ -51,13 +45,9 @@ _named: set[str] = set()
 class Sifting:
     """Notes on one answer while it is compared with the table.
 
-    Attributes:
-        asked: the request as it was sent; a field that repeats one of the request passes when it is the same.
-        on_drop: is told the place of everything that did not pass.
-        structured: whether the answer is data for a program, which is not judged: then a refusal stays what it is.
-        unjudged: what passed by design without being judged.
-        dropped: how many values did not pass.
-        lost: whether one of them may have been words of the answer.
+    A field that repeats one of the request `asked` passes when it is the same. `on_drop` is told the place of all that did not
+    pass. With `structured` the answer is data for a program and is not judged: a refusal stays what it is then. `lost` says that
+    words of the answer may have been dropped.
     """
 
     asked: Mapping[str, object] = field(default_factory=dict)
@@ -85,12 +75,10 @@ class Sifting:
 
     @property
     def told(self) -> list[str]:
-        """Kinds of content that passed unjudged, in a fixed order."""
         return sorted(self.unjudged)
 
 
 def _has_prose(value: object) -> bool:
-    """True if there are words in it, at any depth."""
     waiting = [value]
     while waiting:
         held = waiting.pop()
@@ -258,7 +246,6 @@ _PART_TEXTS: Final = {"text": "text", "output_text": "text", "refusal": "refusal
 
 
 def _part_words(part: object) -> object:
-    """The words of a content part; `DROPPED` for a part that is none."""
     if isinstance(part, str):
         return part
     kind = part.get("type", "text") if isinstance(part, dict) else None
@@ -289,7 +276,7 @@ def _token_bytes(entry: object) -> bytes | None:
 
 def _token_entry(entry: object, spelling: bytes) -> Json:
     """Made anew from its bytes: a token is told as they spell it, whatever it calls itself."""
-    given: Json = entry if isinstance(entry, dict) else {}
+    given = as_object(entry)
     logprob = given.get("logprob")
     likely = logprob if isinstance(logprob, int | float) and not isinstance(logprob, bool) else None
     more: Json = {"bytes": list(spelling)} if isinstance(given.get("bytes"), list) else {}
@@ -312,8 +299,8 @@ def request_error(status: int, body: object) -> Json:
     scrubbed = scrubbed_error(error)
     # Servers that cannot read what their model said answer with a 500 that quotes it.
     if isinstance(message, str) and (400 <= status < 500 or status == 503):
-        named = _REQUEST_ERROR(error, Sifting())
-        return {**scrubbed, "message": message[:_LONGEST_ERROR], **(named if isinstance(named, dict) else {})}
+        named = as_object(_REQUEST_ERROR(error, Sifting()))
+        return {**scrubbed, "message": message[:_LONGEST_ERROR], **named}
     return {
         **scrubbed,
         "message": f"upstream answered with status {status}",
@@ -323,7 +310,7 @@ def request_error(status: int, body: object) -> Json:
 
 def scrubbed_error(error: object) -> Json:
     """Type and code of an error, when they are plain names, and words of our own."""
-    kind, code = (error.get(name) if isinstance(error, dict) else None for name in ("type", "code"))
+    kind, code = (as_object(error).get(name) for name in ("type", "code"))
     return {
         "message": "upstream reported an error inside its answer",
         "type": kind if _is_name(kind) else "server_error",
@@ -467,8 +454,7 @@ def _choices(name: str, message: Rule, most: int) -> Rule:
 
 
 def _own_logprobs(message: object, given: object, sifting: Sifting) -> Json | None:
-    text = message.get("content") if isinstance(message, dict) else None
-    entries = _token_entries(text, given.get("content") if isinstance(given, dict) else None, sifting)
+    entries = _token_entries(as_object(message).get("content"), as_object(given).get("content"), sifting)
     return {"content": entries, "refusal": None} if entries else None
 
 
@@ -499,14 +485,11 @@ _CHUNK: Final = _fields(
 
 def sift_completion(answer: Json, sifting: Sifting) -> Json:
     """The part of a completion that passes: its words, to be judged, and fields known to hold none."""
-    kept = _COMPLETION(answer, sifting)
-    return kept if isinstance(kept, dict) else {}
+    return as_object(_COMPLETION(answer, sifting))
 
 
 def sift_chunk(chunk: Json, sifting: Sifting) -> Json:
-    """The part of a stream's chunk that passes, for choice 0."""
-    kept = _CHUNK(chunk, sifting)
-    return kept if isinstance(kept, dict) else {}
+    return as_object(_CHUNK(chunk, sifting))
 
 
 # Responses, whole.
@@ -552,7 +535,7 @@ def _part(value: object, sifting: Sifting) -> object:
     text = _part_words(value)
     if text is DROPPED:
         return DROPPED
-    given: Json = value if isinstance(value, dict) else {}
+    given = as_object(value)
     kept: Json = {"type": "output_text", "text": text}
     if given.get("type") == "refusal":
         refused: Json = {"type": "refusal", "refusal": text}
@@ -641,8 +624,7 @@ _RESPONSE: Final = _fields(
 
 def sift_response(answer: Json, sifting: Sifting) -> Json:
     """The part of a response that passes: its words, to be judged, and fields known to hold none."""
-    kept = _RESPONSE(answer, sifting)
-    response: Json = kept if isinstance(kept, dict) else {}
+    response = as_object(_RESPONSE(answer, sifting))
     if "output_text" in response:
         given, response["output_text"] = response["output_text"], _output_text(response.get("output"))
         if given and not response["output_text"]:
@@ -794,19 +776,14 @@ def is_lost(answer: Json, sifting: Sifting) -> bool:
 
 
 def _speaks(answer: Json) -> bool:
-    """True if a whole answer says something, or calls a tool."""
-    messages = [_object(_object(choice).get("message")) for choice in as_list(answer.get("choices"))]
-    items = [_object(item) for item in as_list(answer.get("output"))]
+    messages = [as_object(as_object(choice).get("message")) for choice in as_list(answer.get("choices"))]
+    items = [as_object(item) for item in as_list(answer.get("output"))]
     return any(
         str(message.get("content") or "").strip() or message.get("tool_calls") or message.get("function_call")
         for message in messages
     ) or any(
-        any(_object(part).get("text") for part in as_list(item.get("content")))
+        any(as_object(part).get("text") for part in as_list(item.get("content")))
         if item.get("type") == "message"
         else item.get("type") != "reasoning"
         for item in items
     )
-
-
-def _object(value: object) -> Json:
-    return value if isinstance(value, dict) else {}

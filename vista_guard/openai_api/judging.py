@@ -10,23 +10,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast
 
 from vista_guard.errors import InputError
-from vista_guard.graph.surface import without_message
-from vista_guard.openai_api.chat import Chat
-from vista_guard.openai_api.dialect import FIELD, Dialect, EventStream, Problem, UnreadableError
+from vista_guard.openai_api.chat import Chat, ChatStream
 from vista_guard.openai_api.fields import NOTHING_LEFT, Place, Sifting, is_lost
-from vista_guard.openai_api.requests import (
+from vista_guard.openai_api.responses import Responses, ResponseStream
+from vista_guard.openai_api.wire import (
+    FIELD,
     Api,
     Json,
+    Problem,
     ReadRequest,
+    UnreadableError,
     as_list,
     repeatable,
     request_again,
     summed,
     with_answer,
 )
-from vista_guard.openai_api.responses import Responses
 from vista_guard.stream.draft import regenerates
-from vista_guard.stream.gates import Documents, Gate, ending_report
+from vista_guard.stream.gates import Documents, Gate, ending_report, without_message
 from vista_guard.stream.source import Delta, Found, Opening, Passed, join_documents
 from vista_guard.turn.work import check_limits
 from vista_guard.types import Action, Conversation, Document, Finding, Outcome, TurnReport, label_of
@@ -41,13 +42,11 @@ _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 
 def headers(report: TurnReport) -> list[tuple[str, str]]:
-    """The decision, and the score when there is one."""
     pairs = [("x-vista-guard-decision", report.decision.action.value)]
     return pairs if report.score is None else [*pairs, ("x-vista-guard-score", f"{report.score:.4f}")]
 
 
 def unjudged_headers(unjudged: Sequence[str]) -> list[tuple[str, str]]:
-    """Kinds of content that pass unjudged by design, if any."""
     return [("x-vista-guard-unjudged", ",".join(unjudged))] if unjudged else []
 
 
@@ -59,7 +58,6 @@ def unjudged_field(told: Json | None, unjudged: Sequence[str]) -> Json | None:
 
 
 def conversation_header(name: str | None) -> list[tuple[str, str]]:
-    """The conversation's name, when it has one that a header can hold."""
     return [("x-vista-guard-conversation", name)] if name is not None and name.isascii() else []
 
 
@@ -95,6 +93,9 @@ def _claim(outcome: Outcome) -> Json:
     return {**claim, "label": outcome.label.value, "confidence": outcome.confidence, "evidence": evidence}
 
 
+Dialect = Chat | Responses
+EventStream = ChatStream | ResponseStream
+
 DIALECTS: Final[dict[Api, Dialect]] = {"chat": Chat(), "responses": Responses()}
 
 Events = AsyncGenerator[Json | None, None]
@@ -105,21 +106,13 @@ _NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
 
 @dataclass(frozen=True)
 class Judged:
-    """One answer that was judged and is about to be shown.
-
-    Attributes:
-        report: on it.
-        documents: that the request and upstream's own tools brought for it.
-        choice: its index among several.
-        response_id: by which a later request may go on.
-        alone: whether it is the only answer; of several nobody knows yet which one the user gets.
-    """
-
     report: TurnReport
     documents: tuple[Document, ...]
+    """Brought by the request and by upstream's own tools."""
     choice: int = 0
     response_id: str | None = None
     alone: bool = True
+    """False for one of several: nobody knows yet which one the user gets."""
 
 
 @dataclass(frozen=True)
@@ -127,15 +120,11 @@ class Exchange:
     """A request that was read, and who judges the answer to it.
 
     Attributes:
-        guard: judges.
-        dialect: of the API that was asked.
-        asked: the request.
         past: what was said before the answer, under the id that the stores know it by.
         documents: what the answer may lean on.
         on_judged: is told of each answer before it is shown, or before a stream ends; may raise to keep the rest back.
         name: of the conversation, as the caller knows it.
         find: finds more documents, in a thread, from the conversation that ends with the answer.
-        gate: of a stream.
         choices: how many answers were asked for.
         seconds: that judging a whole answer may take.
         show_message: whether the policy's message is streamed in place of what was withheld.
@@ -165,15 +154,10 @@ class Exchange:
         return may and regenerates(self.guard.parts.policy)
 
     def request_again(self, draft: str, note: str) -> Json:
-        """The request for another answer."""
         return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
-        """Passes when the turn that is asked for can be judged, as far as that is known by now.
-
-        Raises:
-            InputError: the conversation or its documents are over a limit.
-        """
+        """Passes when the turn that is asked for can be judged, as far as that is known by now; else InputError."""
         if not self.asked.structured:
             check_limits(with_answer(self.past, "", self.documents), self.guard.parts.limits)
 
@@ -182,7 +166,6 @@ class Exchange:
         return Sifting(self.asked.sent, self.on_drop, self.asked.structured)
 
     def grounds(self) -> Documents:
-        """The documents of an answer that is gated."""
         find, documents = self.find, self.documents
         return documents if find is None else lambda talk: join_documents(documents, find(talk))
 
@@ -196,13 +179,7 @@ async def judge_answer(
 ) -> tuple[Json, dict[int, TurnReport], list[str]]:
     """The answer as it is delivered with its verdict, the report on each choice that says something, and what is unjudged.
 
-    Args:
-        exchange: of the request.
-        answer: as upstream sent it.
-        ask: sends a request once more and gives the answer as upstream sent it.
-
-    Raises:
-        Problem: the answer cannot be read, or was not judged in time.
+    `ask` sends a request once more. Problem: the answer cannot be read, or was not judged in time.
     """
     dialect, sifting = exchange.dialect, exchange.sifting()
     answer = dialect.sift(answer, sifting)
@@ -330,12 +307,7 @@ def _late() -> Problem:
 
 
 class StreamedAnswer:
-    """A stream of upstream's as it may be shown.
-
-    Args:
-        exchange: of the request.
-        ask: sends a request once more and gives the events of the answer.
-    """
+    """A stream of upstream's as it may be shown. `ask` sends a request once more and gives the events of the answer."""
 
     def __init__(self, exchange: Exchange, ask: Callable[[Json], Awaitable[Events]]) -> None:
         self._exchange, self._ask = exchange, ask
@@ -344,12 +316,7 @@ class StreamedAnswer:
         """The stream of the answer that is shown, which may be another one than the first."""
 
     async def shown(self, events: Events) -> AsyncGenerator[Json, None]:
-        """The events that may be shown, the last ones with the verdict.
-
-        Raises:
-            Problem: upstream's answer cannot be read, or says nothing where the API has its words.
-            UpstreamFailed: upstream ended with an error.
-        """
+        """The events that may be shown, the last ones with the verdict. Problem, UpstreamFailed: there is no answer to read."""
         several = self._exchange.choices > 1 and not self._exchange.asked.structured
         async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as shown:
             async for event in shown:
@@ -444,7 +411,6 @@ class StreamedAnswer:
             self.stream = following
 
     async def _parts(self, events: Events, stream: EventStream) -> AsyncGenerator[Delta, None]:
-        """Upstream's text and what is not text."""
         done = False
         async with aclosing(events):
             async for event in events:
@@ -479,9 +445,8 @@ async def _events_of_choice(held: Sequence[Json | None], index: int, strangers: 
             yield event
             continue
         choices = as_list(event.get("choices"))
-        own: list[object] = [
-            {**choice, "index": 0} for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index
-        ]
+        mine = [choice for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index]
+        own: list[object] = [{**choice, "index": 0} for choice in mine]
         if strangers is not None:
             own += [choice for choice in choices if _chunk_index(choice) in strangers]
         if own or (strangers is not None and not choices):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.dialect import FIELD, EventStream, Problem, UnreadableError, UpstreamFailed
 from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
-from vista_guard.openai_api.requests import (
-    BINDING,
+from vista_guard.openai_api.wire import (
+    FIELD,
     Api,
     Json,
     PendingLogprobs,
+    Problem,
+    UnreadableError,
+    UpstreamFailed,
     as_list,
     found_documents,
+    is_binding,
     is_text,
     read_responses,
     summed,
@@ -36,7 +39,6 @@ class Responses:
     read = staticmethod(read_responses)
 
     def sift(self, answer: Json, sifting: Sifting) -> Json:
-        """The response, with what the table knows."""
         return sift_response(answer, sifting)
 
     def texts(self, answer: Json) -> list[str]:
@@ -48,15 +50,13 @@ class Responses:
         return found_documents(answer.get("output"))
 
     def acts(self, answer: Json) -> bool:
-        """True if an item of the output does something."""
-        return any(_acts(item) for item in as_list(answer["output"]))
+        return any(is_binding(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
-        """For `previous_response_id`."""
         given = answer.get("id")
         return given if isinstance(given, str) else None
 
-    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the dialects' signature
+    def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the signature of both APIs
         """The text takes the place of the first; messages without text left go. A withheld response keeps nothing else."""
         messages = _messages(answer)
         spoken = next(item for item in messages if text_of(item.get("content")))
@@ -70,8 +70,7 @@ class Responses:
         if blocked:
             answer.update(_FILTERED)
 
-    def stream(self, sifting: Sifting, spent: Json | None = None) -> EventStream:
-        """A stream of events."""
+    def stream(self, sifting: Sifting, spent: Json | None = None) -> ResponseStream:
         return ResponseStream(sifting, spent)
 
 
@@ -95,7 +94,6 @@ class ResponseStream:
 
     @property
     def response_id(self) -> str | None:
-        """For `previous_response_id`."""
         given = self._response.get("id")
         return given if isinstance(given, str) else None
 
@@ -109,11 +107,17 @@ class ResponseStream:
             return
         event = passed
         if isinstance(response := event.get("response"), dict):
-            self._response = self._with_total_usage(response)
-            event = {**event, "response": self._response}
+            if isinstance(usage := response.get("usage"), dict):
+                self.usage = summed(self._spent, usage)
+                response = {**response, "usage": self.usage}
+            self._response = response
+            event = {**event, "response": response}
         kind = event["type"]
         if kind in _ENDS:
-            self._refuse_unsaid_words()
+            if self._reading is None and any(
+                text_of(item.get("content")).strip() for item in _messages(self._response)
+            ):
+                raise UnreadableError("upstream's stream ends with words that it did not stream")
             self._last = event
         elif kind == "response.output_text.delta":
             yield from self._read_text(event)
@@ -121,7 +125,7 @@ class ResponseStream:
             item = event.get("item")
             if kind == "response.output_item.done" and (documents := found_documents([item])):
                 yield Found(documents)
-            yield Passed(event, binding=_acts(item))
+            yield Passed(event, binding=is_binding(item))
 
     def _failure(self, event: Json) -> Json:
         failed = sift_event(event, self._sifting) if event.get("type") == "response.failed" else None
@@ -129,16 +133,6 @@ class ResponseStream:
             return failed
         error = scrubbed_error(event.get("error", event))
         return {"type": "error", "code": error["code"], "message": error["message"], "param": None}
-
-    def _refuse_unsaid_words(self) -> None:
-        if self._reading is None and any(text_of(item.get("content")).strip() for item in _messages(self._response)):
-            raise UnreadableError("upstream's stream ends with words that it did not stream")
-
-    def _with_total_usage(self, response: Json) -> Json:
-        if not isinstance(usage := response.get("usage"), dict):
-            return response
-        self.usage = summed(self._spent, usage)
-        return {**response, "usage": self.usage}
 
     def _read_text(self, event: Json) -> Iterator[str]:
         text, place = event.get("delta"), (event.get("output_index"), event.get("content_index"))
@@ -162,7 +156,6 @@ class ResponseStream:
             yield self._with_number(delta)
 
     def passed(self, item: Json) -> Iterator[Json]:
-        """The event, with what was shown in place of what upstream said."""
         shown = self._written.follow(dict(item))
         if shown is not None:
             yield self._with_number(shown)
@@ -183,7 +176,6 @@ class ResponseStream:
         yield self._with_number({**event, "response": response})
 
     def error(self, problem: Problem) -> Json:
-        """An `error` event."""
         return self._with_number({"type": "error", "code": problem.code, "message": str(problem), "param": None})
 
     def closing(self) -> bytes:
@@ -211,7 +203,6 @@ class _WrittenOutput:
 
     @property
     def place(self) -> Json:
-        """Where the open part is."""
         return dict(self._place)
 
     def add(self, text: str) -> str:
@@ -248,7 +239,6 @@ class _WrittenOutput:
         self.is_open, self._item = False, None
 
     def follow(self, event: Json) -> Json | None:
-        """The event as the caller may see it."""
         kind, part, item = event.get("type"), event.get("part"), event.get("item")
         if kind == "response.output_text.annotation.added" and not self._may_cite(event):
             return None
@@ -285,19 +275,14 @@ class _WrittenOutput:
     def _shown_item(self, item: Json, output_index: object) -> Json:
         if item.get("type") != "message" or not isinstance(item.get("content"), list):
             return item
-        content = [
-            self._part(part, (output_index, index)) if is_text(part) else part
-            for index, part in enumerate(as_list(item["content"]))
-        ]
+        parts = enumerate(as_list(item["content"]))
+        content = [self._part(part, (output_index, index)) if is_text(part) else part for index, part in parts]
         return {**item, "content": content}
 
     def _part(self, part: Json, key: Place) -> Json:
         text = self._texts.get(key, "")
-        return (
-            {**part, "text": text}
-            if part["text"] == text
-            else {**part, "text": text, "annotations": [], "logprobs": []}
-        )
+        changed: Json = {} if part["text"] == text else {"annotations": [], "logprobs": []}
+        return {**part, "text": text, **changed}
 
     def _key(self, place: Json) -> Place:
         return place.get("output_index"), place.get("content_index")
@@ -308,7 +293,3 @@ def _messages(answer: Json) -> list[Json]:
     if not isinstance(output, list):
         raise ValueError("the response has no output")
     return [item for item in output if isinstance(item, dict) and item.get("type") == "message"]
-
-
-def _acts(item: object) -> bool:
-    return isinstance(item, dict) and item.get("type") in BINDING

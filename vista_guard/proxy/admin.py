@@ -15,9 +15,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import InputError, VistaGuardError
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.wire import Json, checked_name
 from vista_guard.protocols import ReportStore
-from vista_guard.proxy.identity import LONGEST_NAME, Conversations, own_report, scoped
+from vista_guard.proxy.identity import Conversations, own_report, scoped
 from vista_guard.proxy.security import check_documents
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import to_conversation
@@ -120,11 +120,7 @@ _FAILURES: dict[int | str, Json] = {
 
 
 def router(guard: Guard, settings: ProxySettings) -> APIRouter:
-    """`/guard/…`, LiteLLM's route, `/healthz` and `/readyz`. Include it before any route that takes every path.
-
-    Raises:
-        ConfigError: several tenants would share a document store without leave.
-    """
+    """`/guard/…`, LiteLLM's route, `/healthz` and `/readyz`. Include it before any route that takes every path."""
     check_documents(guard, settings)
     conversations = Conversations(guard, settings)
     routes = APIRouter(responses=_FAILURES)
@@ -230,7 +226,6 @@ def _add_health(routes: APIRouter, guard: Guard, settings: ProxySettings) -> Non
 
 
 def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, settings: ProxySettings) -> Conversation:
-    """The conversation up to and with the answer `text`."""
     options = body.additional_provider_specific_params or {}
     messages: Sequence[Mapping[str, object]] = body.structured_messages or []
     while messages and messages[-1].get("role") == "assistant" and messages[-1].get("content") == text:
@@ -244,12 +239,7 @@ def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, setti
 
 
 def _stored_id(tenant: str, name: str) -> str:
-    """The id in the stores of a conversation that a caller names."""
-    if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
-        raise InputError(
-            f"the conversation's id is {name[:80]!r}; it must be a printable text of at most {LONGEST_NAME} characters"
-        )
-    return scoped(tenant, name)
+    return scoped(tenant, checked_name(name, "the conversation's id"))
 
 
 async def _check_in_time(guard: Guard, conversation: Conversation, settings: ProxySettings) -> TurnReport:

@@ -1,15 +1,11 @@
-"""Alerts by webhook: blocked turns, a rising error rate, drift. Sent from a thread of its own; no answer waits for one.
-
-Each process watches the turns that it judged itself. An alert carries no conversation text unless `alerts.texts` allows it.
-"""
+"""Alerts by webhook: blocked turns, a rising error rate, drift. Sent from a thread of its own; no answer waits for one."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from math import sqrt
 from threading import Condition, Thread
@@ -45,21 +41,12 @@ _NOT_ERRORS: Final = {"code", "encoded"}
 logger = logging.getLogger("vista_guard.proxy")
 
 
-@dataclass
-class _Counts:
-    """Turns of one stretch of time: all, those that failed, those that were not simply allowed."""
+_Counts = Counter[Literal["turns", "failed", "attention"]]
+"""Turns of one stretch of time: all, those that failed, those that were not simply allowed."""
 
-    turns: int = 0
-    failed: int = 0
-    attention: int = 0
 
-    def add(self, other: _Counts) -> None:
-        self.turns += other.turns
-        self.failed += other.failed
-        self.attention += other.attention
-
-    def share(self, name: Literal["failed", "attention"]) -> float:
-        return getattr(self, name) / self.turns if self.turns else 0.0
+def _share(counts: _Counts, name: Literal["failed", "attention"]) -> float:
+    return counts[name] / counts["turns"] if counts["turns"] else 0.0
 
 
 class Watch:
@@ -78,63 +65,49 @@ class Watch:
         self._counts: deque[tuple[int, _Counts]] = deque(maxlen=10 * (BEFORE + 1))
 
     def count(self, *, turns: int = 1, failed: int = 0, attention: int = 0, now: float) -> None:
-        """Counts turns."""
         place = int(now / self._step)
         if not self._counts or self._counts[-1][0] != place:
-            self._counts.append((place, _Counts()))
-        self._counts[-1][1].add(_Counts(turns, failed, attention))
+            self._counts.append((place, Counter()))
+        self._counts[-1][1].update(turns=turns, failed=failed, attention=attention)
 
     def alarms(self, now: float) -> dict[Kind, Json]:
         """Returns the rates that are out of bounds, with their figures."""
         settings, place = self._settings, int(now / self._step)
         current, before = self._between(place - 10, place), self._between(place - 10 * (BEFORE + 1), place - 10)
         found: dict[Kind, Json] = {}
-        if current.turns < settings.least_turns:
+        turns, turns_before = current["turns"], before["turns"]
+        if turns < settings.least_turns:
             return found
-        rate = current.share("failed")
+        rate = _share(current, "failed")
         if rate > settings.error_rate:
-            found["errors"] = {"rate": rate, "limit": settings.error_rate, "turns": current.turns}
-        share, usual = current.share("attention"), before.share("attention")
-        if before.turns >= settings.least_turns and abs(share - usual) > settings.drift and _differ(current, before):
-            found["drift"] = {"share": share, "before": usual, "turns": current.turns, "turns_before": before.turns}
+            found["errors"] = {"rate": rate, "limit": settings.error_rate, "turns": turns}
+        share, usual = _share(current, "attention"), _share(before, "attention")
+        if turns_before >= settings.least_turns and abs(share - usual) > settings.drift and _differ(current, before):
+            found["drift"] = {"share": share, "before": usual, "turns": turns, "turns_before": turns_before}
         return found
 
     def _between(self, after: int, last: int) -> _Counts:
-        whole = _Counts()
-        for place, counts in self._counts:
-            if after < place <= last:
-                whole.add(counts)
-        return whole
+        return sum((counts for place, counts in self._counts if after < place <= last), _Counts())
 
 
 def _differ(one: _Counts, other: _Counts) -> bool:
     """True if the shares of two stretches differ by more than chance (two proportions, pooled)."""
-    pooled = (one.attention + other.attention) / (one.turns + other.turns)
-    error = sqrt(pooled * (1 - pooled) * (1 / one.turns + 1 / other.turns))
-    return abs(one.share("attention") - other.share("attention")) > SURE * error
-
-
-@dataclass
-class _Blocked:
-    """Blocked turns that nobody was told of: how many, and the newest of them with their questions."""
-
-    count: int = 0
-    newest: deque[tuple[TurnReport, str | None]] = field(default_factory=lambda: deque(maxlen=MOST_NAMED))
+    pooled = _share(one + other, "attention")
+    error = sqrt(pooled * (1 - pooled) * (1 / one["turns"] + 1 / other["turns"]))
+    return abs(_share(one, "attention") - _share(other, "attention")) > SURE * error
 
 
 class AlertSink:
-    """Watches finished reports and posts alerts: `Guard(judge, sinks=[AlertSink(AlertSettings.load())])`, then `start()`.
-
-    Args:
-        settings: with a webhook.
-        environment: the name under which alerts speak of this deployment.
-    """
+    """Watches finished reports and posts alerts. `environment` is the name under which they speak of this deployment."""
 
     def __init__(self, settings: AlertSettings, *, environment: str | None = None) -> None:
         self._settings, self._environment = settings, environment
         self._watch = Watch(settings)
         self._changed = Condition()
-        self._blocked = _Blocked()
+        self._blocked = 0
+        """Blocked turns that nobody was told of."""
+        self._newest: deque[tuple[TurnReport, str | None]] = deque(maxlen=MOST_NAMED)
+        """The last of them, each with its question."""
         self._closed = False
         self._told: dict[Kind, float] = {}
         self._upstream_errors = metrics.upstream_errors()
@@ -148,7 +121,6 @@ class AlertSink:
         return "delivered" if self._settings.texts else "verdicts"
 
     def start(self) -> None:
-        """Starts the thread that watches and sends."""
         self._thread.start()
 
     async def write(self, report: TurnReport) -> None:
@@ -173,8 +145,8 @@ class AlertSink:
         with self._changed:
             self._watch.count(failed=failed, attention=action is not Action.ALLOW, now=monotonic())
             if action is Action.BLOCK and "block" in self._settings.on:
-                self._blocked.count += 1
-                self._blocked.newest.append((report, question))
+                self._blocked += 1
+                self._newest.append((report, question))
                 self._changed.notify()
 
     def _run(self) -> None:
@@ -187,11 +159,13 @@ class AlertSink:
 
     def _watch_and_send(self) -> None:
         pause, last = 60 / self._settings.per_minute, -_LONGEST_WAIT_S
-        options: Json = {"timeout": self._settings.timeout_s, "headers": self._headers(), "follow_redirects": False}
+        key = self._settings.authorization
+        headers = {} if key is None else {"authorization": key.get_secret_value()}
+        options: Json = {"timeout": self._settings.timeout_s, "headers": headers, "follow_redirects": False}
         with httpx2.Client(**options) as client:
             while True:
                 with self._changed:
-                    if not self._closed and not self._blocked.count:
+                    if not self._closed and not self._blocked:
                         self._changed.wait(min(1.0, self._settings.window_s / 10))
                     # Between two messages blocked turns add up, and the next message counts them.
                     while not self._closed and (left := last + pause - monotonic()) > 0:
@@ -208,10 +182,6 @@ class AlertSink:
     def _is_not_of_the_webhook(self, record: logging.LogRecord) -> bool:
         return self._settings.webhook is None or self._settings.webhook.get_secret_value() not in record.getMessage()
 
-    def _headers(self) -> dict[str, str]:
-        given = self._settings.authorization
-        return {} if given is None else {"authorization": given.get_secret_value()}
-
     def _due(self, now: float) -> list[Json]:
         """The messages that are due. One that cannot be written is lost, and the thread goes on for those that can."""
         try:
@@ -224,9 +194,11 @@ class AlertSink:
     def _messages(self, now: float) -> list[Json]:
         """The messages that are due: one on blocked turns, one on each rate that left or re-entered its bounds."""
         found = []
-        if self._blocked.count:
-            blocked, self._blocked = self._blocked, _Blocked()
-            found.append(self._of_blocked(blocked))
+        if self._blocked:
+            count, newest = self._blocked, list(self._newest)
+            self._blocked = 0
+            self._newest.clear()
+            found.append(self._of_blocked(count, newest))
         errors = metrics.upstream_errors()
         if failed := int(errors - self._upstream_errors):
             self._watch.count(turns=failed, failed=failed, now=now)
@@ -241,11 +213,11 @@ class AlertSink:
                 found.append(self._message(kind, "firing", _summary(kind, figures), **figures))
         return found
 
-    def _of_blocked(self, blocked: _Blocked) -> Json:
-        (report, question), outcome = blocked.newest[-1], worst(blocked.newest[-1][0])
-        named = [one.id for one, _ in blocked.newest]
-        more = {"blocked": blocked.count, "reports": named, "tenant": report.tenant, "policy": report.policy}
-        summary = "A turn was blocked" if blocked.count == 1 else f"{blocked.count} turns were blocked"
+    def _of_blocked(self, count: int, newest: list[tuple[TurnReport, str | None]]) -> Json:
+        report, question = newest[-1]
+        outcome, named = worst(report), [blocked.id for blocked, _ in newest]
+        more = {"blocked": count, "reports": named, "tenant": report.tenant, "policy": report.policy}
+        summary = "A turn was blocked" if count == 1 else f"{count} turns were blocked"
         if self._settings.dashboard is not None:
             more["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
         if self._settings.texts:
@@ -285,11 +257,7 @@ class AlertSink:
 
 
 def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
-    """Returns the sink that the settings ask for, started; none without `alerts.webhook`.
-
-    Raises:
-        ConfigError: settings that make no sense.
-    """
+    """Returns the sink that the settings ask for, started; none without `alerts.webhook`."""
     settings = AlertSettings.load()
     if settings.webhook is None:
         return ()

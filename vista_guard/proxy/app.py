@@ -13,8 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 import vista_guard
 from vista_guard.errors import VistaGuardError
-from vista_guard.openai_api.dialect import Problem
-from vista_guard.openai_api.requests import Json, judged_api
+from vista_guard.openai_api.wire import Json, Problem, judged_api
 from vista_guard.proxy import admin, metrics, security
 from vista_guard.proxy.identity import shares_documents
 from vista_guard.proxy.routes import Proxy
@@ -87,17 +86,11 @@ RESPONSES: Final = _body(
 
 logger = logging.getLogger("vista_guard.proxy")
 
-METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
 _FAILURES: dict[int | str, Json] = {code: {"description": "An error in OpenAI's shape."} for code in ("4XX", "5XX")}
 
 
 def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
-    """The proxy. It closes its connections to upstream at shutdown, not the guard.
-
-    Raises:
-        ConfigError: a gate or a document store that would not hold what the policy or the tenants need.
-    """
+    """The proxy. It closes its connections to upstream at shutdown, not the guard."""
     check_gate(settings.gate, guard.parts.policy, "proxy.gate")
     upstream = Upstream(settings)
     proxy = Proxy(guard, settings, upstream)
@@ -148,7 +141,7 @@ def _add_routes(app: FastAPI, proxy: Proxy) -> None:
         """Responses of upstream, judged; also as server-sent events."""
         return await proxy.answer(request)
 
-    @app.api_route("/{path:path}", methods=METHODS, include_in_schema=False)
+    @app.api_route("/{path:path}", methods=admin.METHODS, include_in_schema=False)
     async def anything_else(request: Request) -> Response:
         return await proxy.answer(request)
 

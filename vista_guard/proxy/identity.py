@@ -1,12 +1,7 @@
 """The conversation that a request belongs to, and what keeps tenants apart in the stores and at upstream.
 
-A name is looked for in this order: the header of the settings, `metadata.conversation_id`, `conversation`, the chain of
-`previous_response_id`. Without any the conversation is anonymous: the guard recognises its earlier turns by a fingerprint
-of all that was said up to them, and judges once what it doesn't know, an edited history above all.
-
-Where the server has one key for upstream and several tenants, a stored response, a conversation, a file or a vector store of
-one tenant could be reached by another through upstream. So only what upstream forgets passes. Without a key for upstream on the
-server, callers send their own beside ours, and all of upstream is theirs.
+An anonymous conversation's earlier turns are recognised by a fingerprint of all that was said up to them; others are judged once.
+Where several tenants call upstream with one key, only what upstream forgets passes.
 """
 
 from __future__ import annotations
@@ -20,14 +15,13 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.dialect import Problem
-from vista_guard.openai_api.requests import judged_api
+from vista_guard.openai_api.wire import Problem, checked_name, judged_api
 from vista_guard.protocols import DocumentStore
 from vista_guard.proxy.settings import ProxySettings, read_path
 from vista_guard.reading.chat_json import read_json
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned
-from vista_guard.turn.work import PastClaims
+from vista_guard.turn.work import past_claims
 from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
 
 FORGOTTEN = frozenset({("POST", "embeddings"), ("POST", "moderations"), ("GET", "models")})
@@ -42,29 +36,20 @@ _WHY = "the tenants of this guard share one account at upstream, which keeps not
 
 
 def share_account(settings: ProxySettings) -> bool:
-    """True if several tenants call upstream with one key."""
     return settings.upstream_key is not None and len(settings.keys) > 1
 
 
 def refusal(method: str, raw_path: str, body: bytes) -> str | None:
-    """Why a request could reach what upstream keeps for another tenant; None when it couldn't.
-
-    Args:
-        method: of the request.
-        raw_path: quoted, as it came.
-        body: of the request.
-    """
+    """Why a request could reach what upstream keeps for another tenant; None when it couldn't. `raw_path` is quoted."""
     try:
         path = read_path(raw_path)
     except Problem:
         return None  # no route will take it
     if method == "POST" and judged_api(path) is not None:
-        found = _kept(body)
-        return (
-            None
-            if found is None
-            else f"{found} names what upstream keeps, and {_WHY}: send the history and the texts themselves"
-        )
+        name = _kept(body)
+        if name is None:
+            return None
+        return f"{name} names what upstream keeps, and {_WHY}: send the history and the texts themselves"
     if method == "OPTIONS":
         return None
     name, _, rest = path.partition("/")
@@ -109,22 +94,14 @@ _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^\s'\",;)]+", re.IGNORECASE)
 
 
 def scoped(tenant: str, conversation_id: str) -> str:
-    """The id under which a tenant's conversation is stored. Two tenants' ids are never the same, whatever they are.
-
-    Raises:
-        InputError: the id is empty.
-    """
+    """The id under which a tenant's conversation is stored. Two tenants' ids are never the same."""
     if not conversation_id:
         raise InputError("the conversation's id is empty; leave it out for an anonymous conversation")
     return f"{tenant}{SEPARATOR}{conversation_id}"
 
 
 def unscoped(tenant: str, stored_id: str) -> str:
-    """The id as the tenant knows it.
-
-    Raises:
-        ValueError: the conversation is another tenant's.
-    """
+    """The id as the tenant knows it. ValueError: the conversation is another tenant's."""
     owner, separator, conversation_id = stored_id.partition(SEPARATOR)
     if owner != tenant or not separator:
         raise ValueError("the conversation belongs to another tenant")
@@ -140,52 +117,35 @@ class DividedDocuments(DocumentStore, Protocol):
         ...
 
 
-def documents_of(tenant: str, store: DocumentStore | None, settings: ProxySettings) -> DocumentStore | None:
-    """Documents for the tenant's turns that bring none: its own, and those of no tenant where it may.
-
-    Everything is for everybody where there are no keys, and in a store that does not divide.
-    """
-    if not settings.keys or not isinstance(store, DividedDocuments):
-        return store
-    return store.of_tenant(tenant, shared=shares_documents(settings))
-
-
 def shares_documents(settings: ProxySettings) -> bool:
     """True if tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
     return settings.shared_documents or len(settings.keys) < 2
 
 
 def own_report(tenant: str, report: TurnReport) -> TurnReport:
-    """The report as its tenant may see it: with the conversation's id as the tenant knows it, and without the addresses of
-    judges and stores that warnings and errors name.
-
-    Raises:
-        ValueError: the report is another tenant's.
-    """
+    """The report as its tenant may see it: its own name for the conversation, and no addresses of judges and stores."""
     named = None if report.conversation_id is None else unscoped(tenant, report.conversation_id)
-    attempts = [
-        attempt.model_copy(update={"outcomes": tuple(map(_discreet, attempt.outcomes))}) for attempt in report.attempts
-    ]
     return report.model_copy(
         update={
             "conversation_id": named,
-            "outcomes": tuple(map(_discreet, report.outcomes)),
-            "attempts": tuple(attempts),
+            "outcomes": _discreet(report.outcomes),
+            "attempts": tuple(one.model_copy(update={"outcomes": _discreet(one.outcomes)}) for one in report.attempts),
             # What follows the colon is a store's or a judge's own account of what went wrong.
             "warnings": tuple(warning.partition(": ")[0] for warning in report.warnings),
         }
     )
 
 
-def _discreet(outcome: Outcome) -> Outcome:
-    if not isinstance(outcome, Unchecked):
-        return outcome
-    return outcome.model_copy(update={"error": _ADDRESS.sub("(address)", outcome.error)})
+def _discreet(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+    return tuple(
+        outcome.model_copy(update={"error": _ADDRESS.sub("(address)", outcome.error)})
+        if isinstance(outcome, Unchecked)
+        else outcome
+        for outcome in outcomes
+    )
 
 
 logger = logging.getLogger("vista_guard.proxy")
-
-LONGEST_NAME = 512
 
 _ALIAS = "\x1fresponse "
 """No caller's name can hold a control character, so no name is mistaken for an alias."""
@@ -204,31 +164,18 @@ class Identity:
 
     @property
     def stored(self) -> str | None:
-        """The id that the conversation has in the stores."""
         return None if self.name is None else scoped(self.tenant, self.name)
 
 
 def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: str) -> str | None:
-    """The name that the request gives its conversation.
-
-    Raises:
-        InputError: a name that is no text, is empty or too long, or holds a control character.
-    """
+    """The name that the request gives its conversation, if any."""
     metadata, conversation = body.get("metadata"), body.get("conversation")
     places = {
         f"the header {header}": headers.get(header),
         "metadata.conversation_id": metadata.get("conversation_id") if isinstance(metadata, Mapping) else None,
         "conversation": conversation.get("id") if isinstance(conversation, Mapping) else conversation,
     }
-    return next((_name(value, place) for place, value in places.items() if value is not None), None)
-
-
-def _name(value: object, place: str) -> str:
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
-        raise InputError(
-            f"{place} is {str(value)[:80]!r}; a conversation's name is a printable text of at most {LONGEST_NAME} characters"
-        )
-    return value
+    return next((checked_name(value, place) for place, value in places.items() if value is not None), None)
 
 
 class Conversations:
@@ -249,37 +196,29 @@ class Conversations:
     async def identify(
         self, tenant: str, headers: Mapping[str, str], body: Mapping[str, object], header: str
     ) -> Identity:
-        """The conversation of a request.
-
-        Raises:
-            InputError: see `given_name`.
-        """
+        """The conversation of a request. InputError: a name that none can have."""
         name, previous = given_name(headers, body, header), body.get("previous_response_id")
         if name is not None or previous is None:
             return Identity(tenant, name)
-        return Identity(tenant, await self._root(tenant, _name(previous, "previous_response_id")), chained=True)
+        return Identity(tenant, await self._root(tenant, checked_name(previous, "previous_response_id")), chained=True)
 
     async def make_known(
         self, identity: Identity, next_time: Conversation, report: TurnReport, *, response_id: str | None = None
     ) -> None:
         """Makes the turn known to requests that build on it.
 
-        Args:
-            identity: the conversation's.
-            next_time: the conversation as a caller will send it: anonymous, with what was delivered as its last turn.
-            report: the turn's.
-            response_id: by which the Responses API will go on, when it can.
+        `next_time` is the conversation as a caller will send it: anonymous, with what was delivered as its last turn;
+        `response_id` is that by which the Responses API will go on, when it can.
         """
+        claims = earned(report.remembered, report.outcomes)
         if identity.name is None:
-            self.guard(identity.tenant).parts.past.put(past_key(next_time), earned(report.remembered, report.outcomes))
+            self.guard(identity.tenant).parts.past.put(past_key(next_time), claims)
         if response_id is None or not response_id.isprintable() or response_id == identity.name:
             return
         knowledge, turn = self._guard.parts.knowledge, next_time.turn_key()
         try:
             if identity.name is None:
-                await knowledge.remember(
-                    scoped(identity.tenant, response_id), turn, earned(report.remembered, report.outcomes)
-                )
+                await knowledge.remember(scoped(identity.tenant, response_id), turn, claims)
             elif identity.chained:
                 await knowledge.remember(scoped(identity.tenant, _ALIAS + response_id), identity.name, ())
         except StoreError as exc:
@@ -297,7 +236,10 @@ class Conversations:
     def _own_guard(self, tenant: str) -> Guard:
         parts = self._guard.parts
         own = copy(self._guard)
-        documents = documents_of(tenant, parts.documents, self._settings)
-        own.parts = replace(parts, past=PastClaims(), documents=documents, tenant=tenant)
+        documents = parts.documents
+        # Everything is for everybody where there are no keys, and in a store that does not divide.
+        if self._settings.keys and isinstance(documents, DividedDocuments):
+            documents = documents.of_tenant(tenant, shared=shares_documents(self._settings))
+        own.parts = replace(parts, past=past_claims(), documents=documents, tenant=tenant)
         own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
         return own

@@ -1,12 +1,8 @@
-"""Prometheus metrics at `/metrics`. No label holds a text, a conversation, a tenant or a key.
-
-The numbers are those of one process: let Prometheus scrape each and sum them up. Those of turns are the very figures that
-OpenTelemetry's metrics get, computed once.
-"""
+"""Prometheus metrics of this process at `/metrics`. No label holds a text, a conversation, a tenant or a key."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.responses import Response
@@ -25,10 +21,10 @@ REGISTRY = CollectorRegistry()
 """Own, so that whoever embeds the proxy keeps theirs apart."""
 
 GATES = ("none", "sentence", "turn")
-UPSTREAM_ERRORS = ("connect", "timeout", "status", "stream")
-
 UpstreamError = Literal["connect", "timeout", "status", "stream"]
 """Upstream could not be reached, was too slow, answered with an error, or broke off inside a stream."""
+
+UPSTREAM_ERRORS: tuple[UpstreamError, ...] = get_args(UpstreamError)
 
 _turns = Counter("vista_guard_turns", "Turns judged.", ("decision", "gate"), registry=REGISTRY)
 _claims = Counter("vista_guard_claims", "Claims judged.", ("label",), registry=REGISTRY)
@@ -69,7 +65,6 @@ def install(app: FastAPI, telemetry: Telemetry) -> None:
 
 
 def count_turn(turn: TurnFigures) -> None:
-    """Counts a judged turn."""
     _turns.labels(turn.action.value, turn.gate).inc()
     _seconds.labels(turn.gate).observe(turn.seconds)
     for label, count in turn.labels.items():
@@ -78,12 +73,10 @@ def count_turn(turn: TurnFigures) -> None:
 
 
 def upstream_error(kind: UpstreamError) -> None:
-    """Counts a failed call to upstream."""
     _upstream.labels(kind).inc()
 
 
 def upstream_errors() -> float:
-    """Returns how many calls to upstream failed so far, of all kinds."""
     return sum(
         REGISTRY.get_sample_value("vista_guard_upstream_errors_total", {"kind": kind}) or 0 for kind in UPSTREAM_ERRORS
     )

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine, Iterable
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import httpx2
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
-from vista_guard.errors import InputError
+from vista_guard.errors import InputError, VistaGuardError
 from vista_guard.openai_api import judging
-from vista_guard.openai_api.dialect import Problem, answer_headers, is_stream, read_answer, read_object
 from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Exchange, Judged, judge_answer, worst
-from vista_guard.openai_api.requests import Api, Json, ReadRequest, judged_api
+from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.wire import (
+    Api,
+    Json,
+    Problem,
+    ReadRequest,
+    UnreadableError,
+    UpstreamFailed,
+    answer_headers,
+    frame,
+    is_stream,
+    judged_api,
+    read_answer,
+    read_object,
+)
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
 from vista_guard.proxy.settings import passed_by_default, passes, read_path
-from vista_guard.proxy.streams import GuardedStream, RelayedAnswer
 from vista_guard.proxy.upstream import (
+    Ask,
     Headers,
+    TooLargeError,
     Upstream,
     close_answer,
     open_answer,
@@ -34,11 +49,15 @@ from vista_guard.reading.chat_json import read_json
 
 if TYPE_CHECKING:
     from starlette.requests import Request
+    from starlette.types import Receive, Scope, Send
 
     from vista_guard.guard import Guard
     from vista_guard.proxy.settings import ProxySettings
 
+logger = logging.getLogger("vista_guard.proxy")
+
 _CLIENT_CLOSED = 499
+_EVENTS_AT_A_TIME = 200
 _NOT_PASSED = (
     "the guard judges chat/completions and responses, and passes only paths that are known to give out no model's words; to pass "
     "this one unjudged, name it in pass_paths in [proxy]"
@@ -65,12 +84,7 @@ class Proxy:
         self._conversations = Conversations(guard, settings)
 
     async def answer(self, request: Request) -> Response:
-        """The response to any request.
-
-        Raises:
-            Problem: there is none, and what the caller is told instead.
-            InputError: a request that cannot be read.
-        """
+        """The response to any request. Problem: what the caller is told instead. InputError: a request that cannot be read."""
         path = read_path(_raw_path(request))
         api = judged_api(path) if request.method == "POST" else None
         if api is None:
@@ -88,7 +102,6 @@ class Proxy:
 
     def _exchange(self, api: Api, asked: ReadRequest, identity: Identity) -> Exchange:
         async def make_known(judged: Judged) -> None:
-            """Makes the turn known to the requests that build on it."""
             next_time = asked.followed_by(judged.report.response)
             kept = judged.response_id if judged.alone and asked.sent.get("store") is not False else None
             owner = identity if judged.alone else Identity(identity.tenant)
@@ -151,7 +164,6 @@ class Proxy:
 
 
 async def _unless_caller_left(request: Request, work: Coroutine[object, None, Response]) -> Response:
-    """Awaits the work, or cancels it when the caller goes away."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_caller_left(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -227,3 +239,94 @@ def _respond(body: bytes, response: httpx2.Response, headers: Headers) -> Respon
     answer = Response(body, response.status_code, media_type="application/json")
     answer.raw_headers += raw((name, value) for name, value in headers if name != "content-type")
     return answer
+
+
+class RelayedAnswer(StreamingResponse):
+    """Upstream's answer as it comes, unread."""
+
+    def __init__(self, response: httpx2.Response, headers: Iterable[tuple[str, str]]) -> None:
+        super().__init__(self._chunks(), response.status_code)
+        self._response = response
+        self.raw_headers = raw(headers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A caller who goes away before the first byte leaves an iterator that never ran, and that closes nothing.
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await close_answer(self._response)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        async for chunk in self._response.aiter_bytes():
+            yield chunk
+
+
+class GuardedStream(RelayedAnswer):
+    """Upstream's stream, of which nothing is shown before the gate released it."""
+
+    def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask, settings: ProxySettings) -> None:
+        headers = [item for item in answer_headers(returned_headers(response)) if item[0] != "content-type"]
+        self._answer = StreamedAnswer(exchange, self._ask_again)
+        # What else will pass unjudged is not known before it comes: the last event tells it.
+        told = [*judging.unjudged_headers(self._answer.stream.unjudged), *judging.conversation_header(exchange.name)]
+        super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
+        self._ask, self._settings = ask, settings
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async with aclosing(self._answer.shown(self._events(self._response))) as shown:
+                async for event in shown:
+                    yield frame(event)
+        except UpstreamFailed as failed:
+            metrics.upstream_error("stream")
+            yield frame(failed.event)
+        except Problem as exc:
+            if isinstance(exc, UnreadableError):
+                metrics.upstream_error("stream")
+            yield frame(self._answer.stream.error(exc))
+        except VistaGuardError as exc:
+            logger.error("a stream could not be judged: %s", exc)
+            problem = Problem(503, "guard_unavailable", "the guard cannot judge this answer")
+            yield frame(self._answer.stream.error(problem))
+        else:
+            yield self._answer.stream.closing()
+
+    async def _ask_again(self, sent: Json) -> Events:
+        response = await open_answer(self._ask, sent, self._settings)
+        if not is_stream(response.headers):
+            await close_answer(response)
+            raise UnreadableError("upstream's answer is no stream")
+        return self._events(response)
+
+    async def _events(self, response: httpx2.Response) -> Events:
+        settings, count = self._settings, 0
+        try:
+            async with aclosing(received_events(response, settings.max_body_bytes)) as received:
+                async for event in received:
+                    count += 1
+                    if count > settings.max_stream_events:
+                        raise TooLargeError(f"upstream's answer has more than {settings.max_stream_events:,} events")
+                    if count % _EVENTS_AT_A_TIME == 0:
+                        await asyncio.sleep(0)  # thousands of tiny ones may come in one piece: others get their turn
+                    yield event
+        except httpx2.ReadTimeout:
+            raise timed_out(settings, "fell silent in the middle of its answer") from None
+        except httpx2.HTTPError as exc:
+            raise problem_of(exc, settings, inside_stream=True) from None
+        except ValueError:
+            raise UnreadableError("upstream's stream cannot be read") from None
+        finally:
+            await close_answer(response)
+
+
+async def received_events(response: httpx2.Response, most: int) -> AsyncGenerator[Json | None, None]:
+    """The events as JSON objects; None for `[DONE]`. ValueError: one that is none; the stream is cut at `most` bytes an event."""
+    async for event in httpx2.EventSource(response, max_event_size=most):
+        if event.data.strip() == "[DONE]":
+            yield None
+            return
+        if not event.data.strip():
+            continue
+        if (content := read_object(event.data)) is None:
+            raise ValueError("an event of upstream is no JSON object")
+        yield content

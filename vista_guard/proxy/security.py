@@ -1,8 +1,6 @@
-"""Who may call, as whom, how much at once; and what an error says.
+"""Who may call, as whom, how much at once; and what an error says. Every request passes `Gatekeeper` before any route.
 
-Every request passes `Gatekeeper` before any route: it finds the tenant, takes our own key out of the headers, so that it's never
-sent on, and reads the body within limits. A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect
-what people choose, not what can't be guessed. Errors have OpenAI's shape, and say nothing about the inside.
+A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect what people choose.
 """
 
 from __future__ import annotations
@@ -41,16 +39,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard.proxy")
 
 
-def install_handlers(app: FastAPI) -> None:
-    """Makes every error one that tells nothing about the inside."""
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(VistaGuardError, _guard_error)
-    app.add_exception_handler(Exception, _bug)
-
-
 def error_response(status: int, message: str, code: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as OpenAI's clients read it."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     content = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return JSONResponse(content, status, headers=None if headers is None else dict(headers))
@@ -86,15 +75,11 @@ PREFIX = "vg_"
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls: the tenant, and the key's hash."""
-
     tenant: str
     key_hash: str
 
 
 class Keyring:
-    """The tenants' keys, as hashes."""
-
     def __init__(self, keys: Mapping[str, Sequence[str]]) -> None:
         self._callers = tuple(Caller(tenant, hashed) for tenant, hashes in keys.items() for hashed in hashes)
 
@@ -140,15 +125,14 @@ def install(app: FastAPI, settings: ProxySettings) -> None:
     Afterwards `request.state.tenant` names the tenant: `default` where no keys are set.
     """
     app.add_middleware(Gatekeeper, settings=settings)
-    install_handlers(app)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(VistaGuardError, _guard_error)
+    app.add_exception_handler(Exception, _bug)
 
 
 def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
-    """Passes when whoever can connect may call.
-
-    Raises:
-        ConfigError: other machines can connect, and nobody needs a key.
-    """
+    """Passes when whoever can connect may call. ConfigError: other machines can connect, and nobody needs a key."""
     if not settings.loopback and not settings.keys and not allow_anonymous:
         raise ConfigError(
             f"host {settings.host} can be reached from other machines, and no keys are set: everybody could read and forget "
@@ -158,11 +142,7 @@ def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
 
 
 def check_documents(guard: Guard, settings: ProxySettings) -> None:
-    """Passes when no tenant retrieves what is another's.
-
-    Raises:
-        ConfigError: several tenants would share a store that does not divide, and nobody said that they may.
-    """
+    """Passes when no tenant retrieves another's documents. ConfigError: tenants share an undivided store without leave."""
     documents = guard.parts.documents
     if documents is not None and not isinstance(documents, DividedDocuments) and not shares_documents(settings):
         raise ConfigError(
@@ -212,17 +192,17 @@ class Gatekeeper:
         if not self._keyring:
             self._refuse_foreign_pages(headers)
             return ANONYMOUS, address, headers
-        callers = {}
+        callers: dict[str, str] = {}
         kept = []
         for name, value in scope["headers"]:
             caller = self._keyring.caller(_key(name, value)) if name in KEY_HEADERS else None
             if caller is not None:
-                callers[caller.tenant] = caller
+                callers[caller.tenant] = caller.key_hash
             elif name != OWN_HEADER:
                 kept.append((name, value))
         if len(callers) == 1:
-            ((tenant, caller),) = callers.items()
-            return tenant, caller.key_hash, kept
+            ((tenant, hashed),) = callers.items()
+            return tenant, hashed, kept
         if open_path and not callers:
             return ANONYMOUS, address, kept
         raise _Refused(

@@ -1,8 +1,7 @@
 """Settings of the proxy and of its alerts, and which paths pass unjudged: known ones, and those that the operator names.
 
-Upstream may read `//`, `.` or `%2F` in another way than we do, and a path that it reads as chat completions must not pass as
-something else. So paths are read as generously as the most generous server would, sent on as they were read, and refused where
-servers differ.
+A path that upstream reads as chat completions must not pass as another one: paths are read as the most generous server would,
+sent on as they were read, and refused where servers differ.
 """
 
 from __future__ import annotations
@@ -15,46 +14,26 @@ from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
-from vista_guard.openai_api.dialect import Problem
+from vista_guard.openai_api.wire import Problem, path_words
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.settings.sources import Section, is_loopback
 
-PASSED: Final = (
-    "GET models",
-    "GET models/*",
-    "GET models/*/*",
-    "GET models/accounts/*/models/*",
-    "POST embeddings",
-    "POST moderations",
-    "POST audio/speech",
-    "POST responses/input_tokens",
-    "GET files",
-    "GET files/*",
-    "POST files",
-    "DELETE files/*",
-    "POST uploads",
-    "POST uploads/*/parts",
-    "POST uploads/*/complete",
-    "POST uploads/*/cancel",
-    "GET vector_stores",
-    "GET vector_stores/*",
-    "GET vector_stores/*/files",
-    "GET vector_stores/*/files/*",
-    "GET vector_stores/*/file_batches/*",
-    "GET vector_stores/*/file_batches/*/files",
-    "POST vector_stores",
-    "POST vector_stores/*",
-    "POST vector_stores/*/files",
-    "POST vector_stores/*/files/*",
-    "POST vector_stores/*/file_batches",
-    "POST vector_stores/*/file_batches/*/cancel",
-    "DELETE vector_stores/*",
-    "DELETE vector_stores/*/files/*",
-    "DELETE models/*",
-    "DELETE responses/*",
-    "DELETE conversations/*",
-    "DELETE chat/completions/*",
-)
+_PASSED_PATHS: Final = {
+    "GET": (
+        "models models/* models/*/* models/accounts/*/models/* files files/* vector_stores "
+        "vector_stores/* vector_stores/*/files vector_stores/*/files/* vector_stores/*/file_batches/* "
+        "vector_stores/*/file_batches/*/files"
+    ),
+    "POST": (
+        "embeddings moderations audio/speech responses/input_tokens files uploads uploads/*/parts "
+        "uploads/*/complete uploads/*/cancel vector_stores vector_stores/* vector_stores/*/files "
+        "vector_stores/*/files/* vector_stores/*/file_batches vector_stores/*/file_batches/*/cancel"
+    ),
+    "DELETE": (
+        "files/* vector_stores/* vector_stores/*/files/* models/* responses/* conversations/* chat/completions/*"
+    ),
+}
+PASSED: Final = tuple(f"{method} {path}" for method, paths in _PASSED_PATHS.items() for path in paths.split())
 """What passes unjudged, because its answers hold no text that a model wrote."""
 
 _PATTERN = re.compile(r"(?:([A-Z]+) )?(\*\*|[\w.:@*-]+(?:/[\w.:@*-]+)*)")
@@ -68,11 +47,7 @@ def passes(method: str, path: str, patterns: Sequence[str]) -> bool:
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, when it is one.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The pattern, when it is one; else ValueError."""
     dotted = {".", ".."} & set(pattern.rpartition(" ")[2].split("/"))
     if not _PATTERN.fullmatch(pattern) or dotted or "**" in pattern.removesuffix("**"):
         raise ValueError(
@@ -95,11 +70,6 @@ def _matches(pattern: str, method: str, words: Sequence[str]) -> bool:
 
 def _same(wanted: Sequence[str], words: Sequence[str]) -> bool:
     return len(wanted) == len(words) and all(want in ("*", word) for want, word in zip(wanted, words, strict=True))
-
-
-def path_words(path: str) -> list[str]:
-    """The segments, decoded, in lower case."""
-    return [word for word in unquote(path).lower().split("/") if word]
 
 
 ANONYMOUS = "default"
@@ -248,7 +218,6 @@ class ProxySettings(Section):
 
     @property
     def loopback(self) -> bool:
-        """True if only this machine can connect."""
         return is_loopback(self.host)
 
     @property
@@ -270,11 +239,7 @@ class ProxySettings(Section):
 
 
 def check_tenant(name: str) -> str:
-    """The name, when a tenant can have it.
-
-    Raises:
-        ValueError: it cannot.
-    """
+    """The name, when a tenant can have it; else ValueError."""
     if not TENANT.fullmatch(name):
         raise ValueError(f"{name!r} cannot be a tenant's name: it takes 1 to 63 of a-z, 0-9, - and _, no - or _ first")
     if name == ANONYMOUS:
@@ -289,11 +254,7 @@ _ODD = re.compile(r'[\\;?#%<>"^`{|}\s]|[^ -~]')
 
 
 def read_path(raw: str) -> str:
-    """The path below the base URL, quoted, without a leading `v1`.
-
-    Raises:
-        Problem: a path that leads out of the base URL, or that servers read differently.
-    """
+    """The path below the base URL, quoted, without a leading `v1`. Problem: one that servers read differently."""
     segments = [segment for segment in raw.split("/") if segment]
     for part in (part for segment in segments for part in unquote(segment).split("/")):
         if _ODD.search(part) or part.endswith("."):
@@ -347,22 +308,12 @@ class AlertSettings(Section):
     timeout_s: Annotated[float, Field(gt=0)] = 5.0
     """Longest that the webhook may take to answer."""
 
-    @field_validator("webhook")
+    @field_validator("webhook", "dashboard")
     @classmethod
-    def _is_url(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None:
-            _check_url(value.get_secret_value(), "https://hooks.example.com/vista-guard")
+    def _is_url(cls, value: SecretStr | str | None) -> SecretStr | str | None:
+        url = value.get_secret_value() if isinstance(value, SecretStr) else value
+        parts = urlsplit(url or "")
+        if url is not None and (parts.scheme not in ("http", "https") or not parts.hostname):
+            # A webhook's URL is a secret: it is not shown.
+            raise ValueError("it must be a full URL, such as https://guard.example.com")
         return value
-
-    @field_validator("dashboard")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        if value is not None:
-            _check_url(value, "https://guard.example.com")
-        return value
-
-
-def _check_url(url: str, example: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:  # a webhook's URL is a secret: it is not shown
-        raise ValueError(f"it must be a full URL, such as {example}")

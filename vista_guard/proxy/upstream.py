@@ -1,7 +1,4 @@
-"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error.
-
-Its answers are inflated in small pieces, and never more of them than is allowed.
-"""
+"""The guarded endpoint: one pool of connections, no redirects, no cookies of its own, nothing secret in an error."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from vista_guard.openai_api.dialect import Problem, is_stream
-from vista_guard.openai_api.requests import Json
+from vista_guard.openai_api.wire import Json, Problem, is_stream
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
@@ -35,15 +31,9 @@ class TooLargeError(httpx2.ReadError):
 
 
 class Inflated(httpx2.AsyncByteStream):
-    """The body of an answer. Closing it closes the answer.
+    """The body of an answer: at most `most` bytes, as sent and inflated, no silence over `idle_seconds`.
 
-    Args:
-        response: as upstream sent it.
-        most: bytes of it, as sent and inflated; any number when None.
-        idle_seconds: longest silence; None leaves it to the connection.
-
-    Raises:
-        Problem: it is compressed in a way that was not asked for.
+    Closing it closes the answer. Problem: it is compressed in a way that was not asked for.
     """
 
     def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
@@ -66,7 +56,6 @@ class Inflated(httpx2.AsyncByteStream):
                     await asyncio.sleep(0)  # a bomb is inflated in many pieces, and others have to get between them
 
     async def aclose(self) -> None:
-        """Closes the answer."""
         await self._response.aclose()
 
     async def _next(self, received: AsyncIterator[bytes]) -> bytes | None:
@@ -83,11 +72,8 @@ class Inflated(httpx2.AsyncByteStream):
 
 def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> httpx2.Response:
     """The same answer with a body that is read within bounds, and without the headers that told of its compression."""
-    kept = [
-        (name, value)
-        for name, value in response.headers.raw
-        if name.lower() not in (b"content-encoding", b"content-length")
-    ]
+    dropped = (b"content-encoding", b"content-length")
+    kept = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
     body = Inflated(response, most=most, idle_seconds=idle_seconds)
     return httpx2.Response(response.status_code, headers=kept, stream=body, request=response.request)
 
@@ -164,24 +150,11 @@ class Upstream:
         )
 
     async def ask(
-        self,
-        method: str,
-        path: str,
-        query: str,
-        headers: Iterable[tuple[str, str]],
-        body: bytes,
+        self, method: str, path: str, query: str, headers: Iterable[tuple[str, str]], body: bytes
     ) -> httpx2.Response:
-        """The answer with its body unread; close it with `close_answer`.
+        """The answer with its body unread; close it with `close_answer`. `path` is below the base URL, and quoted.
 
-        Args:
-            method: of the request.
-            path: below the base URL, quoted.
-            query: without the question mark.
-            headers: the caller's.
-            body: of the request.
-
-        Raises:
-            Problem: upstream cannot be reached, is too slow, or redirects.
+        Problem: upstream cannot be reached, is too slow, or redirects.
         """
         url = f"{self._base}/{path}" + (f"?{query}" if query else "")
         try:
@@ -203,7 +176,6 @@ class Upstream:
             raise
 
     async def aclose(self) -> None:
-        """Closes the connections."""
         await self._client.aclose()
 
     def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
@@ -231,13 +203,11 @@ def base_url(upstream: str) -> str:
 
 
 def returned_headers(response: httpx2.Response) -> Headers:
-    """Upstream's headers, as far as they go to the caller."""
     items = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in response.headers.raw]
     return headers_passed_on(items, _NOT_RETURNED)
 
 
 def raw(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
-    """The headers as they are on the wire."""
     return [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
 
 
@@ -245,11 +215,8 @@ def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str
     """The headers without `dropped`, the proxy's own, and those that `Connection` names."""
     items = [(name.lower(), value) for name, value in headers]
     named = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
-    return [
-        (name, value)
-        for name, value in items
-        if name not in dropped and name not in named and not name.startswith(OUR_PREFIX)
-    ]
+    dropped |= named
+    return [(name, value) for name, value in items if name not in dropped and not name.startswith(OUR_PREFIX)]
 
 
 def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:
@@ -281,11 +248,7 @@ async def close_answer(response: httpx2.Response) -> None:
 
 
 async def open_answer(ask: Ask, sent: Json, settings: ProxySettings) -> httpx2.Response:
-    """The beginning of an answer.
-
-    Raises:
-        Problem: upstream does not answer in time, or with an error.
-    """
+    """The beginning of an answer. Problem: upstream does not answer in time, or with an error."""
     try:
         async with asyncio.timeout(settings.request_timeout_s):
             response = await ask(sent)

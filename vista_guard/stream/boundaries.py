@@ -1,7 +1,6 @@
 """Safe boundaries in a growing text: ends of sentences, list items, table rows and whole code blocks.
 
-A boundary once found stays one, however the text continues and is split. So it needs the text that follows: "3." may become
-"3.5", "Inc." may go on, and an open bracket may hold more sentences.
+A boundary once found stays one, however the text continues, so it needs the text that follows: "3." may become "3.5".
 """
 
 from __future__ import annotations
@@ -61,11 +60,9 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Sentences:
-    """Finds the ends, as the text grows.
+    """Finds the ends, as the text grows. After `longest` characters a text without an end is cut.
 
-    Args:
-        longest: characters after which a text without an end is cut. Behind as many sentences as nobody says in that many
-            characters there are no more ends but this.
+    Behind as many sentences as nobody says in that many characters there are no more ends but this.
     """
 
     def __init__(self, longest: int) -> None:
@@ -86,7 +83,6 @@ class Sentences:
 
     @property
     def last(self) -> int:
-        """The last end that was found."""
         return self.ends[-1] if self.ends else 0
 
     @property
@@ -96,8 +92,7 @@ class Sentences:
     def grow(self, text: str, *, complete: bool = False, most: int | None = None) -> bool:
         """Looks for more ends in `text`, which begins with the text given before. A complete one ends in any case.
 
-        Returns:
-            Whether it stopped because it found `most`: there may be more.
+        True if it stopped because it found `most`: there may be more.
         """
         self._may_end = self._may_end or _MAY_END.search(text, self._searched) is not None
         self._searched = len(text)

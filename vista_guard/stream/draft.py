@@ -1,7 +1,4 @@
-"""The draft of an unfinished turn, judged as it grows.
-
-Each claim is judged once; a new draft may replace it while nobody has read any of it.
-"""
+"""The draft of an unfinished turn, judged as it grows: each claim once."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from math import inf
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
 from vista_guard.protocols import Judge, Policy
-from vista_guard.stream.source import Delta, close, join_documents
+from vista_guard.stream.source import Delta, close, join_documents, resume
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn import stages
 from vista_guard.turn.repair import feedback
@@ -54,8 +51,7 @@ class NoAnswer(Exception):
 async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[Delta, None]:
     """The next answer. It has begun to speak by then, or came to its end without a word: called a tool, refused.
 
-    Raises:
-        NoAnswer: upstream failed before the first word, or its answer was empty.
+    NoAnswer: upstream failed before the first word, or its answer was empty.
     """
     begun = list[Delta]()
     deltas = again(draft, feedback(rejected))
@@ -72,7 +68,7 @@ async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[
         raise
     if not begun:
         raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
-    return _resume(begun, deltas)
+    return resume(begun, deltas)
 
 
 def broke_off(exc: BaseException) -> str:
@@ -81,12 +77,10 @@ def broke_off(exc: BaseException) -> str:
 
 
 def regenerates(policy: Policy) -> bool:
-    """True if the policy could ever ask the agent again."""
     return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
 
 
 def withholds(policy: Policy) -> bool:
-    """True if the policy could withhold or repair a turn."""
     return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
 
 
@@ -104,16 +98,6 @@ def _probes() -> tuple[Outcome, ...]:
         for confidence in (0.0, 0.5, 1.0)
     )
     return (Unchecked(claim=claim, error="?"), *probes)
-
-
-async def _resume(begun: list[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
-    try:
-        for delta in begun:
-            yield delta
-        async for delta in deltas:
-            yield delta
-    finally:
-        await close(deltas)
 
 
 def _name(exc: BaseException) -> str:
@@ -166,7 +150,6 @@ class Memo:
         self._findings.clear()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """As the judge's own, which may remember what it asked about sentences that it saw before."""
         if self._claims is None or self._claims[0] != turn.text:
             with contract.grow(self._turn):
                 self._claims = (turn.text, await contract.decompose(self._judge, turn, history))
@@ -175,7 +158,6 @@ class Memo:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """As the judge's own, where it has that."""
         known = self._verdicts
         if known is None or known[0] != turn.text or known[1] != evidence:
             with contract.grow(self._turn):
@@ -184,7 +166,6 @@ class Memo:
         return known[2]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Asks about the claims that are new."""
         if evidence is not self._evidence and evidence != self._evidence:
             self._gathered += 1
         self._evidence = evidence
@@ -194,7 +175,6 @@ class Memo:
         return [self._keep_check(next(fresh)) if answer is None else answer for answer in known]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Asks about the checks that are new."""
         known = [self._known_finding(check) for check in checks]
         new = [check for check, answer in zip(checks, known, strict=True) if answer is None]
         fresh = zip(new, await contract.categorize(self._judge, new, evidence), strict=True)
@@ -236,14 +216,8 @@ _JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
 class Draft:
     """Judges one draft of a turn, as often as there is more of it.
 
-    Args:
-        parts: the guard's collaborators.
-        before: what was said before the turn.
-        documents: of the turn, or what finds them.
-        trace: of the turn, whichever of its drafts is delivered.
-        earlier: the draft that this one takes the place of.
-        found: documents that were found for it.
-        on_outcome: is told of each claim once.
+    `documents` are the turn's, or find them; `earlier` is the draft that this one replaces; `found` are documents found for it.
+    `trace` is that of the turn, whichever draft is delivered, and `on_outcome` is told of each claim once.
     """
 
     def __init__(
@@ -273,7 +247,6 @@ class Draft:
         self._spent = earlier or Work(conversation=before)
 
     def conversation(self, text: str) -> Conversation:
-        """The conversation that ends with the turn, as far as it is known."""
         turn = Turn(role=Role.ASSISTANT, text=text, documents=join_documents(self._documents, self._found))
         return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
 
@@ -289,7 +262,6 @@ class Draft:
 
     @property
     def may_regenerate(self) -> bool:
-        """True if the policy would ask the agent again."""
         policy = self.parts.policy
         return policy.repair is RepairMode.REGENERATE and len(self._spent.attempts) < policy.max_attempts
 
@@ -323,7 +295,6 @@ class Draft:
                 self._on_outcome(outcome)
 
     def warn(self, text: str) -> None:
-        """Says something about the turn in its report."""
         self._spent = self._spent.with_(warnings=(*self._spent.warnings, text))
 
     def with_spent(self, work: Work) -> Work:
@@ -349,7 +320,6 @@ class Draft:
             self._fixed = work
 
     async def judge_so_far(self, text: str, *, complete: bool) -> Work:
-        """The outcomes of the turn as far as it is known."""
         if not self._prepared and not complete:
             await self.prepare()
         work = self._begun(text)
@@ -379,7 +349,6 @@ class Draft:
         return await self.run_stage("decide", work)
 
     async def repair(self, decided: Work) -> Work:
-        """The turn as it is delivered."""
         return await self.run_stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
 
     async def store(self, work: Work) -> TurnReport:
@@ -389,12 +358,7 @@ class Draft:
         return await self.write_report(await self.run_stage("remember", work))
 
     async def write_report(self, work: Work) -> TurnReport:
-        """The report, written."""
         return (await self.run_stage("report", work)).finished
-
-    async def nothing_said(self) -> TurnReport:
-        """The report on a turn without a word. Nothing is stored."""
-        return await self.store(await self.whole(""))
 
     async def run_stage(self, name: StageName, work: Work) -> Work:
         """Runs one stage. What it took is added to what the turn took so far."""

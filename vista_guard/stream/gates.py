@@ -142,25 +142,12 @@ async def gated(
     on_outcome: Callable[[Outcome], None] | None = None,
     trace: TurnTrace | None = None,
 ) -> AsyncGenerator[Streamed, None]:
-    """Yields text that may be shown, the host's own objects in their places among it, and last the report.
+    """See `Guard.gated`. `trace` is that of a turn which began before its text; it is ended here.
 
-    Args:
-        parts: the guard's collaborators.
-        conversation: what was said before the turn.
-        deltas: the turn as it comes, with the documents that are `Found` meanwhile, which nobody is shown; closed when the
-            reader leaves or a sentence is withheld.
-        gate: `sentence` lets each sentence through once its claims passed, and withholds from the first that does not;
-            `turn` holds everything until the whole turn was judged; `none` holds nothing, and the report only tells.
-        documents: of the turn. A callable is asked once a draft, in a thread: for `sentence` before anything of the turn is
-            known (the turn is the conversation's last, and empty), else with the whole turn.
-        again: asks the agent again, for a policy that regenerates. It takes the draft that was withheld (with `sentence`, up to
-            the end of the sentence that was) and the note on it, and gives the next answer as it comes. It is called as long as
-            the policy has attempts left, no text went out and nothing binding came; else, and where it fails before the first
-            word, the policy's fallback is taken. Until then nothing of a draft goes out, the host's objects included.
-
-        on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
-            dropped; with `none`, after the text. Spans are places in the text of `deltas`.
-        trace: of the turn, where it began before its text; ended here.
+    `documents` that are a callable are asked once a draft, in a thread: for `sentence` before anything of the turn is known (the
+    turn is the conversation's last, and empty), else with the whole turn. `again` is called as long as the policy has attempts
+    left, no text went out and nothing binding came; else, and where it fails before the first word, the policy's fallback is
+    taken. Until then nothing of a draft goes out, the host's objects included.
 
     A reader who leaves, and an upstream that fails, end the turn without a report: nothing of it is remembered, since nobody
     knows how much was read. Said again as history, it is judged as any earlier turn.
@@ -179,9 +166,14 @@ async def gated(
         draft = Draft(parts, conversation, documents, trace=trace, on_outcome=on_outcome)
         check_limits(draft.conversation(""), parts.limits)
         asking = again if again is not None and regenerates(parts.policy) else None
-        async with aclosing(_count_stream(run(draft, deltas, asking), trace)) as pieces:
-            async for piece in pieces:
-                yield piece
+        count = parts.telemetry.instruments.stream_opened
+        count(gate, 1)
+        try:
+            async with aclosing(run(draft, deltas, asking)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        finally:
+            count(gate, -1)
     except BaseException as exc:
         if trace is not None:
             trace.abandon(exc)
@@ -190,24 +182,8 @@ async def gated(
         await close(deltas)
 
 
-async def _count_stream(pieces: AsyncGenerator[Streamed, None], trace: TurnTrace) -> AsyncGenerator[Streamed, None]:
-    """The pieces, counted among the streams that are open."""
-    count = trace.telemetry.instruments.stream_opened
-    count(trace.gate, 1)
-    try:
-        async with aclosing(pieces):
-            async for piece in pieces:
-                yield piece
-    finally:
-        count(trace.gate, -1)
-
-
 def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
-    """Passes when the gate can hold what the policy withholds.
-
-    Raises:
-        ConfigError: it lets everything through, and the policy does not. `name` says what was set to it.
-    """
+    """Passes when the gate can hold what the policy withholds; else ConfigError, which names the setting."""
     if gate == "none" and withholds(policy):
         raise ConfigError(
             f"{name} is none, and the policy {policy.name} withholds, but streamed text cannot be withheld. Choose the gate "
@@ -265,3 +241,17 @@ async def ending_report(gated: AsyncIterator[Streamed]) -> TurnReport:
     if not isinstance(report, TurnReport):
         raise AssertionError("a gated stream ends with its report")
     return report
+
+
+async def without_message(stream: AsyncGenerator[Streamed, None], message: str) -> AsyncGenerator[Streamed, None]:
+    """A gated stream without the message that stands for what was withheld."""
+    held: str | None = None
+    async with aclosing(stream):
+        async for item in stream:
+            if held is not None and not (isinstance(item, TurnReport) and item.blocked):
+                yield held
+            held = None
+            if item in (message, f"\n\n{message}"):
+                held = item
+            else:
+                yield item

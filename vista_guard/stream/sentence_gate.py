@@ -29,17 +29,11 @@ class Unit:
 
 
 def units(ends: Sequence[int], start: int, outcomes: Sequence[Outcome], most: int) -> Iterator[Unit]:
-    """The units of the sentences that end at `ends`.
+    """The units of the sentences that end at `ends`, the first of which begins at `start`.
 
     Sentences without a claim of their own say nothing that the one before them was not asked about, so they go out together.
     Those behind `most` claims are one unit: what they claim is not judged, and asking the policy about each would take the
     square of their number.
-
-    Args:
-        ends: of the sentences, in order.
-        start: where the first of them begins.
-        outcomes: of the turn so far.
-        most: claims of a turn that are judged.
     """
     spans = sorted((outcome.claim.span for outcome in outcomes if outcome.claim.span), key=lambda span: span.start)
     starts = [span.start for span in spans]
@@ -115,7 +109,6 @@ class SentenceGate:
             self._out.end()
 
     async def aclose(self) -> None:
-        """Closes upstream."""
         await self._source.aclose()
 
     async def _step(self) -> TurnReport | None:
@@ -246,7 +239,6 @@ class SentenceGate:
         return self._again is not None and nothing_out and self._draft.may_regenerate
 
     async def _ask_again(self, decided: Work, end: int) -> bool:
-        """Begins the next draft, if there is one."""
         if self._again is None:
             raise AssertionError("another draft is asked for, and nobody can be asked")
         attempt = await self._draft.as_attempt(decided)
@@ -309,13 +301,10 @@ class SentenceGate:
 
     def _marks(self, failed: list[Outcome], end: int) -> dict[int, str]:
         marks: dict[int, str] = {}
-        placed = [
-            (outcome.claim.span.end, outcome)
-            for outcome in failed
-            if outcome.claim.span and self._out.upto < outcome.claim.span.end <= end
-        ]
-        for place, outcome in sorted(placed, key=lambda pair: pair[0]):
-            marks[place] = marks.get(place, "") + self._mark(outcome)
+        ends = [(outcome.claim.span.end, outcome) for outcome in failed if outcome.claim.span]
+        for place, outcome in sorted(ends, key=lambda pair: pair[0]):
+            if self._out.upto < place <= end:
+                marks[place] = marks.get(place, "") + self._mark(outcome)
         return marks
 
     def _mark(self, outcome: Outcome) -> str:
@@ -325,7 +314,7 @@ class SentenceGate:
     async def _finish(self, text: str, ends: list[int]) -> TurnReport | None:
         if not text:
             self._out.commit()
-            return await self._draft.nothing_said()
+            return await self._draft.store(await self._draft.whole(""))
         source = self._source
         work = await self._draft.judge_so_far(text, complete=True)
         self._judged = len(text)
@@ -382,15 +371,10 @@ class SentenceGate:
         said_until = self._out.upto if self._out.said else 0
         message = self._policy.message
         self._out.say(f"\n\n{message}" if self._out.said else message)
-        kept = tuple(
-            claim
-            for claim in work.claims
-            if claim.span and claim.span.end <= said_until and not self._is_dropped(claim.span)
-        )
-        outcomes = tuple(
-            outcome for outcome in work.outcomes if outcome.claim.span is None or outcome.claim.span.start < end
-        )
-        work = self._deliver_rest(decided.with_(outcomes=outcomes, kept=kept))
+        said = [claim for claim in work.claims if claim.span and claim.span.end <= said_until]
+        kept = tuple(claim for claim in said if claim.span and not self._is_dropped(claim.span))
+        outcomes = [one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end]
+        work = self._deliver_rest(decided.with_(outcomes=tuple(outcomes), kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
         passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()

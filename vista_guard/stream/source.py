@@ -1,7 +1,4 @@
-"""A gate's two ends: upstream, read ahead by its own task up to a bound, and the outgoing stream in its original order.
-
-An answer without text is no turn and is not judged; that shows only at the first word.
-"""
+"""A gate's two ends: upstream, read ahead by its own task up to a bound, and the outgoing stream in its original order."""
 
 from __future__ import annotations
 
@@ -50,10 +47,8 @@ class Source:
 
     def __init__(self, deltas: AsyncIterator[Delta]) -> None:
         self.length = 0
-        """Of the text."""
         self.passed: deque[tuple[int, Passed]] = deque()
         self.bound = False
-        """True if something binding came."""
         self.error: BaseException | None = None
         self.ended = False
         self._said: list[str] = []
@@ -74,7 +69,6 @@ class Source:
 
     @property
     def complete(self) -> bool:
-        """True if upstream ended by itself."""
         return self.ended and self.error is None
 
     def seconds_since(self, end: int) -> float:
@@ -88,7 +82,6 @@ class Source:
         self._task = asyncio.create_task(self._read(heard), name="vista-guard stream: upstream")
 
     def take_found(self) -> tuple[Document, ...]:
-        """Documents found since the last call."""
         documents, self._found = self._found, ()
         return documents
 
@@ -97,12 +90,10 @@ class Source:
         self._room.set()
 
     async def news(self) -> None:
-        """Waits until something came since the last call."""
         await self._news.wait()
         self._news.clear()
 
     async def aclose(self) -> None:
-        """Stops reading and closes upstream."""
         if self._task is None:
             await close(self._deltas)
         elif not self._task.done():
@@ -148,6 +139,17 @@ async def close(deltas: AsyncIterator[Delta]) -> None:
             await aclose()
 
 
+async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
+    """What was read already, and the rest. Closing it closes the upstream."""
+    try:
+        for delta in begun:
+            yield delta
+        async for delta in deltas:
+            yield delta
+    finally:
+        await close(deltas)
+
+
 _MOST_WAITING = 256
 """Pieces that may wait for a slow reader before upstream has to wait too."""
 
@@ -159,12 +161,9 @@ MOST_HELD = 10_000
 
 
 class Delivery:
-    """Keeps what was said, and what was dropped.
+    """Keeps what was said, and what was dropped. `most` characters may wait before upstream has to wait.
 
-    Args:
-        source: where the text comes from.
-        most: characters of it that may wait to be let through before upstream has to wait.
-        hold: holds everything back until the first text goes out: until then another draft may take this one's place.
+    `hold` holds everything back until the first text goes out: until then another draft may take this one's place.
     """
 
     def __init__(self, source: Source, most: int, *, hold: bool = False) -> None:
@@ -181,7 +180,6 @@ class Delivery:
         self._outbox: asyncio.Queue[str | Passed | Outcome | None] = asyncio.Queue()
 
     async def pieces(self) -> AsyncIterator[str | Passed | Outcome]:
-        """Everything, until `end`."""
         taken = 0
         while (piece := await self._outbox.get()) is not None:
             yield piece
@@ -196,11 +194,9 @@ class Delivery:
         await self._outbox.join()
 
     def end(self) -> None:
-        """Nothing more comes."""
         self._outbox.put_nowait(None)
 
     def start_again(self, source: Source, *, hold: bool) -> None:
-        """Another draft takes the place of the one that was held."""
         self._source, self.upto, self.holding = source, 0, hold
 
     def commit(self) -> None:
@@ -250,7 +246,6 @@ class Delivery:
         self._source.go_on()
 
     def say(self, text: str) -> None:
-        """Says something, whether or not it is in the source's text."""
         if text:
             if self.holding:
                 self.commit()
@@ -282,14 +277,11 @@ def _width(space: str) -> tuple[int, int]:
 class Opening:
     """An answer up to its first word, and the rest.
 
-    Args:
-        deltas: the answer.
-        hold: keeps what is no text back too, until something binding comes: another answer may take this one's place.
+    `hold` keeps what is no text back too, until something binding comes: another answer may take this one's place.
     """
 
     def __init__(self, deltas: AsyncGenerator[Delta, None], *, hold: bool) -> None:
         self.spoken = False
-        """True if there is a word."""
         self._deltas = deltas
         self.hold = hold
         """True if another answer may still take this one's place."""
@@ -310,15 +302,9 @@ class Opening:
             if isinstance(delta, str | Passed) and delta != "":
                 yield delta
 
-    async def rest(self) -> AsyncGenerator[Delta, None]:
+    def rest(self) -> AsyncGenerator[Delta, None]:
         """The answer, without what went out. Closing it closes the answer."""
-        try:
-            for delta in self._begun:
-                yield delta
-            async for delta in self._deltas:
-                yield delta
-        finally:
-            await self._deltas.aclose()
+        return resume(self._begun, self._deltas)
 
     def _take(self) -> list[Passed]:
         passed = [delta for delta in self._begun if isinstance(delta, Passed)]

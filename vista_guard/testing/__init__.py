@@ -1,8 +1,4 @@
-"""Test doubles for code that uses a guard.
-
-`script` has a scripted judge, an embedder without a model, builders for conversations, and the answers and faults of `server`:
-a scripted chat server that speaks both of OpenAI's APIs over real HTTP. docs/testing-your-agent.md shows them.
-"""
+"""Test doubles for code that uses a guard."""
 
 from vista_guard.testing.script import (
     Answer,

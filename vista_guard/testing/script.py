@@ -1,7 +1,4 @@
-"""A scripted judge, an embedder without a model, builders of conversations, and scripts for `ScriptedChatServer`.
-
-A server's script has answers and faults, and keeps the requests it received; ready scripts judge like a model.
-"""
+"""A scripted judge, an embedder without a model, builders of conversations, and scripts for `ScriptedChatServer`."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -110,9 +107,8 @@ class ScriptedJudge:
         if isinstance(verdicts, Exception):
             raise verdicts
         claims = [self._claim(turn, len(history), number, verdict) for number, verdict in enumerate(verdicts, 1)]
-        self._verdicts.update(
-            {(claim.id, claim.text): verdict for claim, verdict in zip(claims, verdicts, strict=True)}
-        )
+        for claim, verdict in zip(claims, verdicts, strict=True):
+            self._verdicts[claim.id, claim.text] = verdict
         return claims
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
@@ -169,14 +165,12 @@ class ScriptedJudge:
     def _finding(self, check: Check) -> Finding | Unchecked:
         verdict = self._verdict(check.claim)
         label = Label.LACKING_EVIDENCE if verdict.label is Label.VERIFIED else verdict.label
-        quote = (
-            (Evidence(source=SourceKind.DOCUMENT, source_id="script", quote=verdict.quote, score=verdict.confidence),)
-            if verdict.quote
-            else ()
-        )
-        return Finding(
-            claim=check.claim, label=label, confidence=verdict.confidence, evidence=quote, reason=f"scripted as {label}"
-        )
+        confidence, reason = verdict.confidence, f"scripted as {label}"
+        evidence: tuple[Evidence, ...] = ()
+        if verdict.quote:
+            source = SourceKind.DOCUMENT
+            evidence = (Evidence(source=source, source_id="script", quote=verdict.quote, score=confidence),)
+        return Finding(claim=check.claim, label=label, confidence=confidence, evidence=evidence, reason=reason)
 
 
 def user(text: str) -> Turn:
@@ -199,9 +193,9 @@ def assistant(text: str, *documents: Document | str, claims: Sequence[str] | Non
         Document(id=f"d{number}", text=document) if isinstance(document, str) else document
         for number, document in enumerate(documents, 1)
     )
-    given = (
-        None if claims is None else tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
-    )
+    given = None
+    if claims is not None:
+        given = tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
     return Turn(role=Role.ASSISTANT, text=text, documents=made, claims=given)
 
 
@@ -374,11 +368,14 @@ class ReceivedRequest:
         extra = [json.dumps(part, sort_keys=True) for part in (self.body.get("tools"), self.schema) if part]
         return "\n".join([*extra, *(f"{role}: {text}" for role, text in self.messages)])
 
+    @property
+    def answer_format(self) -> Mapping[str, Any]:
+        """The requested form of the answer; empty for a text."""
+        chat = self.api == "chat"
+        return (self.body.get("response_format") if chat else (self.body.get("text") or {}).get("format")) or {}
+
     def _schema_format(self) -> Mapping[str, Any]:
-        if self.api == "chat":
-            wanted = (self.body.get("response_format") or {}).get("json_schema")
-        else:
-            wanted = (self.body.get("text") or {}).get("format")
+        wanted = self.answer_format.get("json_schema") if self.api == "chat" else self.answer_format
         return wanted if isinstance(wanted, Mapping) else {}
 
 
@@ -476,14 +473,13 @@ def gold_script(
 
     def answer(request: ReceivedRequest) -> str:
         if f"{FACTUAL} or {NOT_FACTUAL}" in request.text:
-            return FACTUAL if _last_turn(request, whole) is Label.VERIFIED else NOT_FACTUAL
+            return FACTUAL if whole[_last_turn(_plain(request.user), whole)] is Label.VERIFIED else NOT_FACTUAL
         return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
 
     return answer
 
 
 def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
-    """Draws the label to answer with."""
     if not 0.0 <= accuracy <= 1.0:
         raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
     is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
@@ -499,23 +495,18 @@ def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
     """Answers with the prompt's first word for a turn labelled VERIFIED, else with its second."""
     choice = _CHOICE.search(request.text)
     if choice is None:
-        raise _unknown_turn(_plain(request.user))
+        raise LookupError(f"the prompt about a turn names no two words to choose from: {request.text[-200:]!r}")
     name, negative, positive = choice.groups()
-    label = _last_turn(request, labels)
+    label = labels[_last_turn(_plain(request.user), labels)]
     return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
 
 
-def _last_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> Label:
-    """The label of the last scripted turn in the message: earlier ones may be history."""
-    asked = _plain(request.user)
-    ends = {text: asked.rfind(text) + len(text) for text in labels if text in asked}
+def _last_turn(asked: str, turns: Iterable[str]) -> str:
+    """The last scripted turn in the message: earlier ones may be history."""
+    ends = {text: asked.rfind(text) + len(text) for text in turns if text in asked}
     if not ends:
-        raise _unknown_turn(asked)
-    return labels[max(ends, key=lambda text: (ends[text], len(text)))]
-
-
-def _unknown_turn(asked: str) -> LookupError:
-    return LookupError(f"no verdict on a scripted turn is asked for in the user message, which ends {asked[-200:]!r}")
+        raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
+    return max(ends, key=lambda text: (ends[text], len(text)))
 
 
 @dataclass(frozen=True)
@@ -548,7 +539,7 @@ class _Oracle:
         asked, stage = _plain(request.user), _stage(request)
         match stage:
             case "decompose":
-                turn = self._turn(asked)
+                turn = _last_turn(asked, self.verdicts)
                 return _json(claims=[_claim_in(turn, verdict) for verdict in self.verdicts[turn]])
             case "fused":
                 return self._fused(asked)
@@ -565,7 +556,7 @@ class _Oracle:
         return claim.verdict.error or _json(**judgement)
 
     def _fused(self, asked: str) -> str:
-        turn = self._turn(asked)
+        turn = _last_turn(asked, self.verdicts)
         before = asked[: asked.rindex(turn)]
         claims = []
         for verdict in self.verdicts[turn]:
@@ -573,13 +564,6 @@ class _Oracle:
             shown = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
             claims.append({**_claim_in(turn, verdict), **shown})
         return _json(claims=claims)
-
-    def _turn(self, asked: str) -> str:
-        """Finds the last scripted turn in the message: earlier ones may be history."""
-        ends = {text: asked.rfind(text) + len(text) for text in self.verdicts if text in asked}
-        if not ends:
-            raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
-        return max(ends, key=lambda text: (ends[text], len(text)))
 
     def _claims(self, asked: str) -> list[_Claim]:
         """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""
@@ -625,7 +609,6 @@ def _stage(request: ReceivedRequest) -> str:
 
 
 def _plain(text: str) -> str:
-    """Normalises white space and escaping, since prompts may fence quotes."""
     return " ".join(html.unescape(text).split())
 
 

@@ -1,7 +1,4 @@
-"""`ScriptedChatServer`: an OpenAI-compatible server for tests, real HTTP on loopback and strict about its requests.
-
-From the outside in: the server, the checks on requests, the wire formats of both APIs, delivery, and the connections underneath.
-"""
+"""`ScriptedChatServer`: an OpenAI-compatible server for tests, real HTTP on loopback and strict about its requests."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -181,15 +178,9 @@ class ScriptedChatServer:
         from starlette.applications import Starlette
         from starlette.routing import Route
 
-        async def chat(request: Request) -> ASGIApp:
-            return await self._receive("chat", request)
-
-        async def responses(request: Request) -> ASGIApp:
-            return await self._receive("responses", request)
-
         routes = [
-            Route("/v1/chat/completions", chat, methods=["POST"]),
-            Route("/v1/responses", responses, methods=["POST"]),
+            Route("/v1/chat/completions", partial(self._receive, "chat"), methods=["POST"]),
+            Route("/v1/responses", partial(self._receive, "responses"), methods=["POST"]),
             Route("/v1/models", self._list_models, methods=["GET"]),
         ]
         return Starlette(routes=routes, exception_handlers={404: _no_route, 405: _no_route})
@@ -329,8 +320,6 @@ async def _no_route(http: Request, exc: Exception) -> Response:
 
 
 class Refused(Exception):
-    """An error status; `wrong` when every endpoint would refuse the request."""
-
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, wrong: bool = False
     ) -> None:
@@ -352,7 +341,6 @@ class Endpoint:
     extra_parameters: Collection[str]
 
     def check_key(self, headers: Mapping[str, str]) -> None:
-        """Raises Refused (401) unless the caller has the key."""
         given = headers.get("authorization", "").encode()
         if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
             raise Refused(401, "Incorrect API key provided.", code="invalid_api_key")
@@ -360,10 +348,7 @@ class Endpoint:
     def check(self, request: ReceivedRequest) -> None:
         """Raises Refused when the request is wrong, or asks for what this endpoint has not."""
         self.check_key(request.headers)
-        try:
-            check_body(request.api, request.body, self.extra_parameters)
-        except InvalidRequest as exc:
-            raise Refused(400, str(exc), param=exc.param, wrong=True) from None
+        check_body(request, self.extra_parameters)
         if self.models is not None and request.model not in self.models:
             message = f"The model `{request.model}` does not exist or you do not have access to it."
             raise Refused(404, message, code="model_not_found")
@@ -398,14 +383,6 @@ _RANGES = {
 _UNSUPPORTED = ("allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
 
 
-class InvalidRequest(Exception):
-    """A request that the API refuses; `param` is the path of what is wrong."""
-
-    def __init__(self, message: str, param: str | None = None) -> None:
-        super().__init__(message)
-        self.param = param
-
-
 @cache
 def validator(api: Api) -> SchemaValidator:
     """Reads a JSON body strictly: no unknown key at any depth, no number given as a text. Needs the openai SDK."""
@@ -418,25 +395,27 @@ def validator(api: Api) -> SchemaValidator:
     return SchemaValidator(_strict(adapter.core_schema))
 
 
-def check_body(api: Api, body: Mapping[str, Any], extra: Collection[str] = ()) -> None:
-    """Checks the body against the API; `extra` names top-level parameters to ignore.
+def _invalid(message: str, param: str | None = None) -> Refused:
+    """For a request that the API refuses; `param` is the path of what is wrong."""
+    return Refused(400, message, param=param, wrong=True)
 
-    Raises:
-        InvalidRequest: it does not.
-    """
+
+def check_body(request: ReceivedRequest, extra: Collection[str] = ()) -> None:
+    """Checks the body against the API; `extra` names top-level parameters to ignore. Refused: it does not fit."""
     from pydantic import ValidationError
 
+    body = request.body
     stream = body.get("stream")
     if stream not in (None, True, False):
-        raise InvalidRequest(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
+        raise _invalid(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
     seen = {key: value for key, value in body.items() if key != "stream" and key not in extra}
     try:
-        validator(api).validate_json(json.dumps(seen), strict=True)
+        validator(request.api).validate_json(json.dumps(seen), strict=True)
     except ValidationError as exc:
         raise _likeliest_error(exc.errors(include_url=False, include_context=False)) from None
-    _check_rules(api, body)
-    for problem in _schema_problems(api, body):
-        raise InvalidRequest(problem, "response_format" if api == "chat" else "text.format.schema")
+    _check_rules(request)
+    for problem in _schema_problems(request):
+        raise _invalid(problem, "response_format" if request.api == "chat" else "text.format.schema")
 
 
 def _strict(node: Any) -> Any:
@@ -453,18 +432,18 @@ def _strict(node: Any) -> Any:
     return made
 
 
-def _likeliest_error(errors: list[ErrorDetails]) -> InvalidRequest:
+def _likeliest_error(errors: list[ErrorDetails]) -> Refused:
     """Returns the error of the union variant most likely meant: the one with fitting `role` and `type`, read deepest."""
     unknown = [error["loc"][0] for error in errors if error["type"] == "extra_forbidden" and len(error["loc"]) == 1]
     if unknown:
-        return InvalidRequest(f"Unrecognized request argument supplied: {unknown[0]}", None)
+        return _invalid(f"Unrecognized request argument supplied: {unknown[0]}", None)
     wrong = [error["loc"][:-1] for error in errors if error["loc"][-1] in ("role", "type")]
     fitting = [error for error in errors if not any(error["loc"][: len(loc)] == loc for loc in wrong if loc)]
     error = max(fitting or errors, key=lambda error: len(error["loc"]))
     path = ".".join(str(part) for part in error["loc"] if isinstance(part, int) or _is_key(part))
     expected = {other["msg"] for other in errors if other["loc"][-1] == error["loc"][-1]} if not fitting else set()
     expectation = "; ".join(sorted(expected)) or error["msg"]
-    return InvalidRequest(f"Invalid value for '{path}': {expectation}.", path)
+    return _invalid(f"Invalid value for '{path}': {expectation}.", path)
 
 
 def _is_key(part: str) -> bool:
@@ -472,35 +451,31 @@ def _is_key(part: str) -> bool:
     return re.fullmatch(r"[a-z_]+", part) is not None and part not in ("str", "int", "float", "bool", "list", "dict")
 
 
-def _check_rules(api: Api, body: Mapping[str, Any]) -> None:
-    for required in ("model", "messages") if api == "chat" else ("model", "input"):
+def _check_rules(request: ReceivedRequest) -> None:
+    body = request.body
+    for required in ("model", "messages") if request.api == "chat" else ("model", "input"):
         if not body.get(required):
-            raise InvalidRequest(f"Missing required parameter: '{required}'.", required)
+            raise _invalid(f"Missing required parameter: '{required}'.", required)
     for name, (low, high) in _RANGES.items():
         value = body.get(name)
         if isinstance(value, int | float) and not low <= value <= high:
-            raise InvalidRequest(f"Invalid '{name}': {value} lies outside [{low}, {high}].", name)
+            raise _invalid(f"Invalid '{name}': {value} lies outside [{low}, {high}].", name)
     if body.get("max_tokens") is not None and body.get("max_completion_tokens") is not None:
-        raise InvalidRequest("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+        raise _invalid("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
     if body.get("stream_options") is not None and body.get("stream") is not True:
-        raise InvalidRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-    if _answer_format(api, body).get("type") == "json_object":
+        raise _invalid("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
+    if request.answer_format.get("type") == "json_object":
         asked = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
         if "json" not in asked.lower():
-            raise InvalidRequest("'messages' must contain the word 'json' to use a format of type 'json_object'.")
+            raise _invalid("'messages' must contain the word 'json' to use a format of type 'json_object'.")
 
 
-def _answer_format(api: Api, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    wanted = body.get("response_format") if api == "chat" else (body.get("text") or {}).get("format")
-    return wanted or {}
-
-
-def _schema_problems(api: Api, body: Mapping[str, Any]) -> Iterator[str]:
+def _schema_problems(request: ReceivedRequest) -> Iterator[str]:
     """Yields violations of strict structured output (closed objects, required properties), and bad names."""
-    wanted = _answer_format(api, body)
+    wanted = request.answer_format
     if wanted.get("type") != "json_schema":
         return
-    given = wanted["json_schema"] if api == "chat" else wanted
+    given = wanted["json_schema"] if request.api == "chat" else wanted
     name, schema = given["name"], given.get("schema")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         yield f"Invalid name {name!r} of the schema: it must match [A-Za-z0-9_-]{{1,64}}."
@@ -551,8 +526,7 @@ def _inner_problems(node: Mapping[str, Any], context: tuple[str, ...]) -> Iterat
 class PrefixCache:
     """A prompt cache in blocks of `block` tokens, for each model.
 
-    A prompt's leading blocks count as cached if an earlier answered prompt began with them. Concurrent calls do not help each
-    other.
+    A prompt's leading blocks are cached if an earlier answered prompt began with them; concurrent calls do not help each other.
     """
 
     def __init__(self, block: int) -> None:
@@ -560,13 +534,11 @@ class PrefixCache:
         self._known: set[int] = set()
 
     def cached_tokens(self, request: ReceivedRequest) -> int:
-        """Returns the number of cached tokens at the start of this prompt."""
         blocks = self._blocks(request)
         hits = next((number for number, block in enumerate(blocks) if block not in self._known), len(blocks))
         return hits * self._block
 
     def add(self, request: ReceivedRequest) -> None:
-        """Adds an answered prompt."""
         self._known.update(self._blocks(request))
 
     def _blocks(self, request: ReceivedRequest) -> list[int]:
@@ -599,7 +571,6 @@ Event = tuple[bytes, bool]
 
 
 def pieces(text: str) -> list[str]:
-    """Splits the text into tokens of 4 characters."""
     return [text[start : start + 4] for start in range(0, len(text), 4)]
 
 
@@ -660,7 +631,6 @@ def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
 
 
 def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
-    """Returns the answer's likely first tokens, as many as the caller asked for."""
     if not answer.first or request.body.get("logprobs") is not True:
         return None
     most = request.body.get("top_logprobs") or 0
@@ -687,11 +657,7 @@ def _delta(answer: Answer, piece: str) -> dict[str, Any]:
 
 
 def _call(request: ReceivedRequest, name: str, arguments: str) -> dict[str, Any]:
-    return {
-        "id": f"call_{request.number}",
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
+    return {"id": f"call_{request.number}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _chat_usage(usage: Usage | None) -> dict[str, Any]:
@@ -794,13 +760,8 @@ def _item(request: ReceivedRequest, answer: Answer, status: str) -> dict[str, An
         content.append({"type": "refusal", "refusal": answer.refusal})
     elif answer.text is not None:
         content.append({"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []})
-    return {
-        "type": "message",
-        "id": f"msg_{request.number}",
-        "role": "assistant",
-        "status": status,
-        "content": content,
-    }
+    identity = f"msg_{request.number}"
+    return {"type": "message", "id": identity, "role": "assistant", "status": status, "content": content}
 
 
 def _response(request: ReceivedRequest, status: str) -> dict[str, Any]:
@@ -847,7 +808,6 @@ _CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_excee
 
 
 def error_body(status: int, message: str | None = None, code: str | None = None, param: str | None = None) -> bytes:
-    """Formats an error as OpenAI does."""
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     text = message or f"scripted to answer {status}"
     content = {"message": text, "type": kind, "param": param, "code": code or _CODES.get(status)}
@@ -980,7 +940,6 @@ class Loopback:
             time.sleep(0.002)
 
     def stop(self) -> None:
-        """Aborts open connections and waits for the thread."""
         self._loop.call_soon_threadsafe(self._break_off)
         self._thread.join(_STOPPING_SECONDS)
         if self._thread.is_alive():
@@ -998,7 +957,6 @@ class Loopback:
                 return
 
     async def gone(self, receive: Receive) -> None:
-        """Waits for the caller to disconnect."""
         while (await receive())["type"] != "http.disconnect":
             pass
 
@@ -1041,15 +999,7 @@ class Loopback:
                     transports.pop(self.client, None)
                 super().connection_lost(exc)
 
-        settings: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
-        config = uvicorn.Config(
-            app,
-            http=Kept,
-            ws="none",
-            lifespan="off",
-            loop="none",
-            timeout_keep_alive=300,
-            timeout_graceful_shutdown=10,
-            **settings,
-        )
+        quiet: dict[str, Any] = {"access_log": False, "log_config": None, "log_level": "critical"}
+        parts: dict[str, Any] = {"http": Kept, "ws": "none", "lifespan": "off", "loop": "none"}
+        config = uvicorn.Config(app, **parts, **quiet, timeout_keep_alive=300, timeout_graceful_shutdown=10)
         return prompt_server(config, self._stopping)

@@ -1,7 +1,6 @@
 """The first stage, gather: the turn's documents or retrieved passages, and the conversation's knowledge.
 
-A conversation may arrive with a past that the knowledge lacks: a file, a request with its history, a restarted process. Its
-earlier assistant turns are neither believed nor flagged, but judged once against their own documents.
+Earlier assistant turns that the knowledge lacks are neither believed nor flagged, but judged once against their own documents.
 """
 
 from __future__ import annotations
@@ -21,15 +20,9 @@ from vista_guard.types import Check, Claim, Conversation, EarnedClaim, EvidenceS
 
 
 async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -> EvidenceSet:
-    """The evidence of the draft.
+    """The evidence of the draft; of what `earlier` turns established and no store knows, the latest, where there is room.
 
-    Args:
-        work: the turn.
-        parts: the guard's collaborators.
-        earlier: what earlier turns established that no store knows of; the latest of it is kept where there is room.
-
-    Raises:
-        StoreError: a store could not be read. Judging with less evidence than there is would be a silent change of verdict.
+    StoreError: a store could not be read. Judging with less evidence than there is would be a silent change of verdict.
     """
     recalled = await _knowledge(work, parts)
     room = max(parts.limits.knowledge - len(recalled), 0)
@@ -73,11 +66,7 @@ async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
 
 
 async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
-    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored.
-
-    Raises:
-        JudgeError, StoreError: an earlier turn could not be judged, or not be stored.
-    """
+    """Catches up on earlier turns. Anonymous conversations get their claims back; others have them stored."""
     if not work.catch_up or parts.trusts_ungrounded:
         return ()
     earlier = [index for index, turn in enumerate(work.history) if turn.role is Role.ASSISTANT]
@@ -150,13 +139,8 @@ async def gather(work: Work, parts: Parts, emit: Emit) -> Work:
         check_limits(work.conversation, parts.limits)
         # First the past: what it establishes is stored, and recalled with the rest.
         earlier = await catch_up(work, parts)
-        work = _warn_of_user_evidence(work)
+        if any(document.metadata.get(BY_USER) for document in work.turn.documents):
+            work = work.with_(warnings=(*work.warnings, USER_EVIDENCE))
         return work.with_(evidence=await collect(work, parts, earlier))
     except (InputError, JudgeError, StoreError) as exc:
         return work.as_unchecked(str(exc))
-
-
-def _warn_of_user_evidence(work: Work) -> Work:
-    """The work, with a word in its report where the user brought the evidence."""
-    by_user = any(document.metadata.get(BY_USER) for document in work.turn.documents)
-    return work.with_(warnings=(*work.warnings, USER_EVIDENCE)) if by_user else work

@@ -1,14 +1,10 @@
-"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused.
-
-Redaction drops sentences together with the gaps, empty list items and lead-ins that they leave.
-"""
+"""The stages decide and repair: the policy decides, then the draft is regenerated, redacted, annotated or refused."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib.resources import files
 from string import Template
 
@@ -19,7 +15,6 @@ from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Findi
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
-    """Applies the decision: delivers the draft, or the policy's message."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
@@ -48,14 +43,10 @@ class _Line:
 
 
 def without(text: str, dropped: Sequence[Span]) -> str:
-    """The text without these sentences.
+    """The text without these sentences, each of them within one line.
 
     A line that says nothing any more goes with them, with the blank line before it, and so does a lead-in ("It has:") when
     every item of its list went. All other lines stay as they are.
-
-    Args:
-        text: of the turn.
-        dropped: sentences, each within one line.
     """
     return "\n".join(line.text for line in _tidy_lines(list(_lines(text, dropped)))).strip()
 
@@ -126,22 +117,18 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
     mode = parts.policy.repair
     if mode is RepairMode.REGENERATE:
         if work.can_regenerate and len(work.attempts) < parts.policy.max_attempts:
-            return _again(work)
+            attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=mode)
+            return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
     mended = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
     emit({"event": "decision", "decision": mended.decided.model_dump(mode="json")})
     return mended
 
 
-def _again(work: Work) -> Work:
-    attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=RepairMode.REGENERATE)
-    return work.with_(repair=RepairMode.REGENERATE, attempts=(*work.attempts, attempt))
-
-
 def feedback(work: Work) -> str:
-    """The note on a rejected draft for the agent's next attempt."""
     failed = "\n".join(f"- {outcome.claim.text} ({why(outcome)})" for outcome in _failed_outcomes(work))
-    return _prompt("regenerate").substitute(claims=failed).strip()
+    prompt = files("vista_guard.turn").joinpath("prompts", "regenerate.txt").read_text(encoding="utf-8")
+    return Template(prompt).substitute(claims=failed).strip()
 
 
 def redact(work: Work, message: str) -> Work:
@@ -152,15 +139,13 @@ def redact(work: Work, message: str) -> Work:
     text = work.turn.text
     dropped = [sentence for sentence in sentence_spans(text) if any(sentence.overlaps(span) for span in spans if span)]
     rest = without(text, dropped)
-    kept = tuple(
-        claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)
-    )
+    kept = [claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)]
     if not kept or not rest:
         return refuse(work, message)
     reason = f"{len(dropped)} sentence{'s' * (len(dropped) != 1)} dropped: {work.decided.reason}"
     return work.with_(
         response=rest,
-        kept=kept,
+        kept=tuple(kept),
         placed=tuple(_left_of(text, dropped, rest)),
         repair=RepairMode.REDACT,
         decision=work.decided.model_copy(update={"reason": reason}),
@@ -180,14 +165,12 @@ def _left_of(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpa
 
 
 def annotate(work: Work, message: str) -> Work:
-    """Leaves the text as it is and marks each failed claim with a footnote."""
-    text, notes = work.turn.text, []
+    text = work.turn.text
     failed = sorted(_failed_outcomes(work), key=lambda outcome: _end(outcome.claim, len(text)))
     for number in range(len(failed), 0, -1):
         end = _end(failed[number - 1].claim, len(text))
         text = f"{text[:end]} [{number}]{text[end:]}"
-    for number, outcome in enumerate(failed, 1):
-        notes.append(f"[{number}] {outcome.claim.text}: {why(outcome)}.")
+    notes = [f"[{number}] {outcome.claim.text}: {why(outcome)}." for number, outcome in enumerate(failed, 1)]
     marks = [(_end(outcome.claim, len(work.turn.text)), len(f" [{n}]")) for n, outcome in enumerate(failed, 1)]
     placed = tuple(_between(marks, len(work.turn.text)))
     return work.with_(response=text + "\n\n" + "\n".join(notes), placed=placed, repair=RepairMode.ANNOTATE)
@@ -203,10 +186,8 @@ def _between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpa
 
 
 def refuse(work: Work, message: str) -> Work:
-    """Withholds the turn."""
-    decision = Decision(
-        action=Action.BLOCK, reason=f"could not be repaired: {work.decided.reason}", claim_ids=work.decided.claim_ids
-    )
+    reason = f"could not be repaired: {work.decided.reason}"
+    decision = Decision(action=Action.BLOCK, reason=reason, claim_ids=work.decided.claim_ids)
     return work.with_(response=message, decision=decision, placed=(), repair=RepairMode.REFUSE)
 
 
@@ -225,8 +206,3 @@ def why(outcome: Outcome) -> str:
 
 def _end(claim: Claim, length: int) -> int:
     return claim.span.end if claim.span else length
-
-
-@lru_cache(maxsize=4)
-def _prompt(name: str) -> Template:
-    return Template(files("vista_guard.turn").joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8"))

@@ -76,9 +76,8 @@ def _claims_to_keep(work: Work, parts: Parts) -> tuple[Claim, ...]:
         return ()
     if work.is_believed(parts):
         return work.claims
-    safe = {
-        outcome.claim.id for outcome in work.outcomes if isinstance(outcome, Finding) and outcome.label in REMEMBERED
-    }
+    findings = [outcome for outcome in work.outcomes if isinstance(outcome, Finding)]
+    safe = {finding.claim.id for finding in findings if finding.label in REMEMBERED}
     delivered = work.claims if work.kept is None else work.kept
     return tuple(claim for claim in delivered if claim.id in safe)
 
@@ -91,7 +90,6 @@ CUT = "kept_characters"
 
 
 async def report(work: Work, parts: Parts, emit: Emit) -> Work:
-    """Builds the report and hands it to the sinks."""
     finished = TurnReport(
         id=uuid4().hex,
         conversation_id=work.conversation.id,
@@ -124,7 +122,6 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def _draft_spans(work: Work) -> tuple[DraftSpan, ...]:
-    """The delivered spans of the draft."""
     if work.placed is not None:
         return work.placed
     text = work.turn.text
@@ -159,13 +156,7 @@ async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:
 
 
 def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
-    """The texts that a sink with this `record` may keep. Only `full` keeps a draft that was not delivered as it was.
-
-    Args:
-        work: the finished turn.
-        report: its report.
-        record: `delivered` or `full`; `verdicts` has no texts.
-    """
+    """The texts that a sink with this `record` may keep. Only `full` keeps a draft that was not delivered as it was."""
     if record == "verdicts":
         return TurnTexts()
     return TurnTexts(
@@ -191,9 +182,8 @@ def _passages(work: Work, evidence: EvidenceSet, report: TurnReport) -> tuple[Pa
 def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Passage]:
     """Quotes from passages that were found for a claim, and not for the turn."""
     known = [(passage.source_id, passage.text) for passage in evidence.documents]
-    for quote in (
-        piece for finding in report.findings for piece in finding.evidence if piece.source is SourceKind.DOCUMENT
-    ):
+    pieces = [piece for finding in report.findings for piece in finding.evidence]
+    for quote in (piece for piece in pieces if piece.source is SourceKind.DOCUMENT):
         if not any(quote.source_id == name and quote.quote in text for name, text in known):
             known.append((quote.source_id, quote.quote))
             yield Passage(

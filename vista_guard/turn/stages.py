@@ -1,7 +1,4 @@
-"""The stages of a turn, and the one place that runs them: for the graph and for streams alike.
-
-Decompose, verify and categorize (VISTA §3, steps 1 to 3) go piece by piece until the turn's time is over.
-"""
+"""The stages of a turn, and the one place that runs them, for the graph and for streams alike (VISTA §3, steps 1 to 3)."""
 
 from __future__ import annotations
 
@@ -41,12 +38,7 @@ async def judge_in_time(
 ) -> list[Answer | Unchecked]:
     """One answer an item, in order; those that the time does not suffice for are unchecked.
 
-    Args:
-        work: the turn so far, which says how long it was judged.
-        parts: the guard's collaborators.
-        items: what to judge.
-        ask: asks the judge about some of them.
-        on_answers: is given each piece's answers as they come.
+    `ask` asks the judge about some of them; `on_answers` is given each piece's answers as they come.
     """
     deadline = monotonic() + seconds_left(work, parts)
     answers: list[Answer | Unchecked] = []
@@ -73,7 +65,6 @@ def seconds_left(work: Work, parts: Parts) -> float:
 
 
 def too_late(parts: Parts) -> str:
-    """Why a claim was not judged."""
     return f"not judged within {parts.limits.judge_seconds:g} s (limits.judge_seconds)"
 
 
@@ -87,12 +78,12 @@ async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:
     if evidence is None:
         return work
 
-    def tell(answers: Sequence[Finding | Unchecked]) -> None:
-        for answer in answers:
-            emit({"event": answer.kind, answer.kind: answer.model_dump(mode="json")})
-
     answers = await judge_in_time(
-        work, parts, work.checks, lambda checks: contract.categorize(parts.judging, checks, evidence), tell
+        work,
+        parts,
+        work.checks,
+        lambda checks: contract.categorize(parts.judging, checks, evidence),
+        lambda outcomes: _tell(emit, outcomes),
     )
     place = {claim.id: position for position, claim in enumerate(work.claims)}
     outcomes = sorted((*work.outcomes, *answers), key=lambda outcome: place.get(outcome.claim.id, len(place)))
@@ -118,11 +109,9 @@ async def _decompose_work(work: Work, parts: Parts) -> Work:
     answers = None
     if work.evidence is not None and not parts.trusts(work.turn):
         answers = await judge_turn(parts.judging, work.turn, work.history, work.evidence)
-    if answers is None:
-        return _within_limit(
-            work, await contract.decompose(parts.judging, work.turn, work.history), parts.limits.claims
-        )
     most = parts.limits.claims
+    if answers is None:
+        return _within_limit(work, await contract.decompose(parts.judging, work.turn, work.history), most)
     work = _within_limit(work, tuple(answer.claim for answer in answers), most)
     return work.with_(answers=tuple(answers[:most]))
 
@@ -140,8 +129,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
         return work
 
     def tell(answers: Sequence[Check | Unchecked]) -> None:
-        for outcome in _done(answers):
-            emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
+        _tell(emit, _done(answers))
 
     if work.answers is not None:
         answers: Sequence[Check | Unchecked] = work.answers
@@ -152,6 +140,11 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
         )
     open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
     return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_done(answers)))
+
+
+def _tell(emit: Emit, outcomes: Sequence[Finding | Unchecked]) -> None:
+    for outcome in outcomes:
+        emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
 
 
 def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
@@ -177,12 +170,9 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
 
 
 def source_name(evidence: Evidence) -> str:
-    """A source as a reader would call it."""
-    return (
-        f"{evidence.source} “{evidence.title or evidence.source_id}”"
-        if evidence.source == "document"
-        else f"the agent's {evidence.source}"
-    )
+    if evidence.source == "document":
+        return f"document “{evidence.title or evidence.source_id}”"
+    return f"the agent's {evidence.source}"
 
 
 Stage = Callable[[Work, Parts, Emit], Awaitable[Work]]
@@ -210,12 +200,6 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     What the stage used and warned of is in the work that comes back, and the milliseconds that it took are added to its
     timing. A stage that fails says so in the work (`Unchecked` outcomes, a warning); what it raises instead is a bug, or
     something that the caller must see, such as a limit that the request is over.
-
-    Args:
-        name: of the stage.
-        work: the turn so far.
-        parts: the guard's collaborators.
-        emit: takes the stage's events.
     """
     work = with_trace(work, parts.telemetry)
     trace = work.trace
@@ -258,27 +242,16 @@ async def _run_metered(name: StageName, work: Work, parts: Parts, emit: Emit) ->
     return work.with_(usage=meter.usage, warnings=warnings, timings={**work.timings, name: milliseconds})
 
 
-def with_trace(work: Work, telemetry: Telemetry) -> Work:
-    """The work of a draft, with a trace: its own, where it has one already."""
+def with_trace(work: Work, telemetry: Telemetry, *, agent: bool = False) -> Work:
+    """The work with a trace: its own, where it has one already. `agent`: its draft is not in the conversation yet."""
     if work.trace is not None:
         return work
-    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, work.index))
-
-
-def with_agent_trace(work: Work, telemetry: Telemetry) -> Work:
-    """Like `with_trace`, for a turn whose agent has not answered yet."""
-    if work.trace is not None:
-        return work
-    index = len(work.conversation.turns)
-    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, index, agent=True))
+    return work.with_(trace=TurnTrace(telemetry, work.conversation.id, work.index + agent, agent=agent))
 
 
 def _finish(work: Work) -> None:
     """Ends the turn's trace with its report. A turn without a word is none: nothing was judged."""
-    trace = work.trace
-    if trace is None:
-        return
-    if not work.turn.text:
-        trace.end_unspoken()
-        return
-    trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value)
+    if work.trace is not None and work.turn.text:
+        work.trace.finish(work.finished, work.conversation, repair=work.repair and work.repair.value)
+    elif work.trace is not None:
+        work.trace.end_unspoken()

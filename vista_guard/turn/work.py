@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import TurnRisk, uncalibrated
@@ -35,13 +35,11 @@ from vista_guard.types import (
 if TYPE_CHECKING:
     from vista_guard.telemetry.spans import TurnTrace
 
+Value = TypeVar("Value")
+
 
 def check_limits(conversation: Conversation, limits: Limits) -> None:
-    """Passes when the conversation's last turn can be judged.
-
-    Raises:
-        InputError: no turn, no assistant turn at the end, text with NUL bytes, or something over a limit.
-    """
+    """Passes when the conversation's last turn can be judged; else InputError."""
     if not conversation.turns:
         raise InputError("the conversation is empty; give at least the assistant turn to be judged")
     turn = conversation.turns[-1]
@@ -85,28 +83,34 @@ def silent(event: Mapping[str, Any]) -> None:
     """Where events go when nobody listens."""
 
 
-class PastClaims:
-    """Claims that anonymous conversations' earlier turns established, by fingerprint. Bounded; the oldest go first.
+class Recent(Generic[Value]):
+    """The newest values by key, for threads too; the oldest go first."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._values: OrderedDict[str, Value] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str | None) -> Value | None:
+        with self._lock:
+            return None if key is None else self._values.get(key)
+
+    def put(self, key: str | None, value: Value) -> None:
+        if not key:
+            return
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._size:
+                self._values.popitem(last=False)
+
+
+def past_claims() -> Recent[tuple[Claim, ...]]:
+    """For claims that anonymous conversations' earlier turns established, by fingerprint.
 
     A chat that sends its whole history with each request would otherwise have all of it judged again each time.
     """
-
-    def __init__(self, size: int = 2048) -> None:
-        self._size = size
-        self._claims: OrderedDict[str, tuple[Claim, ...]] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: str) -> tuple[Claim, ...] | None:
-        """The claims, when they are still known."""
-        with self._lock:
-            return self._claims.get(key)
-
-    def put(self, key: str, claims: tuple[Claim, ...]) -> None:
-        """Keeps the claims."""
-        with self._lock:
-            self._claims[key] = claims
-            while len(self._claims) > self._size:
-                self._claims.popitem(last=False)
+    return Recent(2048)
 
 
 @dataclass(frozen=True)
@@ -123,8 +127,7 @@ class Parts:
     context: Literal["none", "full"] = "none"
     ungrounded: Literal["judge", "trust"] = "judge"
     retrieve_by: RetrieveBy = "turn"
-    """What the document store is asked with."""
-    past: PastClaims = field(default_factory=PastClaims)
+    past: Recent[tuple[Claim, ...]] = field(default_factory=past_claims)
     telemetry: Telemetry = field(default_factory=Telemetry)
     host_tracing: bool = False
     """True if tracers of the host hear of the guard's own runs."""
@@ -165,7 +168,6 @@ class Parts:
         return self.ungrounded == "trust"
 
     def trusts(self, turn: Turn) -> bool:
-        """True if this turn is believed unjudged."""
         return self.trusts_ungrounded and not turn.documents
 
 
@@ -194,7 +196,6 @@ class Work:
     decision: Decision | None = None
     response: str | None = None
     gate: Literal["none", "sentence", "turn"] = "turn"
-    """How much of the turn waits for its judgement."""
     placed: tuple[DraftSpan, ...] | None = None
     """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
     kept: tuple[Claim, ...] | None = None
@@ -211,12 +212,10 @@ class Work:
 
     @property
     def turn(self) -> Turn:
-        """The draft."""
         return self.conversation.turns[-1]
 
     @property
     def history(self) -> tuple[Turn, ...]:
-        """The turns before the draft."""
         return self.conversation.turns[:-1]
 
     @property
@@ -226,19 +225,16 @@ class Work:
 
     @property
     def index(self) -> int:
-        """The draft's place in the conversation."""
         return len(self.conversation.turns) - 1
 
     @property
     def decided(self) -> Decision:
-        """The decision, once there is one."""
         if self.decision is None:
             raise AssertionError("the decision is read before the decide stage")
         return self.decision
 
     @property
     def finished(self) -> TurnReport:
-        """The report, once there is one."""
         if self.report is None:
             raise AssertionError("the report is read before the report stage")
         return self.report
@@ -248,7 +244,6 @@ class Work:
         return parts.trusts(self.turn) and not self.outcomes
 
     def with_(self, **changes: Any) -> Work:
-        """A copy with fields replaced."""
         return replace(self, **changes)
 
     def as_unchecked(self, error: str, raw: str | None = None) -> Work:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from vista_guard.cli import app
-from vista_guard.openai_api.requests import read_chat
+from vista_guard.openai_api.wire import read_chat
 from vista_guard.reading.chat_json import PATTERNS, to_conversation
 from vista_guard.types import TurnReport
 from vista_lab.logs.formats import evidence_seen

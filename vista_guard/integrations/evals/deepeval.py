@@ -97,19 +97,13 @@ class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped wh
 
 
 def _message(turn: DeepEvalTurn) -> dict[str, object]:
-    """The turn as a chat message with its documents."""
-    documents: list[Mapping[str, object]] = [_document(one) for one in turn.retrieval_context or ()]
-    documents += [
-        {"text": str(call.output), "title": call.name} for call in turn.tools_called or () if call.output is not None
-    ]
+    documents = [_document(context) for context in turn.retrieval_context or ()]
+    called = [call for call in turn.tools_called or () if call.output is not None]
+    documents += [{"text": str(call.output), "title": call.name} for call in called]
     return {"role": turn.role, "content": turn.content, "documents": documents}
 
 
 def _document(context: object) -> Mapping[str, object]:
-    """A piece of retrieval context: a text, or one with its source."""
     if isinstance(context, str):
         return {"text": context}
     return {"text": getattr(context, "context", ""), "title": getattr(context, "source", None)}
-
-
-__all__ = ["VistaMetric"]

@@ -12,6 +12,7 @@ from uuid import uuid4
 from vista_guard import _aio
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.policy.turn_risk import SAFE, micro_score
+from vista_guard.reading.chat_json import distinct
 from vista_guard.reading.visible import visible
 from vista_guard.types import (
     Action,
@@ -71,7 +72,7 @@ class Case(Noun):
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
             raise InputError("the answer has no text for the user; there is nothing to judge")
-        brought = _merge_documents(draft.documents, given_documents(documents))
+        brought = distinct((*draft.documents, *given_documents(documents)))
         turn = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
         return cls(conversation=Conversation(turns=(*past, turn)), turns="last")
 
@@ -137,18 +138,12 @@ def _with_documents(talk: Conversation, documents: tuple[Document, ...]) -> Conv
     if not documents:
         return talk
     turns = [
-        turn.model_copy(update={"documents": _merge_documents(turn.documents, documents)})
+        turn.model_copy(update={"documents": distinct((*turn.documents, *documents))})
         if turn.role is Role.ASSISTANT
         else turn
         for turn in talk.turns
     ]
     return talk.model_copy(update={"turns": tuple(turns)})
-
-
-def _merge_documents(first: tuple[Document, ...], others: tuple[Document, ...]) -> tuple[Document, ...]:
-    from vista_guard.reading.chat_json import distinct
-
-    return distinct([*first, *others])
 
 
 class Quote(Noun):
@@ -196,7 +191,6 @@ class Verdict(Noun):
 
     @classmethod
     def of(cls, reports: Sequence[TurnReport]) -> Self:
-        """The verdict on the turns of these reports."""
         claims = tuple(_claim(report, outcome) for report in reports for outcome in report.outcomes)
         score = micro_score(reports)
         passed = None if score is None else all(report.decision.action is Action.ALLOW for report in reports)
@@ -205,7 +199,6 @@ class Verdict(Noun):
 
     @property
     def judged(self) -> bool:
-        """True if any claim was judged."""
         return self.score is not None
 
     @property
@@ -214,11 +207,7 @@ class Verdict(Noun):
         return sum(claim.label is None for claim in self.claims)
 
     def holds(self, threshold: float | None = None) -> bool | None:
-        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged.
-
-        Raises:
-            ConfigError: the least score is no number from 0 to 1.
-        """
+        """True if the case passes: by the policy, or by a minimum score in [0, 1] if one is given. None: nothing was judged."""
         if threshold is not None and not (isinstance(threshold, int | float) and 0 <= threshold <= 1):
             raise ConfigError(f"the least score is {threshold!r}; give a number from 0 to 1")
         if threshold is None or self.score is None:
@@ -251,11 +240,7 @@ class Verdict(Noun):
 
 
 class NotGrounded(AssertionError):
-    """A test's answer is not what its evidence carries.
-
-    Attributes:
-        verdict: all that was found.
-    """
+    """A test's answer is not what its evidence carries; `verdict` is all that was found."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(f"not grounded: {verdict.details()}" if verdict.judged else verdict.details())
@@ -288,8 +273,8 @@ def _why_unjudged(claims: Sequence[JudgedClaim]) -> str:
 
 def _why(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnReport]) -> str:
     judged = [claim for claim in claims if claim.label is not None]
-    safe, unjudged = sum(claim.safe for claim in judged), len(claims) - len(judged)
-    parts = [f"VISTA score {score:.2f}: {safe} of {len(judged)} judged claims safe"]
+    unjudged = len(claims) - len(judged)
+    parts = [f"VISTA score {score:.2f}: {sum(claim.safe for claim in judged)} of {len(judged)} judged claims safe"]
     if unjudged:
         parts.append(f"{unjudged} could not be judged")
     held = [report for report in reports if report.decision.action is not Action.ALLOW]
@@ -338,13 +323,8 @@ class Grader:
     ) -> Self:
         """A grader as environment and settings file say, except that tests leave nothing behind.
 
-        Knowledge is in memory, no reports are kept, and no scores are sent, unless `settings` say otherwise. Documents that were
-        stored for the product are not looked up; a grader of `Guard.from_settings()` does.
-
-        Args:
-            judge: a judge, or its name.
-            policy: a policy, or the name of a preset.
-            settings: any field of `Settings`.
+        Knowledge is in memory, no reports are kept, and no scores are sent, unless `settings` (any field of `Settings`) say
+        otherwise. Documents that were stored for the product are not looked up; a grader of `Guard.from_settings()` does.
 
         Raises:
             ConfigError: an unknown name, or a value that makes no sense.
@@ -358,11 +338,7 @@ class Grader:
         return cls(guard, risk_table=Settings.load(**chosen).risk_table)
 
     async def agrade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
-        """The verdict on a case.
-
-        Args:
-            case: what is judged.
-            policy: decides in place of the guard's own.
+        """The verdict on a case; `policy` decides in place of the guard's own.
 
         Raises:
             InputError: the case is over a limit.
@@ -375,7 +351,9 @@ class Grader:
         guard = self.guard if policy is None else self._under(policy)
         own = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
         try:
-            return Verdict.of(await _reports(guard, case.model_copy(update={"conversation": own})))
+            if case.turns == "last":
+                return Verdict.of([await guard.acheck(own)])
+            return Verdict.of([report async for report in guard.areplay(own)])
         finally:
             await guard.aforget(own.id or "")
 
@@ -468,11 +446,7 @@ class Grader:
 
 
 def shared_grader(judge: str | None = None, policy: str | None = None) -> Grader:
-    """The process's grader for a judge and a policy, by their names: tools that copy their metrics load no model twice.
-
-    Raises:
-        ConfigError: an unknown name.
-    """
+    """The process's grader for a judge and a policy, by their names: tools that copy their metrics load no model twice."""
     with _making:
         return _build_grader(judge=judge, policy=policy)
 
@@ -482,11 +456,7 @@ _build_grader = lru_cache(maxsize=8)(Grader.from_settings)
 
 
 def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> Grader:
-    """The grader that was given, else the one shared by all that name the same judge and policy.
-
-    Raises:
-        ConfigError: both are given, or an unknown name.
-    """
+    """The grader that was given, else the one shared by all that name the same judge and policy. ConfigError: both are given."""
     if grader is None:
         return shared_grader(judge, policy)
     if judge is not None or policy is not None:
@@ -496,12 +466,6 @@ def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> G
     return grader
 
 
-async def _reports(guard: Guard, case: Case) -> list[TurnReport]:
-    if case.turns == "last":
-        return [await guard.acheck(case.conversation)]
-    return [report async for report in guard.areplay(case.conversation)]
-
-
 def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     __tracebackhide__ = True
     if not verdict.judged:
@@ -509,6 +473,3 @@ def _require_judged(verdict: Verdict, min_score: float | None) -> Verdict:
     if not verdict.holds(min_score):
         raise NotGrounded(verdict)
     return verdict
-
-
-__all__ = ["Case", "JudgedClaim", "NotGrounded", "NotJudged", "Quote", "Turns", "Verdict"]

@@ -61,9 +61,8 @@ def _score(verdict: Verdict, state: TaskState) -> Score:
 def _case(state: TaskState, turns: Turns) -> Case:
     messages = [_message(message) for message in state.messages]
     if state.output.completion and all(message["role"] != "assistant" for message in messages):
-        messages.append(
-            {"role": "assistant", "content": state.output.completion}
-        )  # a solver that sets the output alone
+        # A solver that sets the output alone.
+        messages.append({"role": "assistant", "content": state.output.completion})
     documents = state.metadata.get("documents") or state.metadata.get("context")
     return Case.of_transcript(messages, documents=documents, turns=turns)
 
@@ -76,6 +75,3 @@ def _message(message: Any) -> Mapping[str, object]:
         calls = [{"id": call.id, "function": {"name": call.function}} for call in message.tool_calls]
         return {**fields, "tool_calls": calls}
     return fields
-
-
-__all__ = ["vista"]

@@ -1,7 +1,6 @@
 """An evaluator for LangSmith and openevals: a plain function, which needs neither of them.
 
-The guard's own runs are no runs of LangSmith: `evaluate(…, upload_results=False)` sends no word of a conversation, whatever the
-environment says of tracing. What is uploaded where results are is the evaluator's answer: score, reasons and quotes.
+The guard's own runs are no runs of LangSmith: nothing of a conversation is sent but the evaluator's answer, with its quotes.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ RunEvaluator = Callable[..., dict[str, Any]]
 """As LangSmith and openevals call evaluators: with the keywords `outputs`, and maybe `inputs` and `reference_outputs`."""
 
 AsyncRunEvaluator = Callable[..., Awaitable[dict[str, Any]]]
-"""As their async doors call them."""
 
 
 def vista_evaluator(
@@ -63,8 +61,7 @@ def vista_evaluator(
 
     def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            case = reads(inputs, outputs, reference_outputs)
-            return _result(own().grade(case))
+            return _result(own().grade(reads(inputs, outputs, reference_outputs)))
         except InputError as exc:
             return _unread(exc)
 
@@ -85,8 +82,7 @@ def async_vista_evaluator(
 
     async def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            case = reads(inputs, outputs, reference_outputs)
-            return _result(await own().agrade(case))
+            return _result(await own().agrade(reads(inputs, outputs, reference_outputs)))
         except InputError as exc:
             return _unread(exc)
 
@@ -112,6 +108,3 @@ def _result(verdict: Verdict) -> dict[str, Any]:
 
 def _unread(error: InputError) -> dict[str, Any]:
     return {"key": KEY, "score": None, "comment": f"not judged: {error}", "metadata": None}
-
-
-__all__ = ["AsyncRunEvaluator", "Read", "RunEvaluator", "async_vista_evaluator", "vista_evaluator"]

@@ -1,13 +1,7 @@
 """An assertion for promptfoo: `get_assert`, as `type: python` calls it, and a process that answers for `type: javascript`.
 
-promptfoo wants a file of your own. One line is enough, with the interpreter that has vista-guard in `PROMPTFOO_PYTHON`:
-
-    from vista_guard.integrations.evals.promptfoo import get_assert
-
-promptfoo starts Python anew for each assertion, and so the models are loaded anew. An assertion in JavaScript that asks one
-process for all cases is written by
-
-    python -m vista_guard.integrations.evals.promptfoo grounded.mjs
+promptfoo starts Python anew for each assertion. One in JavaScript that asks a single process for all cases is written by
+`python -m vista_guard.integrations.evals.promptfoo grounded.mjs`.
 """
 
 from __future__ import annotations
@@ -109,11 +103,7 @@ def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator
 
 
 def _documents(where: str, value: Any) -> tuple[Document, ...]:
-    """The documents of one place, or an error that names it.
-
-    Raises:
-        InputError: they cannot be read, or are what promptfoo should have read and did not.
-    """
+    """The documents of one place. InputError: they cannot be read, or promptfoo should have read them and did not."""
     from vista_guard.graph.host_objects import given_documents
 
     if value is None or (isinstance(value, str) and not value.strip()):
@@ -141,7 +131,6 @@ def _read_documents(documents: Any) -> Any:
 
 
 def _messages(prompt: Any) -> list[Any]:
-    """A prompt is a text, or a chat's messages written as JSON."""
     if not isinstance(prompt, str):
         return list(prompt or ())
     read = _chat(prompt)
@@ -206,10 +195,9 @@ def serve(requests: Iterable[bytes], replies: TextIO) -> None:
 def _answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"id": request["id"], "result": get_assert(request.get("output"), request["context"])}
-    except VistaGuardError as exc:
-        return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
     except Exception as exc:  # one case must not end the process that judges the others
-        traceback.print_exc()
+        if not isinstance(exc, VistaGuardError):
+            traceback.print_exc()
         return {"id": request["id"], "error": f"{type(exc).__name__}: {exc}"}
 
 
@@ -226,8 +214,6 @@ def main(arguments: list[str]) -> None:
         os.dup2(2, 1)  # whatever else prints must not stand between replies
         serve(sys.stdin.buffer, replies)
 
-
-__all__ = ["get_assert"]
 
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -80,6 +80,3 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
         """The judge's name and version: Pydantic Evals tells results of another one apart by it."""
         judge = self.grader().guard.parts.judge.info
         return f"{judge.name} {judge.version}"
-
-
-__all__ = ["VistaEvaluator"]

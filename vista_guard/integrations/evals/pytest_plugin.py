@@ -94,7 +94,6 @@ def _skip(nothing: NotJudged, skips: bool) -> None:
 
 
 def _option(config: pytest.Config, name: str) -> str | None:
-    """The command line's word, else that of the settings file, else None."""
     return config.getoption(f"vista_guard_{name}") or config.getini(f"vista_guard_{name}") or None
 
 

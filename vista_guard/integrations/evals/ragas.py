@@ -90,6 +90,3 @@ def _messages(said: Sequence[Any]) -> list[Mapping[str, object]]:
             fields["name"] = called.popleft()
         messages.append(fields)
     return messages
-
-
-__all__ = ["VistaMetric"]

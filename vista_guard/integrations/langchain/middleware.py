@@ -1,10 +1,6 @@
 """The guard as middleware of LangChain's `create_agent`.
 
-    agent = create_agent(model, tools, middleware=[VistaGuardMiddleware(guard)])
-
-Every answer is judged inside the model call, before LangChain puts it into the state: what was withheld is in no state,
-checkpoint or stream. That is also where a rejected draft is asked for again: a `jump_to="model"` would have written it into
-the checkpoint first.
+Every answer is judged, and asked for again, inside the model call: what was withheld is in no state, checkpoint or stream.
 """
 
 from __future__ import annotations
@@ -28,7 +24,17 @@ from langgraph.types import Command
 from vista_guard import _aio
 from vista_guard._aio import Bridged
 from vista_guard.errors import Blocked, InputError
-from vista_guard.graph.agent import AgentCall, build_graph, call_function, call_machine, speaker_node
+from vista_guard.graph.agent import (
+    AgentCall,
+    HostSurface,
+    OnBlock,
+    OnReport,
+    agent_node,
+    build_graph,
+    build_surface,
+    call_function,
+    call_machine,
+)
 from vista_guard.graph.host_objects import (
     FindDocuments,
     GivenDocuments,
@@ -42,7 +48,6 @@ from vista_guard.graph.host_objects import (
     replace_text,
     thread_id_of,
 )
-from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.node import MARK
 from vista_guard.integrations.langgraph.words import (
@@ -53,7 +58,7 @@ from vista_guard.integrations.langgraph.words import (
     released_chunks,
     run_in_thread,
 )
-from vista_guard.stream.gates import Documents, Gate, check_gate, ending_report, gated
+from vista_guard.stream.gates import Gate, check_gate, ending_report, gated
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Action, Conversation, TurnReport
@@ -65,7 +70,6 @@ Handler = Callable[[ModelRequest[Any]], ModelResponse]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse]]
 
 Response = ModelResponse | ExtendedModelResponse
-"""What middleware may answer the agent with."""
 
 ModelCall = AgentCall[HostState, HostState]
 """The model behind other middleware: asked with the agent's state, it answers with `messages`, none where it is no turn."""
@@ -112,7 +116,6 @@ class ModelTurn:
         return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
 
     def acall(self, handler: AsyncHandler) -> ModelCall:
-        """Async version of `call`."""
 
         async def ask(asked: HostState) -> HostState:
             if self.response is None or asked["messages"] is not self.request.messages:
@@ -161,7 +164,6 @@ class ModelTurn:
 
 
 def words_beside_call(response: ModelResponse) -> str:
-    """The model's text to the user beside its tool calls."""
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
     return "\n\n".join(
@@ -182,11 +184,7 @@ def with_words_beside_call(response: ModelResponse, report: TurnReport) -> Model
 
 
 def check_answerers(response: ModelResponse) -> None:
-    """Passes when a model speaks as an assistant does, and tools only where one was called.
-
-    Raises:
-        InputError: a message of another kind, which nobody would judge.
-    """
+    """Passes when a model speaks as an assistant does, and tools only where one was called; else InputError."""
     called = any(isinstance(message, AIMessage) and message.tool_calls for message in response.result)
     for message in response.result:
         if not is_assistant(message) and not (called and isinstance(message, ToolMessage)):
@@ -219,23 +217,13 @@ def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
 class GatedCall:
     """One model call under the sentence gate.
 
-    Attributes:
-        report: of what was said; None when the model said nothing to the user.
-        response: what the call answers the agent with.
+    `response` is what it answers the agent with; `report` is None when the model said nothing to the user.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        surface: HostSurface,
-        conversation: Conversation,
-        documents: Documents,
-        request: ModelRequest[Any],
-        config: RunnableConfig,
-    ) -> None:
-        self._parts, self._surface, self._config = parts, surface, config
-        self._conversation, self._documents = conversation, documents
-        self._request = request.override(model=marked_model(request.model))
+    def __init__(self, parts: Parts, surface: HostSurface, turn: ModelTurn) -> None:
+        self._parts, self._surface, self._config = parts, surface, turn.config
+        self._conversation, self._documents = turn.conversation, turn.document_finder(surface.find_documents)
+        self._request = turn.request.override(model=marked_model(turn.request.model))
         self._words = HeardWords()
         self._answered: ModelResponse | None = None
 
@@ -258,7 +246,6 @@ class GatedCall:
         Released(chunks=chunks()).invoke([])
 
     async def arun(self, handler: AsyncHandler) -> None:
-        """Async version of `run`, in the caller's own event loop."""
 
         async def answer() -> ModelResponse:
             return await handler(self._request)
@@ -376,14 +363,14 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         self._surface = build_surface(gate=gate, documents=documents, on_report=on_report, on_block=on_block)
         check_gate(gate, guard.parts.policy)
         self._gate, self._parts = gate, guard.parts
-        speaker = speaker_node(self._surface.find_documents, guard.parts.telemetry)
+        speaker = agent_node(guard.parts.telemetry, self._surface.find_documents, may_call=True)
         self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Response:
         """Asks the model, out of every stream's sight, and judges its answer."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
-            call = self._gated_call(turn)
+            call = GatedCall(self._parts, self._surface, turn)
             call.run(handler)
             return self._response_of(turn, call)
         if self._gate == "none":
@@ -399,7 +386,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         """Async version of `wrap_model_call`."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
-            call = self._gated_call(turn)
+            call = GatedCall(self._parts, self._surface, turn)
             await call.arun(handler)
             return self._response_of(turn, call)
         if self._gate == "none":
@@ -426,16 +413,6 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
         if self._surface.on_report is not None:
             self._surface.on_report(report)
-
-    def _gated_call(self, turn: ModelTurn) -> GatedCall:
-        return GatedCall(
-            self._parts,
-            self._surface,
-            turn.conversation,
-            turn.document_finder(self._surface.find_documents),
-            turn.request,
-            turn.config,
-        )
 
     def _response_of(self, turn: ModelTurn, call: GatedCall) -> ModelResponse:
         report = call.report

@@ -32,13 +32,17 @@ from vista_guard.graph.agent import (
     AsyncFunction,
     GraphNode,
     HostCall,
+    HostSurface,
+    OnBlock,
+    OnReport,
+    agent_node,
     build_graph,
+    build_surface,
     call_function,
     call_in_run_of,
     call_machine,
     call_runnable,
     is_async,
-    speaker_node,
 )
 from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
@@ -55,7 +59,6 @@ from vista_guard.graph.host_objects import (
     replace_text,
     thread_id_of,
 )
-from vista_guard.graph.surface import HostSurface, OnBlock, OnReport, build_surface
 from vista_guard.graph.vendor_private import context_of, has_stream_handler, silent_config
 from vista_guard.integrations.langgraph.words import (
     HeardCall,
@@ -84,6 +87,9 @@ _PROVIDED: Mapping[str, Callable[[], object]] = {
 }
 
 
+_PLAIN = (bool, int, float, type(None))
+
+
 class HostNode:
     """A function or Runnable that the host would have given to its graph."""
 
@@ -102,7 +108,6 @@ class HostNode:
         return self._node(state)
 
     async def acall(self, state: object) -> object:
-        """As calling it."""
         if isinstance(self._node, Runnable):
             return await self._node.ainvoke(state)
         if is_async(self._node):
@@ -124,13 +129,8 @@ class HostNode:
 class NodeTurn:
     """One run of a node as an assistant turn.
 
-    Attributes:
-        conversation: what was said before.
-        documents: what the state brings as evidence.
-        update: what the node answers the graph with.
-        said: the draft; None when it says nothing to the user.
-        drafts: the texts that make the draft.
-        is_judged: whether `update` holds only what was judged.
+    `update` is what the node answers the graph with, and `is_judged` says whether all in it was judged. `said` is the draft, None
+    when it says nothing to the user, and `drafts` are the texts that make it.
     """
 
     def __init__(self, node: HostNode, state: object, config: RunnableConfig) -> None:
@@ -171,7 +171,7 @@ class NodeTurn:
         return Work(conversation=self.conversation, request=self._request, call=AgentCall(ask, aask))
 
     def take_update(self, update: object) -> None:
-        self.update, self._has_answered = update, True
+        self.update = update
         self._values = _values_of(update)
         self._messages = convert_to_messages(_message_list(self._values.get("messages")))
         self.said = read_reply(self._request, self._reply()).text
@@ -180,11 +180,10 @@ class NodeTurn:
         self._has_answered = True
 
     def deliver(self, report: TurnReport) -> None:
-        """Puts what is delivered in place of the draft."""
         self.is_judged = True
         if self.said is None or report.response == self.said:
             return
-        kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or _is_plain(value)}
+        kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, _PLAIN)}
         if "messages" in self._values:
             kept["messages"] = self._messages_with(report)
         else:
@@ -212,7 +211,6 @@ class NodeTurn:
 
 
 def _function_of_state(node: Callable[..., object]) -> Callable[[object], object]:
-    """The node as a function of the state alone."""
     named = [name for name in _PROVIDED if name in inspect.signature(node).parameters]
 
     async def acall(state: object) -> object:
@@ -239,7 +237,6 @@ def _mapping_of(state: object) -> HostState:
 
 
 def _state_like(state: object, request: HostState) -> object:
-    """The request as the host's kind of state."""
     if isinstance(state, BaseModel):
         return state.model_copy(update=dict(request))
     if is_dataclass(state) and not isinstance(state, type):
@@ -277,10 +274,6 @@ def _with_response(message: BaseMessage, report: TurnReport) -> AIMessage:
     calls = {} if report.blocked or not isinstance(message, AIMessage) else {"tool_calls": message.tool_calls}
     marked = {"response_metadata": {MARK: report.decision.action.value}, **calls}
     return replace_text(message, report.response).model_copy(update=marked)
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, bool | int | float)
 
 
 def guard_node(
@@ -336,11 +329,9 @@ def guard_node(
 
 
 class _GuardedNode:
-    """The two doors of a guarded node."""
-
     def __init__(self, guard: Guard, node: HostNode, surface: HostSurface) -> None:
         self._parts, self._node, self._surface = guard.parts, node, surface
-        speaker = speaker_node(surface.find_documents, guard.parts.telemetry)
+        speaker = agent_node(guard.parts.telemetry, surface.find_documents, may_call=True)
         machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
         self._judge = call_machine(machine, lambda event: get_stream_writer()(event))
 
@@ -375,7 +366,6 @@ class _GuardedNode:
         return lambda: self._node.start(turn.state, context, asynchronous=asynchronous)
 
     async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
-        """The released chunks of one model call."""
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
             found = self._surface.find_documents(draft) if self._surface.find_documents else ()

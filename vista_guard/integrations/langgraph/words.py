@@ -36,12 +36,10 @@ Result = TypeVar("Result")
 
 
 class Signal(Enum):
-    """A model call's signals besides text."""
+    """What a model call tells besides text: it is over, it begins once more."""
 
     END = auto()
-    """It is over."""
     AGAIN = auto()
-    """It begins once more."""
 
 
 _TWICE = (
@@ -64,11 +62,9 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
     _loop: asyncio.AbstractEventLoop
 
     def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[object]) -> AsyncIterator[object]:
-        """Chains are not listened to."""
         return output
 
     def tap_output_iter(self, run_id: UUID, output: Iterator[object]) -> Iterator[object]:
-        """Chains are not listened to."""
         return output
 
     def on_llm_new_token(
@@ -98,10 +94,7 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
 class HeardWords(Listener):
     """Hears one model call's words and passes them to the gate's event loop, from whatever thread they come.
 
-    Attributes:
-        said: the text so far.
-        answer: the message that the call ended with.
-        report: of its gate.
+    `said` is the text so far, `answer` the message that the call ended with, and `report` that of its gate.
     """
 
     def __init__(self) -> None:
@@ -113,15 +106,10 @@ class HeardWords(Listener):
 
     @property
     def message_id(self) -> str | None:
-        """The id of the message that is being made."""
         return self._id or (self.answer.id if self.answer else None)
 
     async def deltas(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
-        """Makes the model call and yields what it says: texts, and chunks of what is not text.
-
-        Raises:
-            InputError: other middleware called the model again, or changed its answer, when words of it were out.
-        """
+        """Makes the model call and yields its texts, and chunks of what is not text."""
         self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[AIMessageChunk | Signal]()
         asked = asyncio.ensure_future(ask())
         asked.add_done_callback(lambda _: self._queue.put_nowait(Signal.END))
@@ -156,13 +144,8 @@ class HeardWords(Listener):
             self._id = None
             return
         self._id = self._id or item.id
-        text = str(item.text)
-        rest = without_text(item)
-        if rest is not None:
-            yield Passed(rest)
-        if text:
-            self.said += text
-            yield text
+        self.said += str(item.text)
+        yield from _deltas_of_chunk(item)
 
     def _rest(self) -> str:
         """The text not heard yet: all of it, from a model that does not stream."""
@@ -175,8 +158,14 @@ class HeardWords(Listener):
         return ""
 
 
+def _deltas_of_chunk(chunk: AIMessageChunk) -> Iterator[str | Passed]:
+    if (rest := without_text(chunk)) is not None:
+        yield Passed(rest)
+    if text := str(chunk.text):
+        yield text
+
+
 def listening_context(config: RunnableConfig, words: Listener) -> Context:
-    """A silent context in which `words` hears the models."""
     silent = silent_config(config)
     callbacks = silent.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
@@ -204,14 +193,12 @@ def run_in_thread(context: Context, call: Callable[[], Result]) -> Awaitable[Res
 
 
 ReleasedChunks = Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]
-"""Chunks that may be shown, for the sync or the async door."""
 
 
 class Released(BaseChatModel):
     """Stands for the model in the host's streams: says what the gate released."""
 
     chunks: SkipValidation[ReleasedChunks]
-    """The chunks of the model, for the method that was called."""
     cache: bool = False
     """Never: to LangChain's global cache all turns look alike, and it would show one conversation's words in another."""
 
@@ -256,11 +243,7 @@ Heard = AIMessageChunk | Found | BaseException | Signal
 class HeardCall:
     """One model call in a node.
 
-    Attributes:
-        said: its text so far, read or not.
-        message_id: the id of the message that it makes.
-        before: documents that were found before it began.
-        report: on what it said; None until it was judged, and when it said nothing.
+    `said` is its text so far, `before` are documents that were found before it began, and `report` is on what it said.
     """
 
     def __init__(self, before: Sequence[Document]) -> None:
@@ -271,11 +254,7 @@ class HeardCall:
         self._items: asyncio.Queue[Heard] = asyncio.Queue()
 
     async def deltas(self) -> AsyncGenerator[Delta, None]:
-        """Its words as they are made, what is no text, and documents that are found meanwhile.
-
-        Raises:
-            BaseException: the model's, when it broke off what it had begun to say.
-        """
+        """Its words as they are made, what is no text, and documents that are found meanwhile."""
         while not isinstance(item := await self._items.get(), Signal):
             if isinstance(item, BaseException):
                 if self.said:
@@ -285,24 +264,19 @@ class HeardCall:
                 yield item
                 continue
             self.message_id = self.message_id or item.id
-            if (rest := without_text(item)) is not None:
-                yield Passed(rest)
-            if text := str(item.text):
-                yield text
+            for delta in _deltas_of_chunk(item):
+                yield delta
 
     def put(self, item: Heard) -> None:
-        """A chunk, documents, an error, or the end; from the loop of the one who reads."""
         if isinstance(item, AIMessageChunk):
             self.said += str(item.text)
         self._items.put_nowait(item)
 
 
 class HeardCalls(Listener):
-    """The model calls of one run of a node, one after the other in the order in which they began.
+    """The model calls of one run of a node, in the order in which they began.
 
-    Attributes:
-        update: what the node answered.
-        spoken: the calls so far.
+    `update` is what the node answered, `spoken` are the calls so far.
     """
 
     def __init__(self) -> None:
@@ -332,7 +306,6 @@ class HeardCalls(Listener):
             self._on_loop(lambda: self._begin(run_id))
 
     def on_llm_end(self, response: LLMResult, *, run_id: UUID, **kwargs: object) -> None:
-        """A call ends; a model that does not stream says all of it now."""
         message = getattr(response.generations[0][0], "message", None) if response.generations else None
         self._on_loop(lambda: self._end(run_id, message))
 

@@ -1,28 +1,11 @@
 """The official OpenAI client, guarded: the same calls, the same objects, and nothing unjudged in them.
 
-    client = guarded(openai.OpenAI(), guard)
-    client.chat.completions.create(model="gpt-5-mini", messages=[…])
+All words of chat completions and responses are judged, streamed or not, however the request is made, below the SDK in its HTTP
+client (transport.py). Tool calls, reasoning, citations, sound and structured outputs pass unjudged, and `unjudged_of` names them;
+so does all else of the API. Unknown fields, parts and events are dropped.
 
-Guarded is every request for chat completions and responses, streamed or not, however it is made: `create`, `parse`, `stream`,
-`with_raw_response`, `with_streaming_response`, `post`. The answer is judged below the SDK, in its HTTP client (transport.py), by
-the same code as in the proxy; your own `http_client` sends. All else passes as it is, **unjudged**: `responses.retrieve`,
-background responses, realtime, assistants. Of an answer all words are judged, a refusal and the transcript of spoken audio
-as text too. Tool calls, reasoning, citations, sound and structured outputs (`response_format`, `text_format`) pass unjudged,
-and `unjudged_of(result)` names them; of a whole answer that is withheld none is left, and in streams no sound passes. Fields,
-parts and events that are not known are dropped.
-
-What a model said is judged against the tool messages of the request, `documents` on its messages (taken off before it is
-sent), `documents` in `extra_body` (sent as they are), results of file search and MCP servers in a response, and what
-`documents=` finds; else against what the guard retrieves.
-
-With a policy that regenerates, an answer of which nothing was shown yet is asked for again: the same request, with the
-withheld draft and a note on it at the end. What upstream bills for all answers, as far as it told, is in the `usage` of the one
-that is returned. Not asked for again are several choices, answers that call tools, and those of a `conversation` that OpenAI
-keeps; where asking fails, too, the policy's fallback is taken, and the report's `warnings` say so.
-
-OpenAI keeps what it was asked to keep (`store`, on by default for responses; `conversation`; `previous_response_id`) as the
-model said it, withheld or not, and the draft and the note as part of the request that asked again: the guard decides what leaves
-this process. Send the history with each request, with `store=False`, where a withheld answer must not come back as context.
+OpenAI keeps what it was asked to keep (`store`, `conversation`, `previous_response_id`) as the model said it, withheld or not:
+send the history with each request, with `store=False`, where a withheld answer must not come back as context.
 """
 
 from __future__ import annotations
@@ -40,7 +23,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.transport import TOLD, ClientGuard, ConversationId, Finder, OnBlock, Told, over
-from vista_guard.openai_api.dialect import FIELD
+from vista_guard.openai_api.wire import FIELD
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
 
@@ -53,11 +36,8 @@ Format = TypeVar("Format")
 Result = TypeVar("Result")
 
 _FILTERED = "content_filter"
-"""The API's own word for an answer that was withheld."""
 _REPORTS = "_vista_guard"
 _UNJUDGED = "_vista_guard_unjudged"
-
-__all__ = ["guarded", "report_of", "unjudged_of"]
 
 
 def guarded(
@@ -161,8 +141,6 @@ def _guarded_class(kind: Any) -> Any:
 
 
 class _AnyGuarded:
-    """The common part of both guarded clients."""
-
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
         inner: Any = super()
@@ -220,11 +198,7 @@ class _Guarded(_AnyGuarded):
     def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
         verdict = _told_or_raise(given)
-        return (
-            inner._process_response(**given)
-            if verdict is None
-            else _attach_to_stream(inner._process_response(**given), verdict)
-        )
+        return _attach_to_stream(inner._process_response(**given), verdict)
 
 
 class _AsyncGuarded(_AnyGuarded):
@@ -240,8 +214,7 @@ class _AsyncGuarded(_AnyGuarded):
     async def _process_response(self, **given: Any) -> Any:
         inner: Any = super()
         verdict = _told_or_raise(given)
-        made = await inner._process_response(**given)
-        return made if verdict is None else _attach_to_stream(made, verdict)
+        return _attach_to_stream(await inner._process_response(**given), verdict)
 
 
 def _with_lists(options: Any) -> Any:
@@ -254,7 +227,6 @@ def _with_lists(options: Any) -> Any:
 
 
 def _told_or_raise(given: dict[str, Any]) -> Told | None:
-    """Returns what the transport knows of the answer; raises the error that replaces it."""
     verdict = given["response"].extensions.get(TOLD)
     if not isinstance(verdict, Told):
         return None
@@ -266,8 +238,8 @@ def _told_or_raise(given: dict[str, Any]) -> Told | None:
     return verdict
 
 
-def _attach_to_stream(made: Result, told: Told) -> Result:
-    return _attach_reports(made, told) if isinstance(made, Stream | AsyncStream) else made
+def _attach_to_stream(made: Result, told: Told | None) -> Result:
+    return _attach_reports(made, told) if told is not None and isinstance(made, Stream | AsyncStream) else made
 
 
 def _parser_of_delivered(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
@@ -343,15 +315,12 @@ class GuardedChatStream(ChatCompletionStream[Format]):
 
 
 class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
-    """Async version of `GuardedChatStream`."""
-
     async def __stream__(self) -> AsyncIterator[ChatCompletionStreamEvent[Format]]:
         async for chunk in self._raw_stream:
             for event in _chat_events(self._state, chunk, _told_by(self._raw_stream)):
                 yield event
 
     async def get_final_completion(self) -> ParsedChatCompletion[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
         return _final_completion(self._state, _told_by(self._raw_stream))
 
@@ -360,17 +329,13 @@ class GuardedResponseStream(ResponseStream[Format]):
     """The stream that `responses.stream(…)` opens."""
 
     def get_final_response(self) -> ParsedResponse[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         self.until_done()
         verdict = _told_by(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or super().get_final_response(), verdict)
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
-    """Async version of `GuardedResponseStream`."""
-
     async def get_final_response(self) -> ParsedResponse[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
         await self.until_done()
         verdict = _told_by(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or await super().get_final_response(), verdict)
@@ -384,10 +349,7 @@ def _told_by(stream: Any) -> Told:
 def _chat_events(
     state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, told: Told
 ) -> Iterable[ChatCompletionStreamEvent[Format]]:
-    """The SDK's events for a chunk. Of an answer that the guard withheld the SDK is told that it stopped:
-
-    a content filter makes it raise, and the message in place of the answer would be lost.
-    """
+    """The SDK's events for a chunk. It raises on a content filter: a withheld answer is told to it as one that stopped."""
     if chunk.object != "chat.completion.chunk":
         return
     finished = chunk.model_copy(update={"choices": [choice.model_copy() for choice in chunk.choices]})

@@ -1,8 +1,6 @@
 """The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
 
-The SDK is given an HTTP client that sends with the user's own one. A request for chat completions or responses is read before it
-is sent, and its answer is judged before the SDK sees a byte of it; all else passes as it is. The SDK would try again after an
-exception here, so what went wrong, or was withheld, is left in `Told` on the response, and the client raises it (client.py).
+The SDK would try again after an exception here: what went wrong, or was withheld, is left in `Told`, and the client raises it.
 """
 
 from __future__ import annotations
@@ -11,15 +9,14 @@ import asyncio
 import contextlib
 import inspect
 import json
+import re
 import socket
 import sys
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from threading import Lock
 from typing import Any, Final, Literal, cast, get_args
 
 from openai import APIConnectionError, APIError, APITimeoutError
@@ -30,21 +27,26 @@ from vista_guard.errors import Blocked, ConfigError, InputError
 from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
-from vista_guard.openai_api.dialect import (
+from vista_guard.openai_api.fields import request_error
+from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.wire import (
+    Api,
+    Json,
     Problem,
     UnreadableError,
     UpstreamFailed,
     answer_headers,
+    as_object,
     frame,
     is_stream,
+    judged_api,
     read_answer,
     read_object,
+    with_answer,
 )
-from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
-from vista_guard.openai_api.requests import Api, Json, judged_api, with_answer
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate
+from vista_guard.turn.work import Recent
 from vista_guard.types import Conversation, Document, TurnReport
 
 Finder = Callable[[Conversation], FoundDocuments | Awaitable[FoundDocuments]]
@@ -61,13 +63,7 @@ TOLD: Final = "vista_guard"
 _KEPT_CHAINS: Final = 1024
 _NOT_READ: Final = ("background", "n")
 """Fields of a request that only the proxy refuses: there, nobody would judge what comes of them."""
-_NOT_REPEATED: Final = (
-    "content-length",
-    "host",
-    "idempotency-key",
-    "x-stainless-retry-count",
-    "x-stainless-raw-response",
-)
+_NOT_REPEATED: Final = re.compile("content-length|host|idempotency-key|x-stainless-(retry-count|raw-response)")
 _asking_again: ContextVar[bool] = ContextVar("vista_guard_asking_again", default=False)
 
 Http = Any
@@ -76,57 +72,26 @@ Http = Any
 
 @dataclass
 class Told:
-    """Facts about an answer that its bytes do not carry.
-
-    Attributes:
-        reports: by the index of the choice.
-        kinds: what of a whole answer passed unjudged by design.
-        stream: of an answer that is streamed.
-        final: the response that ended a stream, as it was delivered.
-        error: is raised in place of the answer.
-    """
+    """Facts about an answer that its bytes do not carry."""
 
     reports: dict[int, TurnReport] = field(default_factory=dict)
+    """By the index of the choice."""
     kinds: Sequence[str] = ()
+    """What of a whole answer passed unjudged by design."""
     stream: StreamedAnswer | None = None
     final: object = None
+    """The response that ended a stream, as it was delivered."""
     error: Exception | None = None
+    """Raised in place of the answer."""
 
     @property
     def unjudged(self) -> tuple[str, ...]:
-        """Kinds of content that passed unjudged by design, so far."""
         return tuple(self.kinds if self.stream is None else self.stream.stream.unjudged)
 
     def is_withheld(self, choice: int = 0) -> bool:
         """True if the policy's message stands in place of this choice."""
         report = self.reports.get(choice)
         return report is not None and report.blocked
-
-
-class Chains:
-    """Turns behind the ids of responses and conversations that OpenAI keeps, for later turns.
-
-    Bounded, and of this process: pass the history yourself where another process goes on with a conversation.
-    """
-
-    def __init__(self) -> None:
-        self._said: OrderedDict[str, Conversation] = OrderedDict()
-        self._lock = Lock()
-
-    def get(self, key: str | None) -> Conversation | None:
-        """The turns of an id, if still known."""
-        with self._lock:
-            return None if key is None else self._said.get(key)
-
-    def put(self, key: str | None, conversation: Conversation) -> None:
-        """Keeps what was said; the oldest goes first."""
-        if not key:
-            return
-        with self._lock:
-            self._said[key] = conversation
-            self._said.move_to_end(key)
-            while len(self._said) > _KEPT_CHAINS:
-                self._said.popitem(last=False)
 
 
 @dataclass(frozen=True)
@@ -139,7 +104,8 @@ class ClientGuard:
     find: Finder | None = None
     on_report: Callable[[TurnReport], object] | None = None
     conversation_id: ConversationId | None = None
-    chains: Chains = field(default_factory=Chains)
+    chains: Recent[Conversation] = field(default_factory=lambda: Recent(_KEPT_CHAINS))
+    """Turns behind the ids that OpenAI keeps, in this process: pass the history yourself where another one goes on."""
 
     def __post_init__(self) -> None:
         for name, value, known in (("gate", self.gate, Gate), ("on_block", self.on_block, OnBlock)):
@@ -147,20 +113,12 @@ class ClientGuard:
                 raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(known))}")
 
     def read(self, request: Http) -> Call | None:
-        """The call, when its answer is judged.
-
-        Raises:
-            InputError: a request whose messages or documents cannot be read, or are over a limit.
-        """
+        """The call, when its answer is judged. InputError: messages or documents that cannot be read, or are over a limit."""
         api = judged_api(request.url.path) if request.method == "POST" and not _asking_again.get() else None
         return None if api is None else Call(self, api, request)
 
     def tell(self, reports: Iterable[TurnReport]) -> None:
-        """Tells `on_report` of every report.
-
-        Raises:
-            Blocked: an answer was withheld, and `on_block` is raise.
-        """
+        """Tells `on_report` of every report. Blocked: an answer was withheld, and `on_block` is raise."""
         listed = list(reports)
         if self.on_report is not None:
             for report in listed:
@@ -171,8 +129,6 @@ class ClientGuard:
 
 
 class Call:
-    """One request whose answer is judged."""
-
     def __init__(self, guarding: ClientGuard, api: Api, request: Http) -> None:
         body = read_object(request.content)
         if body is None:
@@ -204,19 +160,12 @@ class Call:
         self._exchange.check_limits()
 
     def _read_past(self, said: Conversation, body: Json) -> Conversation:
-        """The conversation so far, with the known turns that OpenAI keeps."""
         chains, find = self._guarding.chains, self._guarding.conversation_id
         earlier = chains.get(_id_of(body.get("previous_response_id"))) or chains.get(self._chain)
-        request = self._request
-        arguments = {
-            **body,
-            "extra_body": body,
-            "extra_headers": request.headers,
-            "extra_query": dict(request.url.params),
-        }
-        metadata = body.get("metadata")
+        headers, query = self._request.headers, dict(self._request.url.params)
+        arguments = {**body, "extra_body": body, "extra_headers": headers, "extra_query": query}
         named = find(arguments) if callable(find) else find
-        named = named or _id_of(metadata.get("conversation_id") if isinstance(metadata, dict) else None)
+        named = named or _id_of(as_object(body.get("metadata")).get("conversation_id"))
         identity = named or self._chain or (earlier.id if earlier else None)
         turns = said.turns if earlier is None else (*earlier.turns, *said.turns)
         return Conversation(turns=turns, id=identity)
@@ -247,12 +196,7 @@ class Call:
     async def judge_whole(
         self, body: bytes, ask: Callable[[Json], Awaitable[Http]]
     ) -> tuple[bytes, list[tuple[str, str]]]:
-        """The answer as it is delivered, and headers that tell of it.
-
-        Raises:
-            Blocked: it was withheld, and `on_block` is raise.
-            InputError: it cannot be read.
-        """
+        """The answer as it is delivered, and headers that tell of it. InputError: it cannot be read."""
         self._loop = asyncio.get_running_loop()
 
         async def ask_whole(sent: Json) -> Json:
@@ -289,7 +233,7 @@ class Call:
             return _json_events(read(self.client, await ask(sent)))
 
         answer = self.told.stream = StreamedAnswer(self._exchange, ask_events)
-        failed: Mapping[str, object] | None = None
+        failed: Mapping[str, object] = {}
         try:
             async with aclosing(answer.shown(_json_events(read(self.client, response)))) as shown:
                 async for event in shown:
@@ -304,9 +248,9 @@ class Call:
                 failed = {"message": str(exc), "code": exc.code}
             else:
                 raise InputError(str(exc)) from None
-        if failed is not None and "response" in failed:
+        if "response" in failed:
             yield frame(failed)
-        elif failed is not None:
+        elif failed:
             error = cast("Json", failed.get("error", failed))
             raise APIError(str(error["message"]), self._request, body=error)
         if not self.told.reports:
@@ -315,7 +259,7 @@ class Call:
 
     def again_options(self, *, stream: bool) -> dict[str, Any]:
         """How the SDK sends a request once more: like the first one, with its retries."""
-        headers = {name: value for name, value in self._request.headers.items() if name not in _NOT_REPEATED}
+        headers = {name: value for name, value in self._request.headers.items() if not _NOT_REPEATED.fullmatch(name)}
         raw = {"x-stainless-raw-response": "stream"} if stream else {}
         timeout = _http_of(self._request).Timeout(**self._request.extensions["timeout"])
         return {
@@ -412,7 +356,6 @@ class _AsyncSender(_Sender):
 
 
 def over(inner: Http, guarding: ClientGuard) -> Http:
-    """An HTTP client that sends with the given one, and judges what comes back."""
     http = _http_of(inner)
     is_async = isinstance(inner, http.AsyncClient)
     made = _subclass(_AsyncSender, http.AsyncClient) if is_async else _subclass(_SyncSender, http.Client)
@@ -449,8 +392,6 @@ class _SyncFrames:
 
 
 class _AsyncFrames:
-    """Async version of `_SyncFrames`."""
-
     def __init__(self, call: Call, response: Http) -> None:
         self._response = response
         self._items = call.frames(response, _async_asking(call, stream=True), _read)
@@ -459,7 +400,6 @@ class _AsyncFrames:
         return self._items
 
     async def aclose(self) -> None:
-        """Ends the judging and closes upstream."""
         try:
             await self._items.aclose()
         except RuntimeError:  # Another task is reading: it meets a closed connection.
@@ -486,7 +426,6 @@ class _Closable:
 
 
 def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
-    """The response with a body that was judged."""
     made = _subclass(_Closable, _http_of(response).Response)(
         response.status_code,
         headers=[*answer_headers(response.headers.multi_items()), *headers],
@@ -536,7 +475,6 @@ def _sync_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http
 
 
 def _drop(sending: asyncio.Future[Http]) -> None:
-    """Closes an answer that nobody waits for any more."""
     if not sending.cancelled() and sending.exception() is None:
         sending.result().close()
 
@@ -553,10 +491,9 @@ def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Htt
 
 
 def _read_in_thread(client: Any, response: Http) -> AsyncGenerator[Any, None]:
-    """The SDK's events of a sync client's stream, each read when it is asked for.
+    """The SDK's events of a sync client's stream, each read when it is asked for, by a thread that also closes the stream.
 
-    The thread also closes the stream, so that nobody takes a connection from under its hands. A read that is under way is
-    ended by ending the connection; over HTTP/2, which others share, it comes back with what upstream sends next.
+    A read that is under way is ended with its connection; over HTTP/2, which others share, when upstream sends more.
     """
     return in_thread(
         lambda: client._make_sse_decoder().iter_bytes(response.iter_bytes()),

@@ -1,42 +1,47 @@
-"""A request to OpenAI's API and the answer to it as a turn: its conversation, its documents, usage, asking again. Pure.
+"""OpenAI's wire: requests and answers as turns, JSON, headers, server-sent events, and errors in place of an answer.
 
-Documents come from `documents` in the body, from tool messages, from file searches, and from blocks in system messages; in
-user messages only where the setting `user_context` says so. Those of the body and of system messages ground the answer that is
-asked for; those of a user message and of tools every assistant turn up to the next user message, so that a resent history is
-recognised.
+Documents of the body and of system messages ground the answer that is asked for; those of a user message and of tools every
+assistant turn up to the next user message, so that a resent history is recognised. Pure.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeGuard, cast, overload
+from typing import Final, Literal, TypeGuard, TypeVar, cast
 from urllib.parse import unquote
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import take_blocks, to_conversation, to_document
+from vista_guard.reading.chat_json import read_json, take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document, Role, Turn
 
 Api = Literal["chat", "responses"]
 
+Spent = TypeVar("Spent")
+
 Json = dict[str, object]
 """An object of the API, as it is on the wire: of its values nothing is known before one looks."""
+
+FIELD: Final = "vista_guard"
+
+DONE: Final = b"data: [DONE]\n\n"
+
+_HEADERS: Final = re.compile(
+    r"content-type|cache-control|vary|via|retry-after(-ms)?|x-should-retry|x-request-id|request-id|cf-ray|cf-cache-status"
+    r"|openai-(version|organization|project|processing-ms|model)|x-ratelimit-[a-z-]+|anthropic-ratelimit-[a-z-]+"
+    r"|apim-request-id|x-ms-[a-z-]+|azureml-[a-z-]+|x-envoy-upstream-service-time|x-amzn-requestid|x-groq-region"
+    r"|strict-transport-security|x-content-type-options|access-control-[a-z-]+"
+)
+_HEADER_VALUE: Final = re.compile(r"[ -~]{0,200}")
 
 _NOT_REPEATED: Final = ("conversation", "response_id", "background")
 """Fields of a request whose answer is not asked for again: upstream would keep the draft as what was said, or has the request."""
 
-BINDING: Final = frozenset(
-    {
-        "function_call",
-        "custom_tool_call",
-        "computer_call",
-        "local_shell_call",
-        "shell_call",
-        "apply_patch_call",
-        "mcp_approval_request",
-        "mcp_call",
-    }
+_BINDING: Final = re.compile(
+    r"(function|custom_tool|computer|local_shell|shell|apply_patch|mcp)_call|mcp_approval_request"
 )
 """Output items of the responses API that do something, here or at a server that is not upstream."""
 
@@ -44,17 +49,94 @@ _TO_COME: Final = {"role": "assistant", "content": "…"}
 """Stands for the answer that is not there yet, so that reading the chat says what it may lean on."""
 
 
+class Problem(Exception):
+    """The error a caller gets instead of an answer: an HTTP status and a code, without internals."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class UnreadableError(Problem):
+    """Upstream's answer is of no form that the API has, or ends in the middle."""
+
+    def __init__(self, message: str, code: str = "upstream_unreadable") -> None:
+        super().__init__(502, code, message)
+
+
+class UpstreamFailed(Exception):
+    """Upstream ended its stream with an error of its own; `event` is what the caller is told of it."""
+
+    def __init__(self, event: Mapping[str, object]) -> None:
+        super().__init__("upstream reported an error inside its stream")
+        self.event = event
+
+
+def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The headers that may go with a judged answer: those that are known not to carry a model's words."""
+    return [(name, value) for name, value in headers if _HEADERS.fullmatch(name) and _HEADER_VALUE.fullmatch(value)]
+
+
+def is_stream(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"
+
+
+def frame(content: Mapping[str, object]) -> bytes:
+    """A server-sent event, named by its content's `type` when it has one, as the Responses API does."""
+    kind = content.get("type")
+    name = f"event: {kind}\n" if isinstance(kind, str) else ""
+    return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
+
+
+def read_answer(body: bytes) -> Json:
+    """A whole answer. UnreadableError: it is no JSON object."""
+    answer = read_object(body)
+    if answer is None:
+        raise UnreadableError("upstream's answer is not a JSON object")
+    return answer
+
+
+def read_object(content: str | bytes) -> Json | None:
+    try:
+        value = read_json(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
 def as_list(value: object) -> list[object]:
     """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
     return value if isinstance(value, list) else []
 
 
+def as_object(value: object) -> Json:
+    """The value when it is a JSON object; else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def path_words(path: str) -> list[str]:
+    return [word for word in unquote(path).lower().split("/") if word]
+
+
 def judged_api(path: str) -> Api | None:
     """The API whose answers are judged, when the path ends with its name: also below a deployment or an engine."""
-    words = [word for word in unquote(path).lower().split("/") if word]
+    words = path_words(path)
     if words[-2:] == ["chat", "completions"]:
         return "chat"
     return "responses" if words[-1:] == ["responses"] else None
+
+
+LONGEST_NAME: Final = 512
+
+
+def checked_name(value: object, place: str) -> str:
+    """The name, when a conversation can have it; else InputError, which says where it stands."""
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
+        raise InputError(
+            f"{place} is {str(value)[:80]!r}; it must be a printable text of at most {LONGEST_NAME} characters"
+        )
+    return value
 
 
 def request_again(api: Api, request: Mapping[str, object], draft: str, note: str) -> Json:
@@ -73,31 +155,19 @@ def repeatable(api: Api, request: Mapping[str, object]) -> bool:
     return isinstance(given, str | list) and request.get("n") in (None, 1) and not kept
 
 
-@overload
-def summed(first: object, more: Json) -> Json: ...
-
-
-@overload
-def summed(first: object, more: object) -> object: ...
-
-
-def summed(first: object, more: object) -> object:
+def summed(first: object, more: Spent) -> Spent:
     """The usage of two answers together; numbers are added at any depth."""
     if isinstance(first, Mapping) and isinstance(more, Mapping):
-        return {name: summed(first.get(name), more.get(name)) for name in {**first, **more}}
+        return cast(Spent, {name: summed(first.get(name), more.get(name)) for name in {**first, **more}})
     if isinstance(first, int | float) and isinstance(more, int | float):
-        return first + more
-    return first if more is None else more
+        return cast(Spent, first + more)
+    return cast(Spent, first) if more is None else more
 
 
 def ground(
     messages: Sequence[object], identity: str | None, documents: Iterable[object] = ()
 ) -> tuple[Conversation, tuple[Document, ...]]:
-    """The conversation so far, and the documents of the next answer.
-
-    Raises:
-        InputError: a message or document that is none.
-    """
+    """The conversation so far, and the documents of the next answer. InputError: a message or document that is none."""
     asked = cast(
         "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
     )  # read with care: what is no message is refused
@@ -106,7 +176,6 @@ def ground(
 
 
 def with_answer(conversation: Conversation, text: str, documents: Iterable[Document] = ()) -> Conversation:
-    """The conversation with the answer as its last turn."""
     turn = Turn(role=Role.ASSISTANT, text=text, documents=tuple(documents))
     return conversation.model_copy(update={"turns": (*conversation.turns, turn)})
 
@@ -157,11 +226,9 @@ class ReadRequest:
 
     @property
     def streamed(self) -> bool:
-        """True if a stream is asked for."""
         return self.sent.get("stream") is True
 
     def conversation(self, name: str | None = None) -> Conversation:
-        """The conversation so far."""
         return to_conversation(self.messages, conversation_id=name, patterns=None)
 
     def followed_by(self, text: str) -> Conversation:
@@ -174,11 +241,7 @@ class ReadRequest:
 
 
 def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
-    """A request for chat completions.
-
-    Raises:
-        InputError: messages or documents that cannot be read; more than one choice in a stream.
-    """
+    """A request for chat completions. InputError: one that cannot be read; more than one choice in a stream."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         raise InputError("messages is missing or not a list; give the conversation as a list of messages")
@@ -192,11 +255,7 @@ def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_conte
 
 
 def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
-    """A request to the Responses API.
-
-    Raises:
-        InputError: input or documents that cannot be read; an answer that would be made in the background.
-    """
+    """A request to the Responses API. InputError: one that cannot be read; an answer that would be made in the background."""
     if body.get("background"):
         raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
     given, text = body.get("input"), body.get("text")
@@ -217,10 +276,13 @@ def found_documents(items: object) -> tuple[Document, ...]:
 
 
 def text_of(content: object) -> str:
-    """The text of a message's content, as the guard reads it."""
     if isinstance(content, str):
         return content
     return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
+
+
+def is_binding(item: object) -> bool:
+    return isinstance(item, Mapping) and _BINDING.fullmatch(str(item.get("type"))) is not None
 
 
 def is_text(part: object) -> TypeGuard[Json]:
