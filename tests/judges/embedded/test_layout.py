@@ -139,12 +139,15 @@ def test_a_wrong_figure_beside_its_right_one_is_contradicted() -> None:
 
 
 def test_a_table_of_thousands_of_rows_costs_no_more_than_its_length() -> None:
-    def seconds(rows: int) -> float:
+    def once(rows: int) -> float:
         table = "| Room | Beds |\n|---|---|\n" + "".join(f"| Room R{number} | {number} |\n" for number in range(rows))
         source, _ = EvidenceSource.read(Passage(source=SourceKind.DOCUMENT, source_id="d", text=table))
         begun = process_time()
         list(source.pieces("Room R7 has 9 beds.", pair=True))
         return process_time() - begun
+
+    def seconds(rows: int) -> float:
+        return min(once(rows) for _ in range(3))
 
     assert seconds(4000) < 12 * seconds(1000) + 0.05
 

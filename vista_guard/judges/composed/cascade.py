@@ -1,5 +1,7 @@
-"""A cheap judge first, an expensive one for its unsure labels. Their trust is a logistic regression (docs/design/cascade.md),
-fitted by `python -m training.cascade`: other signals being equal, it never falls when the judge's confidence rises.
+"""A cheap judge first, an expensive one for its unsure labels.
+
+Their trust is a logistic regression (docs/design/cascade.md), fitted by `python -m training.cascade`: other signals being
+equal, it never falls when the judge's confidence rises.
 """
 
 from __future__ import annotations
