@@ -3,6 +3,7 @@
     python -m benchmarks.retrieval wice data/train/wice --embedder shipped --vectors windows.npy
     python -m benchmarks.retrieval search data
     python -m benchmarks.retrieval verdicts data --twins twins.jsonl
+    python -m benchmarks.retrieval turns --sizes 1000 10000
     python -m benchmarks.retrieval words --sizes 1000 10000 50000
     python -m benchmarks.retrieval store --sizes 10000 100000 1000000
 
@@ -13,8 +14,9 @@ of claims of which some supporting sentence is in one of the first k windows. `s
 answered from: MTRAG-UN's conversations (dev: ids that end in 0 to 4), ClapNQ's questions, INSCIT's dialogues (Wu et al., 2023)
 and codes of a made-up manual; by turn (question and answer, as the guard asks), by claim (each sentence of the answer), and
 both. `verdicts` judges MTRAG-UN's answers, and their falsified twins, with the passages they were written from and with what a
-store of all passages finds. `words` times BM25 beside the vectors. `store` searches stand-in vectors in the two ways
-of the document store: half of them lie in groups around common centres, as passages of one page do, the others anywhere.
+store of all passages finds. `turns` times a turn against a Chroma folder beside the same turn with its passages given. `words`
+times BM25 beside the vectors. `store` searches stand-in vectors in the two ways of the document store: half of them lie in
+groups around common centres, as passages of one page do, the others anywhere.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ import argparse
 import asyncio
 import gzip
 import json
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +39,14 @@ from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import PRESETS
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import sentence_spans
+from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.codes import CodedVectors
-from vista_guard.stores.chroma.documents import _exactly
+from vista_guard.stores.chroma.documents import ChromaDocuments, _exactly
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import best_rows, query_vector
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.stores.words import WordRanking, fused
-from vista_guard.types import Action, Conversation, Document
+from vista_guard.types import Action, Conversation, Document, Role, Turn
 from vista_lab.suites import faithful
 
 PAGES = ("entailment_retrieval.claim.dev.jsonl.gz", "non_supported_tokens.train.jsonl.gz")
@@ -301,6 +305,52 @@ def _without_documents(conversation: Conversation) -> Conversation:
     return conversation.model_copy(update={"turns": tuple(turns)})
 
 
+def turn_times(sizes: Sequence[int]) -> None:
+    """Prints what a turn takes with its passages given, and with those that a Chroma folder finds, measured alternately."""
+    for size in sizes:
+        texts = [
+            f"{text} The hall of Vale {place} opened in {1800 + place % 200}."
+            for place, text in enumerate(_pages(size))
+        ]
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(_timed_turns(size, texts, folder))
+
+
+def _pages(size: int) -> Iterator[str]:
+    rng = np.random.default_rng(11)
+    words = [word for line in (__doc__ or "").splitlines() for word in line.split() if word.isalpha()]
+    for _ in range(size):
+        yield " ".join(words[place] for place in rng.integers(len(words), size=40)) + "."
+
+
+async def _timed_turns(size: int, texts: Sequence[str], folder: str) -> None:
+    given = Guard.from_settings(store="memory")
+    kept = Guard.from_settings(
+        store="memory", documents=ChromaDocuments(chroma_client(folder), build_embedder("shipped"))
+    )
+    began = perf_counter()
+    await kept.parts.documents.add([Document(id=str(place), text=text) for place, text in enumerate(texts)])  # type: ignore[union-attr]
+    print(f"{size:>7,} passages added in {perf_counter() - began:.0f} s", flush=True)
+    times: dict[str, list[float]] = {"given": [], "found": []}
+    for place in range(SEARCHES + 2):
+        answer = (
+            f"The hall of Vale {place} opened in {1800 + place}. The hall of Vale {place + 1} opened in {1801 + place}."
+        )
+        around = [Document(id=str(one), text=texts[one]) for one in range(place, place + 6)]
+        asked = Turn(role=Role.USER, text=f"When did the halls {place} and {place + 1} open?")
+        for name, guard, documents in (("given", given, around), ("found", kept, [])):
+            said = Turn(role=Role.ASSISTANT, text=answer, documents=tuple(documents))
+            began = perf_counter()
+            await guard.acheck(Conversation(turns=(asked, said)))
+            times[name].append(1e3 * (perf_counter() - began))
+    given_ms, found_ms = (float(np.median(times[name][2:])) for name in ("given", "found"))
+    print(
+        f"{size:>7,}  given {given_ms:.1f} ms  found {found_ms:.1f} ms  more {found_ms - given_ms:.1f} ms", flush=True
+    )
+    await given.aclose()
+    await kept.aclose()
+
+
 def word_times(sizes: Sequence[int]) -> None:
     """Prints what BM25 takes beside comparing with every vector, for the words of a turn."""
     texts, searches = made_texts(max(sizes))
@@ -419,6 +469,8 @@ def main() -> None:
     judged = commands.add_parser("verdicts")
     judged.add_argument("data", type=Path, help="folder with train/mtragun")
     judged.add_argument("--twins", type=Path, required=True, help="as vista_lab.suites.faithful takes them")
+    turns = commands.add_parser("turns")
+    turns.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     times = commands.add_parser("words")
     times.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 50_000])
     stores = commands.add_parser("store")
@@ -430,6 +482,8 @@ def main() -> None:
         search(chosen.data, build_embedder(chosen.embedder))
     elif chosen.command == "verdicts":
         verdicts(chosen.data, chosen.twins)
+    elif chosen.command == "turns":
+        turn_times(chosen.sizes)
     elif chosen.command == "words":
         word_times(chosen.sizes)
     else:
