@@ -14,7 +14,7 @@ SUITES := $(PYTHON) -m vista_lab.suites
 KEEP = > $@.part && mv $@.part $@
 
 # Name of the file, and where its figures are told:
-#   halving.md    docs/design/risk-control.md                     claims.md     docs/design/embedded-judge.md
+#   halving.md    docs/design/risk-control.md                     claims.md     docs/design/decomposition.md
 #   challenge.txt README, model card                              presets.md    docs/policies.md, README, model card
 #   remarks.md    model card                                      summaries.md  README, model card
 #   cascade.md    docs/design/cascade.md                          turn-risk.txt docs/design/turn-risk.md
