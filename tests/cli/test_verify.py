@@ -77,6 +77,15 @@ def test_a_store_that_was_filled_before() -> None:
         assert (result.exit_code, json.loads(result.stdout)["verdict"]) == (0, "factual")
 
 
+def test_documents_kept_in_qdrant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_STORE", "qdrant")
+    empty = run("false.txt")
+    assert (empty.exit_code, "holds no documents" in empty.stderr) == (2, True)
+    assert CliRunner().invoke(app, ["documents", "add", "docs"]).exit_code == 0
+    result = run("false.txt", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["verdict"]) == (3, "not factual")
+
+
 def test_algorithm_1_passes_what_no_passage_speaks_of() -> None:
     Path("bird.txt").write_text("The bird hall burned down in 1999.\n", encoding="utf-8")
     weighed = run("bird.txt", "--documents", "docs", "--json")

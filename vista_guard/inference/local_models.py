@@ -348,7 +348,7 @@ class DecoderGraph(_Graph):
 
 
 def _encode(encoder: InferenceSession, batch: TokenBatch, start: int) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """What a decoder begins with: the first token of each text, (texts, 1), and the encoder's reading of it."""
+    """The decoder's first inputs: the first token of each text, (texts, 1), and the encoder's reading of it."""
     import numpy as np
 
     hidden = encoder.run(None, {"input_ids": batch.ids, "attention_mask": batch.mask})[0]

@@ -184,7 +184,7 @@ class TorchRanker:
 
 
 def _pretrained(folder: ModelFolder, kind: str, **options: Any) -> Any:
-    """What the class of transformers with this name makes of the folder."""
+    """The folder, loaded by the class of transformers with this name."""
     import transformers
 
     return getattr(transformers, kind).from_pretrained(str(folder.path), local_files_only=True, **options)

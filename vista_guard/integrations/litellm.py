@@ -112,7 +112,7 @@ async def _events(response: Any) -> Events:
 
 
 async def _ask_nobody(_: Json) -> Any:
-    raise NotImplementedError("an exchange that does not repeat asks nobody again")
+    raise AssertionError("an exchange with repeats=False asks nobody again")
 
 
 async def _tell_nobody(_: Judged) -> None:

@@ -142,7 +142,7 @@ async def gated(
     on_outcome: Callable[[Outcome], None] | None = None,
     trace: TurnTrace | None = None,
 ) -> AsyncGenerator[Streamed, None]:
-    """See `Guard.gated`. `trace` is that of a turn which began before its text; it is ended here.
+    """Judges a stream of text as `Guard.gated` does. `trace` is that of a turn which began before its text; it is ended here.
 
     `documents` that are a callable are asked once a draft, in a thread: for `sentence` before anything of the turn is known (the
     turn is the conversation's last, and empty), else with the whole turn. `again` is called as long as the policy has attempts

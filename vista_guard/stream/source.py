@@ -140,7 +140,7 @@ async def close(deltas: AsyncIterator[Delta]) -> None:
 
 
 async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
-    """What was read already, and the rest. Closing it closes the upstream."""
+    """The deltas that were read already, then the rest. Closing it closes the upstream."""
     try:
         for delta in begun:
             yield delta

@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 class Signal(Enum):
-    """What a model call tells besides text: it is over, it begins once more."""
+    """A model call's message besides text: it is over, it begins once more."""
 
     END = auto()
     AGAIN = auto()

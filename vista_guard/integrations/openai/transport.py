@@ -77,7 +77,7 @@ class Told:
     reports: dict[int, TurnReport] = field(default_factory=dict)
     """By the index of the choice."""
     kinds: Sequence[str] = ()
-    """What of a whole answer passed unjudged by design."""
+    """Kinds of fields of a whole answer that passed unjudged by design."""
     stream: StreamedAnswer | None = None
     final: object = None
     """The response that ended a stream, as it was delivered."""

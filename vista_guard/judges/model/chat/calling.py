@@ -282,7 +282,7 @@ class ChatModel(Protocol):
 
 CHARACTERS_A_TOKEN = 4
 LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")
-"""What an `EndpointChat` needs of the extra `model`."""
+"""Libraries of the extra `model` that an `EndpointChat` needs."""
 
 
 @dataclass(frozen=True)
@@ -404,7 +404,7 @@ class EndpointChat(ABC):
     @property
     @abstractmethod
     def _key_hint(self) -> str:
-        """What to do about a key that is refused."""
+        """Advice for a key that is refused."""
 
     def _error(self, exc: BaseException) -> JudgeError:
         fault = read_fault(exc, self._secrets)
