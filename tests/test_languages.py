@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.blocked import ROOT
 from tests.dashboard.browser import chromium
 from tests.proxy.serving import chunks, document, proxy, said
-from vista_guard import Action, Document, Guard, JudgeError, Label, TurnReport
+from vista_guard import Action, ConfigError, Document, Guard, JudgeError, Label, TurnReport
 from vista_guard.cli.render import _STYLE as VERIFIED_STYLE
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.label_policy import MESSAGE
@@ -200,6 +200,12 @@ def test_the_embedded_judge_with_a_multilingual_verifier(spoken: Spoken) -> None
     assert (labels[spoken.true], labels[spoken.false]) == (Label.VERIFIED, Label.CONTRADICTED)
     assert report.decision.action is Action.BLOCK
     assert report.unchecked == ()
+
+
+def test_the_shipped_verifier_is_not_multilingual() -> None:
+    for named in (None, "shipped"):
+        with pytest.raises(ConfigError, match=r"verifier_options\.multilingual is true.*Set verifier to a model"):
+            Guard.from_settings(verifier=named, verifier_options={"multilingual": True}, store="memory")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,11 @@ def build_judge(
 
 def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
     named = settings.verifier if verifier is None else verifier.name
+    if named in (None, "shipped") and settings.verifier_options.multilingual:
+        raise ConfigError(
+            "verifier_options.multilingual is true, and the shipped verifier reads English alone. Set verifier to a model that "
+            "reads the other languages too, for example 'hf:MoritzLaurer/mDeBERTa-v3-base-mnli-xnli', or leave it out"
+        )
     if "embedded" in re.split("[:,]", settings.judge):
         return
     if named is not None:
@@ -82,7 +87,12 @@ def _embedded(settings: Settings, embedder: Embedder, verifier: Verifier | None,
     """The embedded judge, alone or as part of another one."""
     from vista_guard.judges.embedded import EmbeddedJudge
 
-    load = partial(EmbeddedJudge.load, embedder, recommendations=settings.recommendations)
+    load = partial(
+        EmbeddedJudge.load,
+        embedder,
+        recommendations=settings.recommendations,
+        multilingual=settings.verifier_options.multilingual,
+    )
     by_first_passage = settings.weighing == "first"
     named = verifier or settings.verifier
     if named is None and settings.verifier_options.calibration is None and not by_first_passage:
@@ -91,11 +101,7 @@ def _embedded(settings: Settings, embedder: Embedder, verifier: Verifier | None,
 
     chosen = build_verifier(named, settings.verifier_options, settings.model)
     if not by_first_passage:
-        return load(
-            verifier=chosen.verifier,
-            thresholds=chosen.thresholds,
-            multilingual=settings.verifier_options.multilingual,
-        )
+        return load(verifier=chosen.verifier, thresholds=chosen.thresholds)
     from vista_guard.judges.composed.pipeline import FirstPassageJudge
 
     judge = load(verifier=chosen.verifier)
