@@ -316,7 +316,7 @@ def test_settings_name_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
-    for number in range(60):
+    for number in range(160):
         (shelf / f"{number:03}.txt").write_text(f"Ledger {number} lists {number * 3} ships.", encoding="utf-8")
     command = "from vista_guard.cli.documents import documents; documents()"
     arguments = [sys.executable, "-c", command, "add", str(shelf), "--data-dir", "data"]
@@ -328,11 +328,11 @@ def test_an_interrupted_run_can_be_gone_on_with(shelf: Path) -> None:
         process.kill()
         process.stderr.read()
     survived = len(stored())
-    assert 10 <= survived < 64
+    assert 10 <= survived < 164
     result = run("add", shelf)
-    kept = f"{64 - survived} added, {survived} unchanged; "
+    kept = f"{164 - survived} added, {survived} unchanged; "
     assert (result.exit_code, result.stdout.startswith(kept)) == (0, True)
-    assert len(stored()) == len(lines("search", "ships", "--limit", "1000")) == 64
+    assert len(stored()) == len(lines("search", "ships", "--limit", "1000")) == 164
 
 
 @pytest.fixture

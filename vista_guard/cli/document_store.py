@@ -27,6 +27,8 @@ from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.entries import ListedDocument, SearchedDocuments, data_dir, default_dir, query_vector
 from vista_guard.types import Document, Passage
 
+_DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 50, 100_000
+"""Stored with one call; Chroma takes as long for a call as for the passages of a short document."""
 _LONGEST_WORD = 20_000
 """Characters without a space, which even a paragraph of a script without spaces does not reach."""
 
@@ -236,7 +238,7 @@ def fetched(
 
 
 class Adding:
-    """One run of `documents add`. Each document is stored as soon as it is read, so an interrupted run can be resumed."""
+    """One run of `documents add`. Documents are stored a few at a time as they are read; an interrupted run can be resumed."""
 
     def __init__(
         self,
@@ -256,6 +258,7 @@ class Adding:
         self._dry_run = dry_run
         self._counts: Counter[str] = Counter()
         self._passages = 0
+        self._waiting = list[tuple[DocumentFile, Document, str]]()
         self._progress = progress_bar(disable=dry_run)
 
     async def run(self) -> bool:
@@ -278,6 +281,7 @@ class Adding:
                 else:
                     await self._add(entry, store, known.get(entry.id))
                 self._progress.advance(task)
+            await self._store(store)
         await self._remove_gone(store, known)
 
     async def _add(self, file: DocumentFile, store: SearchedDocuments | None, known: ListedDocument | None) -> None:
@@ -294,16 +298,39 @@ class Adding:
         if isinstance(document, SkippedFile):
             self._left_out(document)
             return
-        outcome = "added" if known is None else "replaced"
-        if store is not None:
-            try:
-                self._passages += await store.add([document])
-            except StoreError as exc:  # of this document, perhaps; a store that is gone fails before the next one
-                self._left_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
+        self._waiting.append((file, document, "added" if known is None else "replaced"))
+        waiting = [document for _, document, _ in self._waiting]
+        if len(waiting) == _DOCUMENTS_AT_ONCE or sum(len(one.text) for one in waiting) > _CHARACTERS_AT_ONCE:
+            await self._store(store)
+
+    async def _store(self, store: SearchedDocuments | None) -> None:
+        """Stores what was read since the last call."""
+        waiting, self._waiting = self._waiting, []
+        failures = await self._put(store, [document for _, document, _ in waiting]) if store and waiting else {}
+        for file, document, outcome in waiting:
+            if document.id in failures:
+                self._left_out(SkippedFile(file.path, str(failures[document.id]), broken=True, place=file.place))
+            else:
+                self._counts[outcome] += 1
+                self._changed(outcome, document.id)
+
+    async def _put(self, store: SearchedDocuments, documents: Sequence[Document]) -> dict[str, StoreError]:
+        """Stores documents together, or one by one if that fails; returns the errors by document.
+
+        Raises:
+            StoreError: the store is gone.
+        """
+        try:
+            self._passages += await store.add(documents)
+            return {}
+        except StoreError as exc:
+            if len(documents) == 1:
                 await store.stored()
-                return
-        self._counts[outcome] += 1
-        self._changed(outcome, document.id)
+                return {documents[0].id: exc}
+        failures = dict[str, StoreError]()
+        for document in documents:
+            failures |= await self._put(store, [document])
+        return failures
 
     def _expect_text(self, document: object) -> None:
         """Raises `InputError` for what would be embedded for minutes or hours while other files wait."""

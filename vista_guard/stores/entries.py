@@ -208,7 +208,7 @@ class SearchedDocuments(ABC):
 
     async def add(self, documents: Sequence[Document]) -> int:
         """Adds or replaces documents; returns the number of passages. Readers see the old ones, the new ones, or briefly both."""
-        return sum([await self._replace(document) for document in {one.id: one for one in documents}.values()])
+        return await self._replace_all(list({one.id: one for one in documents}.values())) if documents else 0
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
         """Returns the passages nearest to the query; of equal ones, always the same come first."""
@@ -251,6 +251,10 @@ class SearchedDocuments(ABC):
     @abstractmethod
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         """The passages of these keys, those that exist."""
+
+    async def _replace_all(self, documents: Sequence[Document]) -> int:
+        """Stores documents with different ids; returns their number of passages."""
+        return sum([await self._replace(document) for document in documents])
 
     async def _query_vector(self, query: str) -> NDArray[np.float32] | None:
         return None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)

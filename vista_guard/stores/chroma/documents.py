@@ -34,6 +34,7 @@ from vista_guard.stores.entries import (
     SearchedDocuments,
     best_of,
     best_rows,
+    cut,
     digest,
     document_passage,
     expect_model,
@@ -245,32 +246,47 @@ class ChromaDocuments(SearchedDocuments):
         return rows
 
     async def _replace(self, document: Document) -> int:
+        return await self._replace_all([document])
+
+    async def _replace_all(self, documents: Sequence[Document]) -> int:
         collection = await self._open()
-        passages, vectors = await self._cut(document)
-        store = partial(self._store, collection, document, passages, vectors)
-        await self._chroma.run(f"add the document {document.id!r}", store, timeout_s=600)
-        return len(passages)
+        cuts = [cut(document, self._embedder) for document in documents]
+        texts = [passage.text for passages in cuts for passage in passages]
+        vectors = await asyncio.to_thread(self._embedder.embed, texts)
+        store = partial(self._store, collection, list(zip(documents, cuts, strict=True)), vectors)
+        names = f"the document {documents[0].id!r}" if len(documents) == 1 else f"{len(documents)} documents"
+        await self._chroma.run(f"add {names}", store, timeout_s=600)
+        return len(texts)
 
     def _store(
-        self, collection: AnyCollection, document: Document, passages: Sequence[Passage], vectors: NDArray[np.float32]
+        self,
+        collection: AnyCollection,
+        cuts: Sequence[tuple[Document, Sequence[Passage]]],
+        vectors: NDArray[np.float32],
     ) -> None:
-        owner, version = digest(document.id), self._cut_mark + version_of(document)
-        rows = list(enumerate(passages))
-        stale: dict[str, Any] = {"$and": [{"document": owner}, {"version": {"$ne": version}}]}
+        """Stores documents in as few calls as one takes: a call costs about as much as the passages of a short document."""
+        owners = [digest(document.id) for document, _ in cuts]
+        rows, listings = list[tuple[str, str, Any]](), list[tuple[str, Any]]()
+        for owner, (document, parts) in zip(owners, cuts, strict=True):
+            version = self._cut_mark + version_of(document)
+            for number, passage in enumerate(parts):
+                about = {"document": owner, "version": version, **_metadata(passage)}
+                rows.append((f"{owner}:{version}:{number:06}", storable(passage.text), about))
+            if parts:
+                listed = {"passages": len(parts), "about": json.dumps(document.metadata)}
+                listings.append((f"{owner}:{version}:{0:06}", listed))
         with self._replacing:  # two at once could each drop the other's passages as the old ones
-            for batch in self._chroma.batches(rows):
-                collection.add(
-                    ids=[f"{owner}:{version}:{number:06}" for number, _ in batch],
-                    embeddings=[vectors[number] for number, _ in batch],
-                    documents=[storable(passage.text) for _, passage in batch],
-                    metadatas=[{"document": owner, "version": version, **_metadata(passage)} for _, passage in batch],
-                )
+            for batch in self._chroma.batches(list(zip(rows, vectors, strict=True))):
+                keys, texts, metadatas = zip(*(row for row, _ in batch), strict=True)
+                embeddings = [vector for _, vector in batch]
+                collection.add(ids=list(keys), embeddings=embeddings, documents=list(texts), metadatas=list(metadatas))
             collection.modify(metadata={**(collection.metadata or {}), "changed": uuid4().hex})
-            collection.delete(where=stale)
-            if passages:
-                # Last of all: a process that dies before leaves a document that is not listed, and so is added again.
-                listed: Any = {"passages": len(passages), "about": json.dumps(document.metadata)}
-                collection.update(ids=[f"{owner}:{version}:{0:06}"], metadatas=[listed])
+            known = collection.get(where={"document": {"$in": owners}}, include=[])["ids"]
+            for stale in self._chroma.batches(sorted(set(known) - {key for key, _, _ in rows})):
+                collection.delete(ids=list(stale))
+            for batch in self._chroma.batches(listings):
+                # Last of all: a process that dies before leaves documents that are not listed, and so are added again.
+                collection.update(ids=[key for key, _ in batch], metadatas=[listed for _, listed in batch])
 
     async def _open(self) -> AnyCollection:
         """The collection to add to, made when missing."""
