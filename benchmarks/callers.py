@@ -1,4 +1,4 @@
-"""Several callers at once: what a process delivers then, and what the queue before the models costs when nobody else is there."""
+"""Several callers at once: a process's throughput, and the cost of the queue before the models when it is idle."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _idle(runs: int) -> Row:
     calls = {True: lambda: verifier.run([pair]), False: lambda: verifier._forward(verifier.tokens([pair])[0])}
     ratios = []
     for number in range(runs):
-        # Turn about: on a busy machine whoever comes second is more often interrupted.
+        # Alternate: on a busy machine the second run is interrupted more often.
         times = {queued: timed(calls[queued]) for queued in (number % 2 == 0, number % 2 == 1)}
         ratios.append(times[True] / times[False])
     return Row("one pair through the idle queue, over no queue", median(ratios), "ratio", runs=runs)

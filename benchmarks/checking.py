@@ -43,24 +43,26 @@ class Recorder:
         self._whole: Any = None
 
     def run(self, outputs: Any, inputs: Any) -> Any:
-        """As the session's own."""
+        """Like the session's own; records the inputs."""
         self.inputs.append(inputs)
         return self._session.run(outputs, inputs)
 
     def again(self) -> None:
-        """Nothing but onnxruntime: all inputs of the turn in one batch, as a plain script would run them."""
+        """Runs onnxruntime alone: all inputs of the turn in one batch, as in a plain script."""
         self._bare.run(None, self._whole)
 
     def ready(self) -> None:
         """Puts the recorded inputs together."""
         width = max(inputs["input_ids"].shape[1] for inputs in self.inputs)
         self._whole = {
-            name: np.concatenate([np.pad(one[name], ((0, 0), (0, width - one[name].shape[1]))) for one in self.inputs])
+            name: np.concatenate(
+                [np.pad(batch[name], ((0, 0), (0, width - batch[name].shape[1]))) for batch in self.inputs]
+            )
             for name in self.inputs[0]
         }
 
     def size(self) -> str:
-        """The last turn's, in words."""
+        """The last turn's size, in words."""
         width, height = self._whole["input_ids"].shape[1], self._whole["input_ids"].shape[0]
         return f"{height} pairs, {int(self._whole['attention_mask'].sum())} tokens, {width * height} padded"
 
@@ -91,7 +93,7 @@ def _measure(
     name: str, runs: int, store: str, *, given: bool = False, document: str = FACTS, target: float = P50_MS
 ) -> Iterator[Row]:
     whole, pairs, models = [], [], []
-    with _recorded("verifier") as verifier, _recorded("embedder") as embedder, _knowledge(store) as knowledge:
+    with _recorder("verifier") as verifier, _recorder("embedder") as embedder, _knowledge(store) as knowledge:
         guard = Guard(EmbeddedJudge.load(OnnxEmbedder()), knowledge=knowledge)
         for number in range(WARM_UP + runs):
             conversation = turn(number, given=given, document=document)
@@ -121,12 +123,12 @@ def _ratio(whole: Sequence[float], bare: Sequence[float]) -> float:
 
 
 @contextmanager
-def _recorded(name: str) -> Iterator[Recorder]:
+def _recorder(name: str) -> Iterator[Recorder]:
     length = Calibration.load().max_length if name == "verifier" else MAX_TOKENS
     encoder: Encoder = shared_encoder(name, length)
     session = encoder._session
     recorder = Recorder(session, name)
-    encoder._session = recorder  # it is asked for nothing but run
+    encoder._session = recorder  # nothing but run is called
     try:
         yield recorder
     finally:

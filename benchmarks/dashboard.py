@@ -54,14 +54,18 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--url")
     parser.add_argument("--live", type=int, metavar="N", help="store N turns a second, and time when Live shows them")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        url = asked.url or filled(Path(folder), asked.count)
-        found = {"live": delays(url, asked.live)} if asked.live else {"read": read(url), "browser": shown(url)}
-        print(json.dumps(found, indent=2))
+        url = arguments.url or filled_database(Path(folder), arguments.count)
+        figures = (
+            {"live": delays(url, arguments.live)}
+            if arguments.live
+            else {"read": store_times(url), "browser": browser_times(url)}
+        )
+        print(json.dumps(figures, indent=2))
 
 
-def filled(folder: Path, count: int) -> str:
+def filled_database(folder: Path, count: int) -> str:
     """A database with so many made-up reports."""
     url = f"sqlite:///{folder / 'reports.sqlite'}"
     database = Database(url)
@@ -70,8 +74,8 @@ def filled(folder: Path, count: int) -> str:
     return url
 
 
-def read(url: str) -> dict[str, float]:
-    """What the pages ask of the store, with the figures of Live."""
+def store_times(url: str) -> dict[str, float]:
+    """Times the pages' queries of the store, with the figures of Live."""
     reader = ReportReader(url)
     scoped = ScopedReports(reader, THIS_MACHINE)
     now = utc(scoped.page(Filters(), limit=1).rows[0].created_at)
@@ -83,7 +87,7 @@ def read(url: str) -> dict[str, float]:
 
         return work
 
-    asked = {
+    queries = {
         "Live": look(Filters()),
         "Live, blocked": look(Filters(action=Action.BLOCK)),
         "Live, one tenant, contradicted": look(Filters(tenant="zoo", label="CONTRADICTED")),
@@ -91,13 +95,13 @@ def read(url: str) -> dict[str, float]:
         "Conversations, contradicted": lambda: scoped.conversations(Filters(label="CONTRADICTED")),
         "choices of the filters": lambda: scoped.choices(),
     }
-    figures = {name: median(work) for name, work in asked.items()}
+    figures = {name: median(work) for name, work in queries.items()}
     reader.close()
     return figures
 
 
-def shown(url: str) -> dict[str, float]:
-    """Pages as a reader sees them."""
+def browser_times(url: str) -> dict[str, float]:
+    """Times the pages in a browser."""
     with browsing(url) as (page, address):
 
         def opening(path: str, row: str) -> Callable[[], Any]:
@@ -117,49 +121,49 @@ def shown(url: str) -> dict[str, float]:
             "Live": median(opening("/", ".turn-row")),
             "Conversations": median(opening("/conversation", ".talks li")),
         }
-        taken = []
+        times = []
         for _ in range(TIMES):
             opening("/", ".turn-row:not(.attention)")()
             page.wait_for_timeout(1000)
-            taken.append(timed(filtering))
-    return {**figures, "Live, filtered": statistics.median(taken)}
+            times.append(timed(filtering))
+    return {**figures, "Live, filtered": statistics.median(times)}
 
 
 def delays(url: str, rate: int) -> dict[str, float]:
-    """From the moment that a turn is stored to its row on the screen, while `rate` turns a second are stored."""
+    """Times from storing a turn to its row on the screen, while `rate` turns a second are stored."""
     stored: dict[str, float] = {}
     stop = Event()
     with browsing(url) as (page, _):
         writer = Thread(target=store, args=(url, rate, stored, stop))
         began = perf_counter()
         writer.start()
-        taken = []
+        times = []
         try:
             for number in range(0, MARKED * rate, rate):  # a turn of each second
                 name = f"now {number}"
                 page.locator(".turn-row", has_text=f"{name} ").first.wait_for(timeout=WAIT_MS, state="attached")
-                taken.append(1000 * (perf_counter() - stored[name]))
+                times.append(1000 * (perf_counter() - stored[name]))
         finally:
             stop.set()
             writer.join()
     return {
         "turns a second": round(len(stored) / (perf_counter() - began), 1),
-        "median, ms": round(statistics.median(taken), 1),
-        "longest, ms": round(max(taken), 1),
+        "median, ms": round(statistics.median(times), 1),
+        "longest, ms": round(max(times), 1),
     }
 
 
 def store(url: str, rate: int, stored: dict[str, float], stop: Event) -> None:
-    """Stores that many turns a second, each of a conversation of its own, and notes when."""
+    """Stores `rate` turns a second, each in a conversation of its own, and notes when."""
     database, began = Database(url), perf_counter()
     for number, report in enumerate(reports(1_000_000)):
         if stop.wait(max(0.0, began + number / rate - perf_counter())):
             break
         name = f"now {number}"
-        said = report.model_copy(
+        stored_report = report.model_copy(
             update={"conversation_id": f"{name} ", "created_at": datetime.now(UTC), "id": uuid4().hex}
         )
-        database.write("store", partial(insert, report=said, texts=None, days=None))
+        database.write("store", partial(insert, report=stored_report, texts=None, days=None))
         stored[name] = perf_counter()
     database.close()
 
@@ -188,9 +192,9 @@ def serving(url: str) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            found = re.search(r"http://\S+", process.stderr.readline())
-            assert found is not None
-            yield found[0]
+            match = re.search(r"http://\S+", process.stderr.readline())
+            assert match is not None
+            yield match[0]
         finally:
             process.terminate()
 

@@ -39,14 +39,14 @@ MEASURED_RATE = 20.0
 
 @dataclass
 class Sending:
-    """Implements `System`: sends one real report again and again, under the names that are asked for."""
+    """Implements `System`: sends one real report again and again, under the requested names."""
 
     line: bytes
     text: str
     rate: float
     """Turns a second of one worker; 0 for as many as are taken."""
     late: list[float] = field(default_factory=list)
-    """By how many seconds the driver took a report after it could have been sent."""
+    """Seconds by which the driver took each report too late."""
     why_exhausted: None = None
 
     @property
@@ -64,8 +64,8 @@ class Sending:
                 await asyncio.sleep(due - time.monotonic())
                 self.late.append(time.monotonic() - due)
             report = TurnReport.model_validate_json(self.line)
-            told = {"conversation_id": entry.conversation.id, "turn_index": index, "response": self.text}
-            yield report.model_copy(update=told)
+            update = {"conversation_id": entry.conversation.id, "turn_index": index, "response": self.text}
+            yield report.model_copy(update=update)
 
     async def forget(self, conversation_id: str) -> None:
         """See `System`."""
@@ -75,24 +75,26 @@ class Sending:
 
 
 def sending(line: bytes, text: str, _max_cost: float | None) -> System:
-    """For a worker of Ray."""
+    """Makes the system of a worker of Ray."""
     return Sending(line, text, 0.0)
 
 
 def talks(count: int, text: str) -> Iterator[LoggedConversation]:
     """Conversations of five turns each."""
-    said = (Turn(role=Role.USER, text="?"), Turn(role=Role.ASSISTANT, text=text))
-    return (LoggedConversation(Conversation(turns=said * TURNS, id=f"talk-{number}"), {}) for number in range(count))
+    exchange = (Turn(role=Role.USER, text="?"), Turn(role=Role.ASSISTANT, text=text))
+    return (
+        LoggedConversation(Conversation(turns=exchange * TURNS, id=f"talk-{number}"), {}) for number in range(count)
+    )
 
 
 def real_report() -> TurnReport:
-    """Of a turn of four claims, by the embedded judge."""
+    """The embedded judge's report on a turn of four claims."""
     with Guard.from_settings(policy="monitor", store="memory") as guard:
         return guard.check(turn(1, given=False))
 
 
 async def measured(system: System, count: int, text: str, at_once: int, out: Path) -> dict[str, float]:
-    """One run: what the driver wrote a second, what that takes of a core, and its memory after each fifth, in MB."""
+    """One run: reports written a second, their cost in core time, and memory after each fifth, in MB."""
     plan = make_plan(Source("sent", lambda: talks(count, text), {}), ClaimsMode.JUDGE)
     seen, fifth, marks = 0, count * TURNS // 5, [(time.monotonic(), 0.0)]
 
@@ -118,7 +120,7 @@ def _cpu() -> float:
 
 
 async def over_ray(workers: int, line: bytes, count: int, text: str, out: Path) -> dict[str, float]:
-    """As `measured`, with reports from workers of Ray."""
+    """Like `measure_run`, with reports from workers of Ray."""
     from vista_lab.runs.cluster import RaySystem
 
     system = await RaySystem.start(partial(sending, line, text), workers=workers, each=8)
@@ -144,20 +146,20 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         if chosen.ray:
-            found = asyncio.run(over_ray(chosen.ray, line, count, text, out))
+            figures = asyncio.run(over_ray(chosen.ray, line, count, text, out))
         else:
             system = Sending(line, text, chosen.rate)
-            found = asyncio.run(measured(system, count, text, chosen.workers, out))
+            figures = asyncio.run(measured(system, count, text, chosen.workers, out))
             if system.late:
                 late = sorted(system.late)
-                found["asked for, reports/s"] = chosen.workers * chosen.rate
-                found["waited for the driver, median s"] = late[len(late) // 2]
-                found["95 %"] = late[len(late) * 95 // 100]
-    found = {"bytes of a report": len(line), **found}
+                figures["asked for, reports/s"] = chosen.workers * chosen.rate
+                figures["waited for the driver, median s"] = late[len(late) // 2]
+                figures["95 %"] = late[len(late) * 95 // 100]
+    figures = {"bytes of a report": len(line), **figures}
     if chosen.json:
-        print(json.dumps({"machine": machine(), **found}))
+        print(json.dumps({"machine": machine(), **figures}))
         return
-    for name, value in found.items():
+    for name, value in figures.items():
         print(f"{name:32} {value:12,.3f}")
 
 

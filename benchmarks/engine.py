@@ -1,4 +1,4 @@
-"""What the graph itself costs: no model, no store on disk."""
+"""The cost of the graph itself: no model, no store on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WARM_UP = 20
 def rows(runs: int) -> Iterator[Row]:
     """A turn of four scripted claims, through the sync door."""
     turns = [turn(number, given=False) for number in range(WARM_UP + runs)]
-    script = {one.turns[-1].text: [Verdict(claim) for claim in CLAIMS] for one in turns}
+    script = {conversation.turns[-1].text: [Verdict(claim) for claim in CLAIMS] for conversation in turns}
     guard = Guard(ScriptedJudge(script), knowledge=MemoryKnowledge(WordEmbedder()))
-    samples = [timed(lambda one=one: guard.check(one)) for one in turns]  # type: ignore[misc]
+    samples = [timed(lambda conversation=conversation: guard.check(conversation)) for conversation in turns]  # type: ignore[misc]
     yield timing_row("engine alone, scripted judge", samples[WARM_UP:])

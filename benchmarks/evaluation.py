@@ -28,7 +28,7 @@ from benchmarks.replaying import TURNS, conversation
 from vista_guard.types import TurnReport
 
 EVERY = 1000
-"""Turns after which memory is looked at; a tenth of a shorter log."""
+"""Turns between two samples of memory; a tenth of a shorter log."""
 VOLATILE = {"id", "created_at", "timings", "trace_id", "span_id"}
 RAY = ("--engine", "ray", "--workers", "2")
 ONE_CORE = {"VISTA_GUARD_THREADS": "1"}
@@ -36,7 +36,7 @@ ONE_CORE = {"VISTA_GUARD_THREADS": "1"}
 
 @dataclass(frozen=True)
 class Case:
-    """A way to run: options of the command, and what its environment has besides."""
+    """A way to run: options of the command, and additions to its environment."""
 
     name: str
     cores: int
@@ -101,21 +101,21 @@ def begin(case: Case, log: Path, out: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def watched(case: Case, log: Path, out: Path, every: int) -> Watched:
+def watch(case: Case, log: Path, out: Path, every: int) -> Watched:
     """A run to its end, with memory each time so many turns are done."""
     started = time.monotonic()
     running = begin(case, log, out)
     memory: dict[int, list[float]] = {}
-    used: dict[int, float] = {}
+    cpu_seconds: dict[int, float] = {}
     first = (0, 0.0)
     process, seen, offset = psutil.Process(running.pid), 0, 0
     while running.poll() is None:
         time.sleep(0.2)
-        used |= _cpu(process)
+        cpu_seconds |= _cpu(process)
         lines, offset = _new_lines(out, offset)
         seen += lines
         if seen and not first[0]:
-            first = (seen, sum(used.values()))
+            first = (seen, sum(cpu_seconds.values()))
         if seen // every > len(memory):
             memory[seen] = _memory(process)
     wall = time.monotonic() - started
@@ -123,12 +123,12 @@ def watched(case: Case, log: Path, out: Path, every: int) -> Watched:
         raise SystemExit(f"{case.name} failed: {running.stderr.read() if running.stderr else ''}")
     times = sorted(report.created_at for report in _reports(out))
     before, start_cpu = first
-    turn_cpu = (sum(used.values()) - start_cpu) / max(len(times) - before, 1)
+    turn_cpu = (sum(cpu_seconds.values()) - start_cpu) / max(len(times) - before, 1)
     return Watched(case.name, len(times), wall, _seconds(times), memory, start_cpu, turn_cpu)
 
 
-def killed(case: Case, log: Path, out: Path, turns: int, kill: Callable[[subprocess.Popen[str]], bool]) -> str:
-    """A run that something is killed in when half of its turns are there, and that is then brought to its end."""
+def run_with_kill(case: Case, log: Path, out: Path, turns: int, kill: Callable[[subprocess.Popen[str]], bool]) -> str:
+    """Kills something in a run at half of its turns, then completes the run."""
     running = begin(case, log, out)
     while running.poll() is None and _new_lines(out, 0)[0] < turns // 2:
         time.sleep(0.02)
@@ -144,30 +144,30 @@ def killed(case: Case, log: Path, out: Path, turns: int, kill: Callable[[subproc
 
 
 def kill_driver(running: subprocess.Popen[str]) -> bool:
-    """The process that writes. The run has to be begun again."""
+    """Kills the process that writes. The run has to be started again."""
     running.send_signal(signal.SIGKILL)
     return True
 
 
 def kill_worker(running: subprocess.Popen[str]) -> bool:
-    """One of Ray's workers. The run goes on by itself."""
+    """Kills one of Ray's workers. The run goes on by itself."""
     children = psutil.Process(running.pid).children(recursive=True)
     workers = [child for child in children if _is_worker(child)]
     workers[0].send_signal(signal.SIGKILL)
     return False
 
 
-def differing(one: Path, other: Path) -> int:
-    """Turns whose reports differ, are missing or are there twice; ids and times aside."""
+def count_differences(one: Path, other: Path) -> int:
+    """Counts turns whose reports differ, are missing or are duplicated; ids and times aside."""
     first, second = _lasting(one), _lasting(other)
-    twice = sum(len(list(_reports(out))) - len(found) for out, found in ((one, first), (other, second)))
+    twice = sum(len(list(_reports(out))) - len(lasting) for out, lasting in ((one, first), (other, second)))
     names = first.keys() | second.keys()
     return twice + sum(first.get(name) != second.get(name) for name in names)
 
 
 def _lasting(out: Path) -> dict[tuple[str | None, int], str]:
     reports = _reports(out)
-    return {(one.conversation_id, one.turn_index): one.model_dump_json(exclude=VOLATILE) for one in reports}
+    return {(report.conversation_id, report.turn_index): report.model_dump_json(exclude=VOLATILE) for report in reports}
 
 
 def _reports(out: Path) -> Iterator[TurnReport]:
@@ -192,19 +192,19 @@ def _new_lines(out: Path, offset: int) -> tuple[int, int]:
 def _memory(driver: psutil.Process) -> list[float]:
     """Resident MB: of the driver first, then of each worker."""
     workers = [child for child in driver.children(recursive=True) if _is_worker(child)]
-    return [round(one.memory_info().rss / 1e6, 1) for one in (driver, *workers)]
+    return [round(process.memory_info().rss / 1e6, 1) for process in (driver, *workers)]
 
 
 def _cpu(driver: psutil.Process) -> dict[int, float]:
     """Seconds so far of each process of a run."""
-    found = {}
+    seconds = {}
     try:
         for process in (driver, *driver.children(recursive=True)):
             times = process.cpu_times()
-            found[process.pid] = times.user + times.system
+            seconds[process.pid] = times.user + times.system
     except psutil.Error:  # it has just ended
         pass
-    return found
+    return seconds
 
 
 def _is_worker(process: psutil.Process) -> bool:
@@ -215,7 +215,7 @@ def _is_worker(process: psutil.Process) -> bool:
 
 
 def main() -> None:
-    """Runs all cases and prints what they come to."""
+    """Runs all cases and prints the results."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.evaluation", description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=10_000, help="turns of the log (default: %(default)s)")
     parser.add_argument("--kills", type=int, help="turns of the log that things are killed in (default: a fifth)")
@@ -235,18 +235,18 @@ def _rates(folder: Path, turns: int) -> Iterator[Watched]:
     log, alone = folder / "log.jsonl", None
     write_log(log, turns)
     for number, case in enumerate(CASES):
-        run = watched(case, log, folder / f"rate-{number}", max(min(EVERY, turns // 10), 1))
+        run = watch(case, log, folder / f"rate-{number}", max(min(EVERY, turns // 10), 1))
         alone = alone or run
         included, excluded = (rate / case.cores for rate in (run.rate / alone.rate, run.steady / alone.steady))
         print(f"{case.name}: {run.turns:,} turns in {run.wall:.1f} s")
         print(f"  turns a second: {run.rate:.1f} with start-up, {run.steady:.1f} without")
         print(f"  efficiency: {included:.2f} with start-up, {excluded:.2f} without")
         print(f"  of a core: {run.start_cpu:.1f} s to start, {1000 * run.turn_cpu:.0f} ms a turn")
-        for at, found in run.memory.items():
-            print(f"  at {at:6,} turns: {', '.join(f'{one:,.0f}' for one in found)} MB")
+        for at, sizes in run.memory.items():
+            print(f"  at {at:6,} turns: {', '.join(f'{size:,.0f}' for size in sizes)} MB")
         if number:
-            other = differing(folder / "rate-0", folder / f"rate-{number}")
-            print(f"  reports that differ from the first run's: {other}")
+            differences = count_differences(folder / "rate-0", folder / f"rate-{number}")
+            print(f"  reports that differ from the first run's: {differences}")
         yield run
 
 
@@ -257,9 +257,9 @@ def _kills(folder: Path, turns: int) -> Iterator[str]:
     ways = (("local, the process", CASES[1], kill_driver), ("Ray, the driver", CASES[2], kill_driver))
     for number, (name, case, kill) in enumerate((*ways, ("Ray, a worker", CASES[2], kill_worker))):
         out = folder / f"killed-{number}"
-        told = f"{name}: {killed(case, log, out, turns, kill)}; reports that differ: {differing(whole, out)}"
-        print(told)
-        yield told
+        line = f"{name}: {run_with_kill(case, log, out, turns, kill)}; reports that differ: {count_differences(whole, out)}"
+        print(line)
+        yield line
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the target is met; None without one."""
+        """True if the target is met; None without one."""
         if self.target is None:
             return None
         return self.value >= self.target if self.more_is_better else self.value <= self.target
@@ -56,7 +56,7 @@ def timing_row(name: str, samples: Sequence[float], *, target: float | None = No
 
 
 def machine() -> dict[str, Any]:
-    """Where the numbers come from: they mean nothing elsewhere."""
+    """The machine that the numbers hold for."""
     load = os.getloadavg() if hasattr(os, "getloadavg") else ()
     return {
         "cpu": _cpu(),

@@ -14,7 +14,7 @@ RSS_MB = 400.0
 
 
 def rows(_runs: int) -> Iterator[Row]:
-    """One process of its own."""
+    """Measures in a separate process."""
     done = subprocess.run([sys.executable, "-m", "benchmarks.memory"], check=True, capture_output=True, text=True)
     yield Row(f"resident memory after {TURNS} turns, chroma", float(done.stdout), "MB", target=RSS_MB)
 

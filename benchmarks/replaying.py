@@ -39,5 +39,5 @@ def rows(runs: int) -> Iterator[Row]:
 
 def conversation(number: int) -> Conversation:
     """Conversation `number` of the log: five assistant turns, each of four claims of its own."""
-    turns = [said for place in range(TURNS) for said in turn(number * TURNS + place, given=False).turns]
+    turns = [message for place in range(TURNS) for message in turn(number * TURNS + place, given=False).turns]
     return Conversation(turns=tuple(turns), id=f"log-{number}")

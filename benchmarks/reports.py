@@ -27,7 +27,7 @@ import sqlalchemy as sql
 from vista_guard.stores.reports import ATTENTION, ReportFilter, ReportReader
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.rows import report_row
-from vista_guard.stores.reports.store import insert, spread
+from vista_guard.stores.reports.store import insert, insert_derived_rows
 from vista_guard.stores.reports.tables import REPORTS
 from vista_guard.types import (
     Action,
@@ -46,12 +46,12 @@ from vista_guard.types import (
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 TRENDS: Any = {"keys": ("action", "reason"), "claim_keys": ("label",)}
-"""As the dashboard's page asks."""
+"""The query of the dashboard's page."""
 SENTENCE = "The harbour ferry of Port Selma leaves every forty minutes from the eastern pier."
 
 
 def reports(count: int, seed: int = 7) -> Iterator[TurnReport]:
-    """Made-up reports over sixty days: five claims each, one in ten turns withheld or mended."""
+    """Made-up reports over sixty days: five claims each, one in ten turns withheld or repaired."""
     chance = random.Random(seed)
     for number in range(count):
         labels = chance.choices(list(Label), weights=(70, 15, 3, 10, 2), k=5)
@@ -84,8 +84,8 @@ def _finding(n: int, label: Label, confidence: float) -> Finding:
 
 def fill(database: Database, count: int, batch: int = 500) -> float:
     """Writes them in batches, as an upgrade does; seconds."""
-    started, made = perf_counter(), reports(count)
-    while many := list(islice(made, batch)):
+    started, generated = perf_counter(), reports(count)
+    while many := list(islice(generated, batch)):
         database.write("fill", partial(_batch, many=many))
     return perf_counter() - started
 
@@ -94,13 +94,13 @@ def _batch(connection: sql.Connection, many: list[TurnReport]) -> None:
     rows = [report_row(report) for report in many]
     statement = sql.insert(REPORTS).returning(REPORTS.c.id, sort_by_parameter_order=True)
     numbers = connection.execute(statement, rows).scalars().all()
-    asked = (TurnTexts(user_text=f"When does ferry {number} leave for Port Selma?") for number in numbers)
-    for number, report, texts in zip(numbers, many, asked, strict=True):
-        spread(connection, number, report, texts)
+    turn_texts = (TurnTexts(user_text=f"When does ferry {number} leave for Port Selma?") for number in numbers)
+    for number, report, texts in zip(numbers, many, turn_texts, strict=True):
+        insert_derived_rows(connection, number, report, texts)
 
 
 def writing(database: Database, count: int = 300) -> dict[str, float]:
-    """Medians of single writes, in milliseconds, before and now by turns."""
+    """Medians of single writes, in milliseconds, before and now in alternation."""
     before, now = [], []
     for report in reports(count, seed=8):
         row, renamed = report_row(report), report.model_copy(update={"id": f"again {report.id}"[:64]})
@@ -111,7 +111,7 @@ def writing(database: Database, count: int = 300) -> dict[str, float]:
 
 
 def questions(reader: ReportReader) -> dict[str, Callable[[], Any]]:
-    """What pages ask."""
+    """The pages' queries."""
     middle = START + timedelta(days=30)
     deep = next(iter(reader.page(ReportFilter(end=middle), limit=1).rows)).cursor
     name = reader.page(limit=1).rows[0].id
@@ -140,33 +140,33 @@ def questions(reader: ReportReader) -> dict[str, Callable[[], Any]]:
 
 def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
     """Medians of the questions, in milliseconds."""
-    asked = questions(reader)
-    return {what: statistics.median(_timed(ask) for _ in range(times)) for what, ask in asked.items()}
+    queries = questions(reader)
+    return {what: statistics.median(_timed(ask) for _ in range(times)) for what, ask in queries.items()}
 
 
 def plans(database: Database) -> dict[str, list[str]]:
     """How the database finds the rows of each question: the lines of its plans that name a table or an index."""
-    engine, seen = database.engine, []
+    engine, statements = database.engine, []
 
     def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _many: bool) -> None:
         if statement.startswith("SELECT"):
-            seen.append((statement, parameters))
+            statements.append((statement, parameters))
 
-    asked, found = questions(ReportReader(database)), {}
+    queries, plan_lines = questions(ReportReader(database)), {}
     explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
-    for what, ask in asked.items():
-        seen.clear()
+    for what, ask in queries.items():
+        statements.clear()
         sql.event.listen(engine, "before_cursor_execute", note)
         ask()
         sql.event.remove(engine, "before_cursor_execute", note)
         with engine.connect() as connection:
             lines = [
                 str(row[-1]).strip(" ->")
-                for statement, parameters in seen
+                for statement, parameters in statements
                 for row in connection.exec_driver_sql(explain + statement, parameters)
             ]
-        found[what] = [line.partition("  (")[0] for line in lines if re.search(r"\b(Scan|SCAN|SEARCH)\b", line)]
-    return found
+        plan_lines[what] = [line.partition("  (")[0] for line in lines if re.search(r"\b(Scan|SCAN|SEARCH)\b", line)]
+    return plan_lines
 
 
 def _timed(work: Callable[[], Any]) -> float:
@@ -183,8 +183,8 @@ def measure(url: str, count: int, *, filled: bool = False, explain: bool = False
         database.engine.dispose()
         with database.engine.begin() as connection:
             connection.exec_driver_sql("ANALYZE")
-        found = {"reports": float(count), "filled, s": seconds, **reading(ReportReader(database))}
-        return {**found, **writing(database), **({"plans": plans(database)} if explain else {})}
+        figures = {"reports": float(count), "filled, s": seconds, **reading(ReportReader(database))}
+        return {**figures, **writing(database), **({"plans": plans(database)} if explain else {})}
     finally:
         database.close()
 
@@ -200,12 +200,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = options.url or f"sqlite:///{Path(folder) / 'reports.sqlite'}"
-        found = measure(url, options.count, filled=options.filled, explain=options.plans)
+        figures = measure(url, options.count, filled=options.filled, explain=options.plans)
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(figures))
         return
-    explained = found.pop("plans", {})
-    for name, value in found.items():
+    explained = figures.pop("plans", {})
+    for name, value in figures.items():
         print(f"{name:28} {value:12,.2f}")
     for name, lines in explained.items():
         print(f"{name}: {'; '.join(lines)}")

@@ -41,7 +41,7 @@ from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.codes import CodedVectors
-from vista_guard.stores.chroma.documents import ChromaDocuments, _exactly
+from vista_guard.stores.chroma.documents import ChromaDocuments, _by_cosine
 from vista_guard.stores.embedders import build_embedder
 from vista_guard.stores.entries import best_rows, query_vector
 from vista_guard.stores.memory import MemoryDocuments
@@ -79,11 +79,11 @@ def read_wice(folder: Path) -> tuple[list[str], list[Claim]]:
             places = sorted({sentence for group in row["supporting_sentences"] for sentence in group})
             if name == PAGES[0] and row["label"] != "not_supported":
                 last = first + max(0, len(page) - SENTENCES)
-                held = [
-                    frozenset(range(max(first, first + one - SENTENCES + 1), min(last, first + one) + 1))
-                    for one in places
+                supporting = [
+                    frozenset(range(max(first, first + place - SENTENCES + 1), min(last, first + place) + 1))
+                    for place in places
                 ]
-                claims.append(Claim(row["claim"], frozenset().union(*held), tuple(held)))
+                claims.append(Claim(row["claim"], frozenset().union(*supporting), tuple(supporting)))
     return windows, claims
 
 
@@ -106,21 +106,21 @@ def by_words(texts: Sequence[str], queries: Sequence[str]) -> list[list[int]]:
 
 
 def both(near: Sequence[Sequence[int]], shared: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Two rankings as one, as the stores do it."""
-    found = []
+    """Fuses two rankings, as the stores do."""
+    rankings = []
     for one, other in zip(near, shared, strict=True):
         ranked = fused([[f"{place:08}" for place in places] for places in (one, other)])
-        found.append([int(key) for key in ranked[: max(KS)]])
-    return found
+        rankings.append([int(key) for key in ranked[: max(KS)]])
+    return rankings
 
 
 def recall(claims: Sequence[Claim], ranked: Sequence[Sequence[int]]) -> list[tuple[int, float, float]]:
     """For each k: R@k by windows, and the share of claims with a supporting sentence among them."""
     rows = []
     for k in KS:
-        tops = [set(one[:k]) for one in ranked]
+        tops = [set(ranking[:k]) for ranking in ranked]
         share = [len(claim.relevant & top) / len(claim.relevant) for claim, top in zip(claims, tops, strict=True)]
-        rows.append((k, float(np.mean(share)), float(np.mean([one > 0 for one in share]))))
+        rows.append((k, float(np.mean(share)), float(np.mean([value > 0 for value in share]))))
     return rows
 
 
@@ -161,10 +161,10 @@ def read_mtragun(file: Path) -> tuple[list[str], list[Search]]:
     places: dict[str, int] = {}
     searches = []
     for row in _rows(file):
-        found = frozenset(places.setdefault(one["text"].strip(), len(places)) for one in row["contexts"])
-        if row["targets"] and found:
+        relevant = frozenset(places.setdefault(context["text"].strip(), len(places)) for context in row["contexts"])
+        if row["targets"] and relevant:
             part = "dev" if row["conversation_id"][-1] in "01234" else "rest"
-            searches.append(Search(part, row["input"][-1]["text"], row["targets"][0]["text"], found))
+            searches.append(Search(part, row["input"][-1]["text"], row["targets"][0]["text"], relevant))
     return list(places), searches
 
 
@@ -189,9 +189,12 @@ def read_inscit(file: Path) -> tuple[list[str], list[Search]]:
         turns = [turn for dialogue in json.load(dialogues).values() for turn in dialogue["turns"]]
     for turn in turns:
         for label in turn["labels"]:
-            used = [" > ".join(one["passage_titles"]) + "\n" + one["passage_text"] for one in label["evidence"]]
-            if used:
-                relevant = frozenset(places.setdefault(text, len(places)) for text in used)
+            passages = [
+                " > ".join(evidence["passage_titles"]) + "\n" + evidence["passage_text"]
+                for evidence in label["evidence"]
+            ]
+            if passages:
+                relevant = frozenset(places.setdefault(text, len(places)) for text in passages)
                 searches.append(Search("dev", turn["context"][-1], label["response"], relevant))
     return list(places), searches
 
@@ -227,20 +230,20 @@ def search(folder: Path, embedder: Embedder) -> None:
     }
     for name, (texts, searches) in sets.items():
         vectors = np.concatenate([embedder.embed(texts[at : at + 200]) for at in range(0, len(texts), 200)])
-        for part in sorted({one.part for one in searches}):
-            chosen = [one for one in searches if one.part == part]
+        for part in sorted({item.part for item in searches}):
+            chosen = [item for item in searches if item.part == part]
             print(f"{name}, {part}: {len(texts):,} passages, {len(chosen)} turns")
-            _searched(texts, vectors, chosen, embedder)
+            _print_recall(texts, vectors, chosen, embedder)
 
 
-def _searched(texts: Sequence[str], vectors: Vectors, searches: Sequence[Search], embedder: Embedder) -> None:
-    asked = {
-        "question": [[one.question] for one in searches],
-        "turn": [[f"{one.question}\n{one.answer}"] for one in searches],
-        "claim": [[one.answer[span.start : span.end] for span in sentence_spans(one.answer)] for one in searches],
+def _print_recall(texts: Sequence[str], vectors: Vectors, searches: Sequence[Search], embedder: Embedder) -> None:
+    query_sets = {
+        "question": [[item.question] for item in searches],
+        "turn": [[f"{item.question}\n{item.answer}"] for item in searches],
+        "claim": [[item.answer[span.start : span.end] for span in sentence_spans(item.answer)] for item in searches],
     }
-    asked["both"] = [turn + claims for turn, claims in zip(asked["turn"], asked["claim"], strict=True)]
-    for how, queries in asked.items():
+    query_sets["both"] = [turn + claims for turn, claims in zip(query_sets["turn"], query_sets["claim"], strict=True)]
+    for how, queries in query_sets.items():
         flat = list(dict.fromkeys(query for some in queries for query in some))
         near = by_vectors(vectors, np.stack([query_vector(embedder, query) for query in flat]))
         shared = by_words(texts, flat)
@@ -249,15 +252,16 @@ def _searched(texts: Sequence[str], vectors: Vectors, searches: Sequence[Search]
             shares = [
                 np.mean(
                     [
-                        len(_first(places, some, k) & one.relevant) / len(one.relevant)
-                        for some, one in zip(queries, searches, strict=True)
+                        len(_first(places, some, k) & item.relevant) / len(item.relevant)
+                        for some, item in zip(queries, searches, strict=True)
                     ]
                 )
                 for k in (1, 6, 20)
             ]
-            seen = np.mean([len(_first(places, some, 6)) for some in queries])
+            mean_count = np.mean([len(_first(places, some, 6)) for some in queries])
             print(
-                f"  by {how:8} {way:8} R@1 {shares[0]:.3f}  R@6 {shares[1]:.3f}  R@20 {shares[2]:.3f}  ({seen:.1f} passages at 6)"
+                f"  by {how:8} {way:8} R@1 {shares[0]:.3f}  R@6 {shares[1]:.3f}  R@20 {shares[2]:.3f}  "
+                f"({mean_count:.1f} passages at 6)"
             )
 
 
@@ -274,13 +278,13 @@ def verdicts(folder: Path, twins: Path) -> None:
         "answers": list(faithful.answerable(path)),
         "twins": list(faithful.falsified_twins(path, twins)),
     }
-    asyncio.run(_judged("given passages", None, stored, turns, "turn"))
+    asyncio.run(_print_verdicts("given passages", None, stored, turns, "turn"))
     for mode in ("vectors", "hybrid"):
         for how in ("turn", "claim", "both"):
-            asyncio.run(_judged(f"{mode} by {how}", mode, stored, turns, how))
+            asyncio.run(_print_verdicts(f"{mode} by {how}", mode, stored, turns, how))
 
 
-async def _judged(
+async def _print_verdicts(
     name: str, mode: Any, stored: Sequence[Document], turns: Mapping[str, Sequence[Conversation]], how: Any
 ) -> None:
     documents = None if mode is None else MemoryDocuments(build_embedder("shipped"), search=mode)
@@ -290,12 +294,15 @@ async def _judged(
     guard = Guard.from_settings(policy="monitor", store="memory", documents=documents, retrieve_by=how)
     risk = guard.parts.turn_risk
     for kind, conversations in turns.items():
-        asked = [_without_documents(one) if documents is not None else one for one in conversations]
-        reports = await faithful.judge(guard, asked)
+        inputs = [
+            _without_documents(conversation) if documents is not None else conversation
+            for conversation in conversations
+        ]
+        reports = await faithful.judge(guard, inputs)
         balanced = PRESETS["balanced"].fitted_to(risk)
         flagged = np.mean([faithful.reaches(report, balanced, Action.FLAG) for report in reports])
-        held = faithful.claims_held(reports)
-        figures.append(f"{kind}: claims held {held}, flagged or blocked {100 * flagged:.1f} %")
+        claims_held = faithful.claims_held(reports)
+        figures.append(f"{kind}: claims held {claims_held}, flagged or blocked {100 * flagged:.1f} %")
     await guard.aclose()
     print(f"{name:16} {' · '.join(figures)}", flush=True)
 
@@ -306,7 +313,7 @@ def _without_documents(conversation: Conversation) -> Conversation:
 
 
 def turn_times(sizes: Sequence[int]) -> None:
-    """Prints what a turn takes with its passages given, and with those that a Chroma folder finds, measured alternately."""
+    """Prints a turn's time with its passages given, and with those that a Chroma folder finds, measured alternately."""
     for size in sizes:
         texts = [
             f"{text} The hall of Vale {place} opened in {1800 + place % 200}."
@@ -332,14 +339,16 @@ async def _timed_turns(size: int, texts: Sequence[str], folder: str) -> None:
     print(f"{passages:>7,} passages added in {perf_counter() - began:.0f} s", flush=True)
     times: dict[str, list[float]] = {"given": [], "found": []}
     for turn in range(SEARCHES + 2):
-        # Of halls apart: what the embedder and the reader keep of one turn must not help the other.
+        # About different halls: the caches of one turn must not help the other.
         for name, guard, place in (("given", given, 6 * turn), ("found", kept, size // 2 + 6 * turn)):
-            first, second = (f"hall of Vale {one} opened in {1800 + one % 200}" for one in (place, place + 1))
-            asked = Turn(role=Role.USER, text=f"When did the halls {place} and {place + 1} open?")
-            around = [Document(id=str(one), text=texts[one]) for one in range(place, place + 6) if name == "given"]
-            said = Turn(role=Role.ASSISTANT, text=f"The {first}. The {second}.", documents=tuple(around))
+            first, second = (f"hall of Vale {number} opened in {1800 + number % 200}" for number in (place, place + 1))
+            question = Turn(role=Role.USER, text=f"When did the halls {place} and {place + 1} open?")
+            around = [
+                Document(id=str(number), text=texts[number]) for number in range(place, place + 6) if name == "given"
+            ]
+            answer = Turn(role=Role.ASSISTANT, text=f"The {first}. The {second}.", documents=tuple(around))
             began = perf_counter()
-            await guard.acheck(Conversation(turns=(asked, said)))
+            await guard.acheck(Conversation(turns=(question, answer)))
             times[name].append(1e3 * (perf_counter() - began))
     given_ms, found_ms = (float(np.median(times[name][2:])) for name in ("given", "found"))
     print(
@@ -350,7 +359,7 @@ async def _timed_turns(size: int, texts: Sequence[str], folder: str) -> None:
 
 
 def word_times(sizes: Sequence[int]) -> None:
-    """Prints what BM25 takes beside comparing with every vector, for the words of a turn."""
+    """Prints BM25's time beside that of comparing with every vector, for the words of a turn."""
     texts, searches = made_texts(max(sizes))
     for size in sizes:
         ranking = WordRanking()
@@ -361,9 +370,9 @@ def word_times(sizes: Sequence[int]) -> None:
         built = process_time() - began
         collection: Any = StandIn(size)
         vectors, _ = _timed(
-            lambda one, made=collection: [row for _, row in best_rows(made.vectors, one, 50)], collection.queries
+            lambda query, made=collection: [row for _, row in best_rows(made.vectors, query, 50)], collection.queries
         )
-        shared, _ = _timed(lambda one, by=ranking: [int(key) for _, key in by.best(one, 50)], searches)
+        shared, _ = _timed(lambda query, by=ranking: [int(key) for _, key in by.best(query, 50)], searches)
         print(
             f"{size:>7,}  vectors {vectors}  words {shared}  words read in {read:.2f} s, sorted in {built:.2f} s",
             flush=True,
@@ -380,7 +389,7 @@ def made_texts(size: int) -> tuple[list[str], list[str]]:
 
 
 class StandIn:
-    """A collection of made-up vectors, with as much of Chroma's surface as a search asks for."""
+    """A collection of made-up vectors, with the part of Chroma's interface that a search uses."""
 
     name = "stand-in"
     metadata: Mapping[str, str] = {}
@@ -408,7 +417,7 @@ class StandIn:
         """Rows, as a collection gives them."""
         if ids is None:
             return {"ids": self.ids[offset : None if limit is None else offset + limit]}
-        return {"ids": ids, "embeddings": self.vectors[[int(one) for one in ids]]}
+        return {"ids": ids, "embeddings": self.vectors[[int(key) for key in ids]]}
 
 
 SEARCHES, WANTED = 20, 30
@@ -420,36 +429,36 @@ def _unit(rows: Vectors) -> Vectors:
 
 
 def store(sizes: Sequence[int]) -> None:
-    """Prints what comparing with every float and with every byte take, and what the latter finds."""
+    """Prints the times of comparing with every float and with every byte, and the latter's recall."""
     for size in sizes:
         collection: Any = StandIn(size)
         queries = collection.queries
         floats, exact = _timed(
-            lambda one, made=collection: [row for _, row in best_rows(made.vectors, one, WANTED)], queries
+            lambda query, made=collection: [row for _, row in best_rows(made.vectors, query, WANTED)], queries
         )
         codes = CodedVectors()
         began, used = perf_counter(), process_time()
         while not codes.step(collection, size):
             pass
         built = f"codes made in {perf_counter() - began:.1f} s ({process_time() - used:.1f} s of one core)"
-        bytes_, coded = _timed(lambda one, made=collection, by=codes: _coded(made, by, one), queries)
+        bytes_, coded = _timed(lambda query, made=collection, by=codes: _coded(made, by, query), queries)
         hits = [len(set(one) & set(other)) / WANTED for one, other in zip(exact, coded, strict=True)]
         print(f"{size:>9,}  floats {floats}  bytes {bytes_}  recall {np.mean(hits):.4f}  {built}", flush=True)
 
 
 def _coded(collection: Any, codes: CodedVectors, query: Vectors) -> list[int]:
-    return [int(key) for _, key in _exactly(collection, codes.candidates(query, WANTED), query, WANTED)]
+    return [int(key) for _, key in _by_cosine(collection, codes.candidates(query, WANTED), query, WANTED)]
 
 
 def _timed(search: Any, queries: Any) -> tuple[str, list[list[int]]]:
-    """The least time of a search, of the clock and of all cores, and what was found."""
-    found, clock, cores = [], [], []
+    """The least time of a search, of the clock and of all cores, and the results."""
+    results, clock, cores = [], [], []
     for query in queries:
         began, used = perf_counter(), process_time()
-        found.append(search(query))
+        results.append(search(query))
         clock.append(perf_counter() - began)
         cores.append(process_time() - used)
-    return f"{min(clock) * 1e3:.1f} ms ({np.median(cores) * 1e3:.1f} of cores)", found
+    return f"{min(clock) * 1e3:.1f} ms ({np.median(cores) * 1e3:.1f} of cores)", results
 
 
 def main() -> None:

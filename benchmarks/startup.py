@@ -1,4 +1,4 @@
-"""What a fresh interpreter pays for the package and for the command line."""
+"""A fresh interpreter's start-up time for the package and for the command line."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ print((verifier - started) * 1000, (perf_counter() - verifier) * 1000)
 def rows(runs: int) -> Iterator[Row]:
     """Imports, net of a bare interpreter that was started next to them; `vista-guard --help`; and loading the judge."""
     processes = max(runs // 10, 5)
-    package, door, bare, helped = [], [], [], []
+    package, door, bare, help_times = [], [], [], []
     for _ in range(processes):
         bare.append(_python("-c", "pass"))
         package.append(_python("-c", "import vista_guard") - bare[-1])
         door.append(_python("-c", "from vista_guard import Guard") - bare[-1])
-        helped.append(_python("-m", "vista_guard.cli", "--help"))
+        help_times.append(_python("-m", "vista_guard.cli", "--help"))
     yield Row("import vista_guard, net", median(package), "ms p50", target=IMPORT_MS, runs=processes)
     yield Row("from vista_guard import Guard, net", median(door), "ms p50", runs=processes)
-    yield timing_row("vista-guard --help", helped, note=f"a bare interpreter: {median(bare):.0f} ms")
+    yield timing_row("vista-guard --help", help_times, note=f"a bare interpreter: {median(bare):.0f} ms")
     loads = [_load() for _ in range(processes)]
     yield timing_row("judge, loaded in a fresh process", [judge for judge, _ in loads], target=LOAD_MS)
     yield timing_row("  embedder, loaded by its first text", [embedder for _, embedder in loads])

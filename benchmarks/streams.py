@@ -61,13 +61,13 @@ def rows(runs: int) -> Iterator[Row]:
     """Streams of eight sentences, worded anew for each, so that no cache answers."""
     watched = asyncio.run(_streams(WARM_UP + runs))[WARM_UP:]
     first, every, added = list[float](), list[float](), list[float]()
-    for one, text in watched:
+    for stream, text in watched:
         ends = Sentences(40_000)
         ends.grow(text, complete=True)
-        lags = one.lags([len(text[:end].rstrip()) for end in ends.ends])
+        lags = stream.lags([len(text[:end].rstrip()) for end in ends.ends])
         first.append(lags[0])
         every += lags
-        added.append(one.added)
+        added.append(stream.added)
     yield timing_row("first text after the first sentence ended", first, target=FIRST_MS)
     sentence = timing_row("a sentence, from its last character to its release", every)
     yield sentence
@@ -88,11 +88,11 @@ async def _streams(count: int) -> list[tuple[Watched, str]]:
         async with AsyncOpenAI(base_url=server.base_url, api_key="unused") as client:
             for number, text in enumerate(texts):
                 await knowledge.remember(f"bench-{number}", "earlier", known_claims())
-                done.append((await _one(guard, client, number), text))
+                done.append((await _run_stream(guard, client, number), text))
     return done
 
 
-async def _one(guard: Guard, client: AsyncOpenAI, number: int) -> Watched:
+async def _run_stream(guard: Guard, client: AsyncOpenAI, number: int) -> Watched:
     watched = Watched()
     question = Turn(role=Role.USER, text="What should I know about the lighthouse?")
     talk = Conversation(turns=(question,), id=f"bench-{number}")

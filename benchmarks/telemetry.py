@@ -34,7 +34,7 @@ from vista_guard.turn.work import Emit, Parts, Work
 
 
 def sending() -> Telemetry:
-    """An SDK that batches; what it sends is dropped in its own thread."""
+    """An SDK that batches and drops its data in its own thread."""
     tracers, loggers = TracerProvider(), LoggerProvider()
     tracers.add_span_processor(BatchSpanProcessor(InMemorySpanExporter()))
     exporter = InMemoryLogRecordExporter()  # type: ignore[no-untyped-call]
@@ -50,7 +50,7 @@ async def _bare(name: stages.StageName, work: Work, parts: Parts, emit: Emit) ->
 
 @contextmanager
 def without_telemetry() -> Iterator[None]:
-    """Stages as they were before there was any."""
+    """Runs stages as before there was any telemetry."""
     with mock.patch.object(stages, "run", _bare):
         yield
 
@@ -78,7 +78,7 @@ def main() -> None:
             off.check(next_turn())
 
     def next_turn() -> Conversation:
-        # Worded anew each time: what was read of an earlier turn helps none.
+        # Worded anew each time: no cache of an earlier turn helps.
         return turn(next(numbers), given=False)
 
     kinds: dict[str, Callable[[], object]] = {

@@ -1,4 +1,4 @@
-"""What is judged: turns of four claims about a made-up lighthouse, worded anew for each run so that no cache answers."""
+"""The judged turns: four claims about a made-up lighthouse, worded anew for each run so that no cache answers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What writes the parts of the documentation that come from the code."""
+"""Writes the parts of the documentation that come from the code."""

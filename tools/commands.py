@@ -45,17 +45,17 @@ def commands_page() -> str:
 
 
 def help_of(*command: str) -> str:
-    """What `vista-guard COMMAND --help` prints on a terminal of `WIDTH` columns."""
-    told = StringIO()
+    """The output of `vista-guard COMMAND --help` on a terminal of `WIDTH` columns."""
+    output = StringIO()
     columns = WIDTH + 2  # Click leaves two of them free
-    with _columns(columns), redirect_stdout(told), suppress(SystemExit):
-        _assembled()([*command, "--help"], prog_name="vista-guard", max_content_width=columns)
-    return "\n".join(line.rstrip() for line in told.getvalue().splitlines()) + "\n"
+    with _columns(columns), redirect_stdout(output), suppress(SystemExit):
+        _all_commands()([*command, "--help"], prog_name="vista-guard", max_content_width=columns)
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
 
 
 @cache
-def _assembled() -> Callable[..., object]:
-    """All commands, put together once: Typer's runner would do it anew for each."""
+def _all_commands() -> Callable[..., object]:
+    """All commands, built once: Typer's runner would build them anew for each."""
     from typer.main import get_command
 
     from vista_guard.cli import app
@@ -64,7 +64,7 @@ def _assembled() -> Callable[..., object]:
 
 
 def _name(command: CommandInfo) -> str:
-    """A command's name on the command line: given, or its function's, as Typer has it."""
+    """A command's name on the command line: its own, else its function's, as in Typer."""
     return command.name or (command.callback.__name__.replace("_", "-") if command.callback else "")
 
 

@@ -30,14 +30,22 @@ def table() -> str:
 def _lines() -> Iterator[str]:
     yield "| name | data set | split | looked for | licence | files | its rows, and the paper's |"
     yield "|---|---|---|---|---|---|---|"
-    for one in all_datasets().values():
-        cells = (f"`{one.name}`", one.title, _split(one), str(one.task), one.licence, _files(one), one.sample)
+    for dataset in all_datasets().values():
+        cells = (
+            f"`{dataset.name}`",
+            dataset.title,
+            _split(dataset),
+            str(dataset.task),
+            dataset.licence,
+            _files(dataset),
+            dataset.sample,
+        )
         yield f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
-def _split(one: DataSet) -> str:
-    return f"{one.split}, *test*" if one.test else one.split
+def _split(dataset: DataSet) -> str:
+    return f"{dataset.split}, *test*" if dataset.test else dataset.split
 
 
-def _files(one: DataSet) -> str:
-    return ", ".join(f"`{name}`" for name in one.files)
+def _files(dataset: DataSet) -> str:
+    return ", ".join(f"`{name}`" for name in dataset.files)

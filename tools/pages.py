@@ -1,6 +1,6 @@
-"""Writes what the documentation says of the code from the code, so that it cannot go stale.
+"""Writes the documentation's facts on the code from the code, so that they cannot go stale.
 
-`python -m tools.pages` writes; with `--check` it only tells, by exit code 1, which files are old.
+`python -m tools.pages` writes; with `--check` it only lists the old files, and exits with 1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TELEMETRY = Path("docs/telemetry.md")
 
 
 def pages(folder: Path) -> dict[Path, str]:
-    """Each page that is written, wholly or in part, and what belongs into it; `folder` has its other parts."""
+    """The text of each page that is written, wholly or in part; `folder` has its other parts."""
     from vista_guard.cli.init import report_schema
 
     return {
@@ -33,11 +33,11 @@ def pages(folder: Path) -> dict[Path, str]:
 
 
 def old_pages(folder: Path) -> dict[Path, str]:
-    """The pages of `folder` that are not as they should be, and how they should be."""
-    return {path: text for path, text in pages(folder).items() if _now(folder / path) != text}
+    """The outdated pages of `folder`, with their new text."""
+    return {path: text for path, text in pages(folder).items() if _current_text(folder / path) != text}
 
 
-def _now(path: Path) -> str | None:
+def _current_text(path: Path) -> str | None:
     return path.read_text("utf-8") if path.exists() else None
 
 

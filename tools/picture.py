@@ -21,7 +21,7 @@ COLUMNS = 84
 
 
 class Kept(Console):
-    """A console that shows nothing and keeps what it is given."""
+    """A console that shows nothing and keeps all objects."""
 
     def __init__(self) -> None:
         super().__init__(file=StringIO(), width=COLUMNS)
@@ -33,7 +33,7 @@ class Kept(Console):
 
 
 def views() -> list[RenderableType]:
-    """What the demo shows of the chosen turns."""
+    """The demo's output for the chosen turns."""
     from vista_guard import demo
 
     console = Kept()
@@ -46,7 +46,7 @@ def picture() -> str:
     recorder = Console(record=True, file=StringIO(), width=COLUMNS, highlight=False, force_terminal=True)
     recorder.print(*views())
     svg = recorder.export_svg(title="vista-guard demo", theme=DIMMED_MONOKAI)
-    # As Rich writes it, the reader's browser would ask a content network for a font.
+    # Rich's own markup makes the reader's browser load a font from a content network.
     return re.sub(r"@font-face {.*?}\s*", "", svg, flags=re.DOTALL)
 
 

@@ -1,6 +1,6 @@
 """Takes the dashboard's pictures for the documentation: `make docs-pictures`. Needs an installed Chromium.
 
-What is on them is real: the demo's conversations, judged by the embedded judge while this runs. Times are those of the machine.
+They show real turns: the demo's conversations, judged by the embedded judge while this runs. Times are the machine's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from vista_guard.types import Finding, Label, SourceKind, TurnReport
 FOLDER = Path("docs/pictures")
 VISITS = 9
 COLOURS = 96
-"""Of the palette that a picture is brought down to: it makes the files a third as large."""
+"""Palette size of a picture: it makes the files a third as large."""
 WAIT_MS = 180_000
 
 
@@ -39,11 +39,11 @@ def main() -> None:
         reports, turns = seed(Path(folder))
         with serving(reports) as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-            entered = browser.new_context()
-            entered.new_page().goto(link)
+            signed_in = browser.new_context()
+            signed_in.new_page().goto(link)
             for name, path, last, size, theme in views(turns):
                 context = browser.new_context(viewport=size, color_scheme=theme)
-                context.add_cookies(entered.cookies())  # type: ignore[arg-type]  # as they came out
+                context.add_cookies(signed_in.cookies())  # type: ignore[arg-type]  # as they came out
                 take(context.new_page(), link.partition("/?")[0] + path, FOLDER / f"{name}.png", last)
                 context.close()
             browser.close()
@@ -69,7 +69,7 @@ def views(turns: dict[str, str]) -> Iterator[tuple[str, str, str, Any, Any]]:
 
 
 def seed(folder: Path) -> tuple[str, dict[str, str]]:
-    """Holds the conversations, and puts the same a week earlier before them, to be compared with.
+    """Stores the demo's conversations, and the same a week earlier, to be compared with.
 
     Returns the URL of the reports, and ids of the turns and of the claim to be shown.
     """
@@ -79,35 +79,39 @@ def seed(folder: Path) -> tuple[str, dict[str, str]]:
 
     with guarded(folder) as guard:
         talk(guard, Event(), at_once=VISITS, visits=VISITS)
-    shown = folder / "shown"
-    shown.mkdir()
-    reader, url = ReportReader(f"sqlite:///{folder / 'reports.sqlite'}"), f"sqlite:///{shown / 'reports.sqlite'}"
-    held = tuple(reader.reports())
+    target = folder / "shown"
+    target.mkdir()
+    reader, url = ReportReader(f"sqlite:///{folder / 'reports.sqlite'}"), f"sqlite:///{target / 'reports.sqlite'}"
+    records = tuple(reader.reports())
     reader.close()
     store = SqlReports(url, record="full")
-    for kept in reversed(held):
-        earlier = {"id": uuid4().hex, "created_at": kept.report.created_at - timedelta(days=7), "conversation_id": None}
-        _aio.run(store.write(kept.report.model_copy(update=earlier)))
-    for kept in reversed(held):
-        _aio.run(store.write(kept.report) if kept.texts is None else store.write_turn(kept.report, kept.texts))
+    for record in reversed(records):
+        earlier = {
+            "id": uuid4().hex,
+            "created_at": record.report.created_at - timedelta(days=7),
+            "conversation_id": None,
+        }
+        _aio.run(store.write(record.report.model_copy(update=earlier)))
+    for record in reversed(records):
+        _aio.run(store.write(record.report) if record.texts is None else store.write_turn(record.report, record.texts))
     _aio.run(store.aclose())
-    annotating(url, max(held, key=lambda kept: len(kept.report.outcomes)).report)
+    annotating(url, max(records, key=lambda record: len(record.report.outcomes)).report)
     by_action = {
-        kept.report.decision.action.value: kept.report for kept in held
+        record.report.decision.action.value: record.report for record in records
     }  # oldest last: those of the first visit
-    blocked, claim = leaning([kept.report for kept in reversed(held)])
+    blocked, claim = leaning([record.report for record in reversed(records)])
     return url, {"REPAIR": by_action["REPAIR"].id, "BLOCK": blocked.id, "claim": claim}
 
 
 def leaning(reports: Sequence[TurnReport]) -> tuple[TurnReport, str]:
-    """The blocked turn that shows most, and the claim to open in it: one that an earlier turn contradicts, where there is one.
+    """The most telling blocked turn and the claim to open in it: one that an earlier turn contradicts, where there is one.
 
-    Other weights judge other turns so. The document that contradicts is the next best; then whatever was blocked.
+    Other weights block other turns. A contradicting document is the next best; then whatever was blocked.
     """
     choices = [(report, finding) for report in reports if report.blocked for finding in report.findings]
     if not choices:
         sys.exit("no turn of the demo was blocked: judge and policy have changed, and the pictures would show nothing")
-    report, finding = max(choices, key=lambda one: _telling(one[1]))
+    report, finding = max(choices, key=lambda choice: _telling(choice[1]))
     return report, finding.claim.id
 
 
@@ -126,8 +130,10 @@ def annotating(url: str, report: TurnReport) -> None:
     annotations.create("pilot", [report.id], wanted=2, who="ada")
     mine = annotations.start(annotations.tasks("pilot", "ada")[0].id, "ada")
     labels = [Label.VERIFIED] + [None] * len(report.outcomes)
-    told = [(one.claim, label) for one, label in zip(report.outcomes, labels, strict=False)]
-    claims = [AnnotatedClaim(text=one.text, label=to, source_claim_id=one.id, span=one.span) for one, to in told]
+    pairs = [(outcome.claim, label) for outcome, label in zip(report.outcomes, labels, strict=False)]
+    claims = [
+        AnnotatedClaim(text=claim.text, label=to, source_claim_id=claim.id, span=claim.span) for claim, to in pairs
+    ]
     annotations.save(mine, claims, seconds=9)
     annotations.close()
 
@@ -141,11 +147,11 @@ def serving(reports: str) -> Iterator[str]:
     ) as process:
         assert process.stderr is not None
         try:
-            told = process.stderr.readline()
-            found = re.search(r"http://\S+", told)
-            if found is None:
-                sys.exit(f"the dashboard did not start: {told}")
-            yield found[0]
+            line = process.stderr.readline()
+            match = re.search(r"http://\S+", line)
+            if match is None:
+                sys.exit(f"the dashboard did not start: {line}")
+            yield match[0]
         finally:
             process.terminate()
 
@@ -160,9 +166,9 @@ def take(page: Any, address: str, file: Path, last: str) -> None:
     page.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for(timeout=WAIT_MS)
     page.wait_for_timeout(2500)  # fonts, and the page coming to rest
     page.screenshot(path=file)
-    with Image.open(file) as taken:
-        few = taken.convert("RGB").quantize(COLOURS)
-    few.save(file, optimize=True)
+    with Image.open(file) as image:
+        reduced = image.convert("RGB").quantize(COLOURS)
+    reduced.save(file, optimize=True)
     print(f"took {file} ({file.stat().st_size // 1024} kB)")
 
 

@@ -32,7 +32,7 @@ def tree(root: Path) -> str:
 
 
 def layers(root: Path, package: str) -> list[str]:
-    """Names of a package's rooms as the contract of its layers lists them: the first imports the others, never the other way."""
+    """Names of a package's rooms in the order of its layers' contract: the first may import the others, never the reverse."""
     contracts = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     lines = [line for contract in contracts if contract["type"] == "layers" for line in contract["layers"]]
     rooms = [name.strip().partition(".") for line in lines for name in line.split("|")]
@@ -41,15 +41,15 @@ def layers(root: Path, package: str) -> list[str]:
 
 def first_line(module: Path) -> str:
     """The first line of the module's docstring, empty where it has none."""
-    said = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
-    return said.split("\n", 1)[0]
+    docstring = ast.get_docstring(ast.parse(module.read_text("utf-8"))) or ""
+    return docstring.split("\n", 1)[0]
 
 
 def _package(package: Path, order: list[str]) -> Iterator[tuple[str, str]]:
     yield f"{package.name}/", first_line(package / "__init__.py")
-    known = {name: place for place, name in enumerate(order)}
+    places = {name: place for place, name in enumerate(order)}
     rooms = [module for module in package.glob("*.py") if not module.name.startswith("__")]
-    for path in sorted([*rooms, *_folders(package)], key=lambda path: (known.get(path.stem, len(order)), path.stem)):
+    for path in sorted([*rooms, *_folders(package)], key=lambda path: (places.get(path.stem, len(order)), path.stem)):
         yield from _row(path, 1)
 
 

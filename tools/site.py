@@ -37,14 +37,14 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Points links to where the site has their targets."""
+    """Points links to their targets' places on the site."""
     source = _source(page.file.src_uri)
 
-    def pointed(link: re.Match[str]) -> str:
+    def retarget(link: re.Match[str]) -> str:
         target = (source.parent / link[0]).resolve()
         return posixpath.relpath(_uri(target), posixpath.dirname(page.file.src_uri)) if target.is_file() else link[0]
 
-    return _LINK.sub(pointed, markdown)
+    return _LINK.sub(retarget, markdown)
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
@@ -71,7 +71,7 @@ def _content(path: Path) -> str:
 
 
 def _uri(path: Path) -> str:
-    """Where the site has a file of the repository."""
+    """The site's path of a file of the repository."""
     if path.is_relative_to(DOCS):
         return path.relative_to(DOCS).as_posix()
     name = path.relative_to(ROOT).as_posix()
@@ -79,7 +79,7 @@ def _uri(path: Path) -> str:
 
 
 def _source(uri: str) -> Path:
-    """The file of the repository that a page was made of."""
+    """The repository's file behind a page."""
     if not uri.startswith("project/"):
         return DOCS / uri
     path = ROOT / uri.removeprefix("project/")

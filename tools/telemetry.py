@@ -1,4 +1,4 @@
-"""The tables of all that telemetry names, from where the code has its names."""
+"""The tables of all telemetry names, from the code that defines them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,11 @@ def tables() -> str:
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[names.Name]) -> str:
     head = f"### {title}\n\n| name | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}"
-    return "\n".join((head, *(f"| `{one.name}` | {one.kind} | {_plain(one.on)} | {one.says} |" for one in rows)))
+    return "\n".join(
+        (head, *(f"| `{entry.name}` | {entry.kind} | {_plain(entry.on)} | {entry.says} |" for entry in rows))
+    )
 
 
 def _plain(place: str) -> str:
-    """Names of spans as code, words as they are."""
+    """Formats names of spans as code, and words unchanged."""
     return f"`{place}`" if place.startswith("vista_guard.") else place

@@ -17,7 +17,7 @@ from random import Random
 from training import wordnet
 from training.data import data_argument
 from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
-from vista_lab.synthesis.rewriters.build import Workshop, assembled
+from vista_lab.synthesis.rewriters.build import Workshop, build_pairs
 from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair
 from vista_lab.synthesis.rewriters.names import NameKinds
 
@@ -43,7 +43,7 @@ def build(data: Path, count: int, seed: int) -> Iterator[KindPair]:
     rng = Random(seed)
     carriers, kinds = all_carriers(data, rng)
     people = fever.minimal_pairs(fever.claims(data), rng)
-    made = islice(assembled(Workshop(carriers, kinds, rng), carriers), round(_CHOICE * count))
+    made = islice(build_pairs(Workshop(carriers, kinds, rng), carriers), round(_CHOICE * count))
     yield from levelled([*people, *made], count, rng)
 
 

@@ -167,28 +167,28 @@ async def in_thread(
     `make` gives the iterator, in the thread. `close` is called there at the end; without it the iterator is closed, where it can
     be. When the reader leaves while an item is being made, `interrupt` is called, to end the waiting for it.
     """
-    wanted: SimpleQueue[Future[Any] | None] = SimpleQueue()
-    Thread(target=context.run, args=(_read, make, wanted, close), name="vista-guard-stream", daemon=True).start()
+    requests: SimpleQueue[Future[Any] | None] = SimpleQueue()
+    Thread(target=context.run, args=(_read, make, requests, close), name="vista-guard-stream", daemon=True).start()
     answer: Future[Any] = Future()
     try:
         while True:
             answer = Future()
-            wanted.put(answer)
+            requests.put(answer)
             item = await asyncio.wrap_future(answer)
             if item is _END:
                 return
             yield item
     finally:
-        wanted.put(None)
+        requests.put(None)
         if interrupt is not None and (not answer.done() or answer.cancelled()):
             interrupt()
 
 
 def _read(
-    make: Callable[[], Iterator[T]], wanted: SimpleQueue[Future[Any] | None], close: Callable[[], object] | None
+    make: Callable[[], Iterator[T]], requests: SimpleQueue[Future[Any] | None], close: Callable[[], object] | None
 ) -> None:
     items: Iterator[T] | None = None
-    while (answer := wanted.get()) is not None:
+    while (answer := requests.get()) is not None:
         if not answer.set_running_or_notify_cancel():
             continue
         try:

@@ -1,4 +1,4 @@
-"""Libraries that only some users need: what is said where one of them is missing."""
+"""Optional libraries: checks for them, and the error when one is missing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vista_guard.errors import ConfigError
 
 
 def require(what: str, *libraries: str, extra: str) -> None:
-    """Passes when the libraries are there, and loads none; else ConfigError, which says what needs and installs them."""
+    """Checks for the libraries without loading them. ConfigError: one is missing; says what needs and installs it."""
     missing = [library for library in libraries if not is_installed(library)]
     if missing:
         raise ConfigError(f"{what} needs {', '.join(missing)}: {how_to_install(extra)}")

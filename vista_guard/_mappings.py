@@ -1,4 +1,4 @@
-"""Files that people write, TOML or YAML, as mappings. A key that stands twice is an error in both."""
+"""Files that people write, TOML or YAML, as mappings. A duplicate key is an error in both."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def read_mapping(path: Path) -> dict[str, Any]:
 
 
 class _Once(yaml.SafeLoader):
-    """PyYAML itself takes the last of two values without a word."""
+    """Refuses duplicate keys; PyYAML itself silently takes the last value."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        """The mapping of a node, each key of which stands there once."""
+        """The mapping of a node without duplicate keys."""
         seen: set[tuple[str, str]] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":

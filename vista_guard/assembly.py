@@ -40,7 +40,7 @@ def assemble(
     documents: DocumentStore | None,
     sinks: Sequence[Sink],
 ) -> dict[str, Any]:
-    """Arguments of `Guard`. What is given as an object is used as it is; the rest is built as the settings say."""
+    """Arguments of `Guard`: given objects unchanged, all others built from the settings."""
     from vista_guard.stores.embedders import build_embedder
     from vista_guard.stores.entries import OnnxEmbedder
 
@@ -51,12 +51,12 @@ def assemble(
     if Path(loaded.policy).suffix in POLICY_FILES:
         loaded = loaded.model_copy(update=policy_file(Path(loaded.policy)))
     embedder = OnnxEmbedder()
-    retriever = build_embedder(_given(named.get("embedder")) or loaded.embedder, loaded.embedder_options)
+    retriever = build_embedder(_as_object(named.get("embedder")) or loaded.embedder, loaded.embedder_options)
     stores = _stores(loaded, embedder, retriever, knowledge, documents)
     return {
         "judge": _judge(named, loaded, embedder, retriever),
-        "policy": _given(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
-        "persona": _given(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
+        "policy": _as_object(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
+        "persona": _as_object(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
         "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
@@ -70,15 +70,15 @@ def assemble(
 
 
 def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:
-    """The judge that was given, or the named one with its verifier; before it the decomposer that was given or named."""
-    judge: Judge | None = _given(named["judge"])
+    """The given judge, or the named one with its verifier, behind the given or named decomposer."""
+    judge: Judge | None = _as_object(named["judge"])
     verifier, decomposer = named.get("verifier"), named.get("decomposer")
 
     def behind(judge: Judge) -> Judge:
-        return with_decomposer(judge, _given(decomposer), settings, embedder)
+        return with_decomposer(judge, _as_object(decomposer), settings, embedder)
 
     if judge is None:
-        return build_judge(settings, embedder, verifier=_given(verifier), retriever=retriever, behind=behind)
+        return build_judge(settings, embedder, verifier=_as_object(verifier), retriever=retriever, behind=behind)
     if verifier is not None:
         raise ConfigError(
             "both a judge object and a verifier are given; leave one out, or give the verifier to EmbeddedJudge.load"
@@ -95,21 +95,21 @@ def with_decomposer(
     around: Around | None = None,
     on_made: Callable[[Decomposer], None] | None = None,
 ) -> Judge:
-    """The judge behind the decomposer that is given, or that the settings name; the judge itself without one.
+    """The judge behind the given decomposer, or the one that the settings name; the judge itself without one.
 
-    `around` stands before a chat model that the decomposer asks; `on_made` is told of the decomposer.
+    `around` wraps a chat model that the decomposer asks; `on_made` is called with the decomposer.
     """
-    given = decomposer or settings.decomposer
-    if given is None or (given == "shipped" and judge.info.name == "embedded"):
-        return judge  # whose claims are the shipped ones: with them its risk table holds
-    from vista_guard.judges.decomposers.named import build_decomposer, cached, decomposing
+    choice = decomposer or settings.decomposer
+    if choice is None or (choice == "shipped" and judge.info.name == "embedded"):
+        return judge  # its claims are the shipped ones, for which its risk table holds
+    from vista_guard.judges.decomposers.named import attach_decomposer, build_decomposer, cached
 
-    chosen = build_decomposer(given, embedder, settings.decomposer_options, settings.model, around=around)
+    chosen = build_decomposer(choice, embedder, settings.decomposer_options, settings.model, around=around)
     if chosen is None:
         return judge
     if on_made is not None:
         on_made(chosen)
-    return decomposing(judge, cached(chosen, settings.judge_cache) if chosen is not given else chosen)
+    return attach_decomposer(judge, cached(chosen, settings.judge_cache) if chosen is not choice else chosen)
 
 
 def _score_sinks(settings: Settings) -> tuple[Sink, ...]:
@@ -170,7 +170,7 @@ def server_documents(
 
 def _server(settings: Settings) -> tuple[Any, Any, Any]:
     """The classes of documents and of knowledge, and the open server, of `pgvector` or `qdrant`."""
-    url, key = (given.get_secret_value() if given else None for given in (settings.store_url, settings.store_key))
+    url, key = (secret.get_secret_value() if secret else None for secret in (settings.store_url, settings.store_key))
     if settings.store == "pgvector":
         from vista_guard.stores.pgvector import PgvectorDocuments, PgvectorKnowledge, Postgres
 
@@ -183,34 +183,34 @@ def _server(settings: Settings) -> tuple[Any, Any, Any]:
     return QdrantDocuments, QdrantKnowledge, Qdrant(url or data_dir(settings.data_dir) / "qdrant", api_key=key)
 
 
-def calibrated(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
-    """The policy with the thresholds that its rates and the judge ask for, and how the judge's outcomes become a turn's risk.
+def calibrate_policy(policy: Policy, judge: JudgeInfo, table: Path | None) -> tuple[Policy, TurnRisk | None]:
+    """Returns the policy with its thresholds for this judge, and the fit that makes a turn's risk of the judge's outcomes.
 
     A policy that is no `LabelPolicy` comes back as it is. `table` is what `vista-guard calibrate` wrote; the embedded judge's own
     when not given. ConfigError: a rate, and no table for this judge, or one that cannot hold the rate.
     """
-    known = None
+    risk_table = None
     if isinstance(policy, LabelPolicy) and policy.awaits_calibration:
-        known = _asked_table(policy, judge, table)
-        policy = policy.calibrated(known)
-    known = known or _own_table(judge, table)
-    risk = known.turn_risk if known else None
+        risk_table = _required_table(policy, judge, table)
+        policy = policy.calibrated(risk_table)
+    risk_table = risk_table or _own_table(judge, table)
+    risk = risk_table.turn_risk if risk_table else None
     return policy.fitted_to(risk) if isinstance(policy, LabelPolicy) else policy, risk
 
 
-def _asked_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
-    """The table of this judge, which a rate of the policy cannot do without."""
+def _required_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
+    """The judge's table, which a policy with a rate requires."""
     from vista_guard.inference.onnx import WEIGHTS
 
     name = "max_flag_rate" if policy.max_false_alarm_rate is None else "max_false_alarm_rate"
-    asked = f"policy.{name} is {getattr(policy, name)}"
+    setting = f"policy.{name} is {getattr(policy, name)}"
     how = "replay and label turns, run vista-guard calibrate, and set risk_table to its file"
     table = _table(judge, path)
     if table is None:
-        raise ConfigError(f"{asked}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
+        raise ConfigError(f"{setting}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
     if table.judge != judge:
         raise ConfigError(
-            f"{asked}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
+            f"{setting}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
             f"{table.judge.version}, but {judge.name} {judge.version} judges: {how}"
         )
     return table
@@ -236,7 +236,7 @@ def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     return RiskTable.load(path or weights_file("risk.json"))
 
 
-def _given(value: object) -> Any:
+def _as_object(value: object) -> Any:
     return None if isinstance(value, str | Path) else value
 
 
@@ -256,10 +256,10 @@ def _stores(
             logger.warning(_FORGETS, how_to_install("chroma"))
         return {"knowledge": knowledge or MemoryKnowledge(embedder), "documents": documents}
     if settings.store in SERVERS:
-        kind, knows, server = _server(settings)
+        documents_class, knowledge_class, server = _server(settings)
         if settings.retrieve and documents is None:
-            documents = kind(server, retriever, search=settings.search)
-        return {"knowledge": knowledge or knows(server, embedder), "documents": documents}
+            documents = documents_class(server, retriever, search=settings.search)
+        return {"knowledge": knowledge or knowledge_class(server, embedder), "documents": documents}
     from vista_guard.stores.chroma.documents import ChromaDocuments
     from vista_guard.stores.chroma.knowledge import ChromaKnowledge
     from vista_guard.stores.entries import data_dir
@@ -288,7 +288,7 @@ def _used_folder(settings: Settings) -> Path | None:
 
     try:
         folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
-    except ConfigError:  # Nobody kept anything in a home that is not there.
+    except ConfigError:  # a missing home holds no store
         return None
     return folder if (folder / "chroma.sqlite3").is_file() else None
 
@@ -317,9 +317,9 @@ def kept_knowledge(settings: Settings) -> KnowledgeStore | None:
     from vista_guard.stores.entries import OnnxEmbedder, default_dir
 
     if settings.store in SERVERS:
-        _, knows, server = _server(settings)
-        kept: KnowledgeStore = knows(server, OnnxEmbedder())
-        return kept
+        _, knowledge_class, server = _server(settings)
+        knowledge: KnowledgeStore = knowledge_class(server, OnnxEmbedder())
+        return knowledge
     folder = (settings.data_dir or default_dir()).expanduser() / "chroma"
     if settings.store == "memory" or (settings.chroma_url is None and not folder.is_dir()):
         return None

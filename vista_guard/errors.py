@@ -4,10 +4,10 @@ VistaGuardError
 ├── ConfigError    a setting, a policy, a persona file or a missing extra; nothing was started
 ├── InputError     a conversation, a document or a log that cannot be judged as given
 ├── JudgeError     a judge could not be loaded or could not answer; becomes `Unchecked` inside a turn
-│   ├── BudgetError         what a run or a turn may spend is spent; a replay stops, nothing is lost
+│   ├── BudgetError         the budget of a run or a turn is spent; a replay stops, nothing is lost
 │   ├── ContextTooLongError the model cannot read that much at once
-│   └── UnreadableError     the model's answer says nothing that can be used; carries what it said
-├── RecordingError a recorded judge was asked what the recording does not hold; never becomes `Unchecked`
+│   └── UnreadableError     the model's answer cannot be used; carries its text
+├── RecordingError a recorded judge got a request that its recording lacks; never becomes `Unchecked`
 ├── StoreError     knowledge, documents or reports could not be read or written
 │   └── NoReportsError      no guard has written reports to this place yet
 └── Blocked        a turn was withheld and the caller asked for an exception; carries the report
@@ -38,7 +38,7 @@ class JudgeError(VistaGuardError):
 
 
 class BudgetError(JudgeError):
-    """The budget of a run or of a turn is spent. Inside a turn: `Unchecked`; a replay stops and can be gone on with."""
+    """The budget of a run or of a turn is spent. Inside a turn: `Unchecked`; a replay stops and can be resumed."""
 
 
 class ContextTooLongError(JudgeError):
@@ -46,10 +46,10 @@ class ContextTooLongError(JudgeError):
 
 
 class UnreadableError(JudgeError):
-    """The model's answer says nothing that can be used.
+    """The model's answer cannot be used.
 
     Attributes:
-        raw: what it said.
+        raw: the answer's text.
     """
 
     def __init__(self, message: str, raw: str) -> None:
@@ -58,7 +58,7 @@ class UnreadableError(JudgeError):
 
 
 class RecordingError(VistaGuardError):
-    """A recorded judge was asked what its recording does not hold. Fails loudly: it is for tests and experiments."""
+    """A recorded judge got a request that its recording lacks. Fails loudly: it is for tests and experiments."""
 
 
 class StoreError(VistaGuardError):

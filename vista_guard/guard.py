@@ -43,25 +43,25 @@ Answer = TypeVar("Answer")
 
 
 class Guard:
-    """Judges assistant turns, and wraps agents so that nothing reaches the user before it was judged.
+    """Judges assistant turns, and wraps agents so that nothing reaches the user before it is judged.
 
     Safe to share between threads and tasks. Conversations with an `id` build up knowledge; anonymous ones leave none.
 
     Args:
         judge: decomposes, verifies and categorises.
         policy: a policy, or the name of a preset: monitor, balanced, strict.
-        knowledge: what conversations establish; kept in memory when not given.
-        documents: retrieved from when a turn brings none.
+        knowledge: stores what conversations establish; in memory when not given.
+        documents: the store to retrieve from when a turn brings no documents.
         persona: what the agent may take for granted about itself.
-        sinks: take every finished report.
-        limits: most that a turn may bring.
+        sinks: receive every finished report.
+        limits: the largest turn that is judged.
         context: `full` lets the judge see the history too (VISTA+ctx, §7).
         ungrounded: `trust` reproduces the reference implementation for turns without documents.
         retrieve_by: `claim` asks the document store with each claim, in place of the turn; `limits.retrieved` passages each.
-            `both` holds a claim against the turn's passages too.
-        risk_table: what `vista-guard calibrate` wrote, for turns' risks and rates; the embedded judge has its own.
-        telemetry: what OpenTelemetry is told of turns: no content unless it says so (see `Telemetry`).
-        host_tracing: whether tracers of the host, LangSmith among them, hear of the guard's own runs, drafts included.
+            `both` compares a claim with the turn's passages too.
+        risk_table: a file of `vista-guard calibrate`, for turns' risks and rates; the embedded judge has its own.
+        telemetry: options of OpenTelemetry; no content by default (see `Telemetry`).
+        host_tracing: let the host's tracers, LangSmith among them, see the guard's own runs, drafts included.
 
     Raises:
         ConfigError: unknown policy, or one with a false alarm rate that cannot be held.
@@ -87,17 +87,19 @@ class Guard:
         telemetry: Telemetry | None = None,
         host_tracing: bool = False,
     ) -> None:
-        from vista_guard.assembly import calibrated, memory_knowledge
+        from vista_guard.assembly import calibrate_policy, memory_knowledge
         from vista_guard.policy.label_policy import build_policy
         from vista_guard.settings.sources import Limits
         from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
 
-        named = build_policy(policy) if isinstance(policy, str) else policy
-        decides, turn_risk = calibrated(named, judge.info, None if risk_table is None else Path(risk_table))
+        base_policy = build_policy(policy) if isinstance(policy, str) else policy
+        final_policy, turn_risk = calibrate_policy(
+            base_policy, judge.info, None if risk_table is None else Path(risk_table)
+        )
         self.parts: Parts = Parts(
             judge=judge,
-            policy=decides,
+            policy=final_policy,
             knowledge=knowledge if knowledge is not None else memory_knowledge(),
             documents=documents,
             persona=persona,
@@ -169,8 +171,10 @@ class Guard:
         self, answer: str, *, documents: GivenDocuments = (), question: str | None = None
     ) -> TurnReport:
         """Async version of `check_answer`."""
-        asked = () if question is None else (_turn(Role.USER, question, "question"),)
-        return await self.acheck(Conversation(turns=(*asked, _turn(Role.ASSISTANT, answer, "answer", documents))))
+        question_turns = () if question is None else (_turn(Role.USER, question, "question"),)
+        return await self.acheck(
+            Conversation(turns=(*question_turns, _turn(Role.ASSISTANT, answer, "answer", documents)))
+        )
 
     def check(self, conversation: Conversation) -> TurnReport:
         """Judges the conversation's last assistant turn; later turns are ignored.
@@ -214,18 +218,18 @@ class Guard:
         again: Again | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
     ) -> AsyncGenerator[str | Passed | TurnReport, None]:
-        """An assistant turn that is being streamed, let out as far as it was judged.
+        """Streams an assistant turn, each part of it once it is judged.
 
         Args:
-            conversation: what was said before the turn.
+            conversation: the turns before it.
             deltas: the turn's text as it comes, with the host's other objects (tool calls, usage) as `Passed` among it, and the
                 documents that are found meanwhile as `Found`.
             gate: `sentence` lets each sentence out once its claims passed; `turn` holds all until the whole was judged; `none`
                 lets everything out and judges afterwards, for policies that withhold nothing.
-            documents: what the turn leans on, or finds it once the turn is known.
+            documents: the turn's evidence, or a function that finds it once the turn is known.
             again: gives the deltas of another answer, from the draft that was withheld and a note on it; for policies that
                 regenerate. It is called as long as nothing of the draft went out, else the policy's fallback is taken.
-            on_outcome: is told of each claim just before the text that says it goes out, and of none that is withheld or
+            on_outcome: called with each claim just before its text goes out, and with none that is withheld or
                 dropped; with `none`, after the text. Spans are places in the text of `deltas`.
 
         Yields text that may be shown and the passed objects, in order, and last of all the report, whose `response` is the text
@@ -238,8 +242,12 @@ class Guard:
         from vista_guard.graph.host_objects import given_documents
         from vista_guard.stream.gates import gated
 
-        brought = (lambda talk: given_documents(documents(talk))) if callable(documents) else given_documents(documents)
-        return gated(self.parts, conversation, deltas, gate=gate, documents=brought, again=again, on_outcome=on_outcome)
+        turn_documents = (
+            (lambda talk: given_documents(documents(talk))) if callable(documents) else given_documents(documents)
+        )
+        return gated(
+            self.parts, conversation, deltas, gate=gate, documents=turn_documents, again=again, on_outcome=on_outcome
+        )
 
     async def areplay(
         self,
@@ -251,7 +259,7 @@ class Guard:
         """Judges every assistant turn of a logged conversation, in order.
 
         Args:
-            conversation: what was said. Its id names the knowledge; an anonymous one is forgotten at the end.
+            conversation: the logged turns. Its id names the knowledge; an anonymous one is forgotten at the end.
             done: reports of an interrupted replay: their turns are not judged again, what they remembered is known again.
             turns: places of the turns to judge; all assistant turns when not given.
         """
@@ -297,10 +305,10 @@ class Guard:
                 function, sync or async, yields its answer in pieces, and documents among them.
             gate: how much of a stream waits for its judgement (see `gated`): `sentence` by default for generator functions
                 and for `stream` and `astream` of a Runnable; a graph's streams always wait for the whole turn.
-            documents: what every draft may lean on, where the agent's answer does not bring it: a Document, a text, a list of
+            documents: evidence for every draft, besides that of the agent's answer: a Document, a text, a list of
                 them, or a function that finds them from the conversation that ends with the draft. With the gate `sentence`
                 it is asked before a word of the draft is known.
-            on_report: is told of every report.
+            on_report: called with every report.
             on_block: `replace` delivers the policy's message in place of a withheld turn; `raise` raises `Blocked`.
 
         A callable's conversation is named by `conversation_id=…` in the call, a Runnable's or graph's by `thread_id`. An agent
@@ -355,7 +363,7 @@ class Guard:
         return Session(self, conversation_id, history)
 
     async def aforget(self, conversation_id: str) -> int:
-        """Drops what the conversation established, and its reports where sinks can forget; returns how many claims that were."""
+        """Drops what the conversation established, and its reports where sinks can forget; returns the number of claims."""
         for sink in (sink for sink in self.parts.sinks if isinstance(sink, Forgetting)):
             await sink.forget(conversation_id)
         return await self.parts.knowledge.forget(conversation_id)
@@ -402,7 +410,7 @@ class Guard:
         from vista_guard.turn.work import Work
 
         work = Work(conversation=conversation, catch_up=catch_up)
-        if self.parts.host_tracing:  # the host's tracers hear of the graph's runs
+        if self.parts.host_tracing:  # the host's tracers see the graph's runs
             work = (await self._checking.ainvoke({"guard": work}))["guard"]
         else:
             with _untraced_run():
@@ -410,15 +418,17 @@ class Guard:
         return work.finished
 
     async def _restore(self, conversation: Conversation, report: TurnReport) -> None:
-        from vista_guard.turn.report import earned
+        from vista_guard.turn.report import earned_claims
 
         turn = Turn(role=Role.ASSISTANT, text=report.response)
         key = Conversation(turns=(*conversation.turns[: report.turn_index], turn)).turn_key()
-        await self.parts.knowledge.remember(conversation.id or "", key, earned(report.remembered, report.outcomes))
+        await self.parts.knowledge.remember(
+            conversation.id or "", key, earned_claims(report.remembered, report.outcomes)
+        )
 
 
 def _untraced_run() -> AbstractContextManager[None]:
-    """Keeps a host's tracers from hearing what a judge runs with LangChain. LangGraph is loaded only where some may listen."""
+    """Hides a judge's LangChain runs from the host's tracers. Loads LangGraph only where there may be some."""
     config = sys.modules.get("langchain_core.runnables.config")
     if config is None or not config.ensure_config().get("callbacks"):
         return nullcontext()
@@ -520,7 +530,7 @@ class Session:
 
 
 def _turn(role: Role, text: object, name: str, documents: GivenDocuments = ()) -> Turn:
-    """A turn from what a caller typed."""
+    """Makes a turn of a caller's text."""
     from vista_guard.graph.host_objects import given_documents
 
     if not isinstance(text, str):

@@ -1,6 +1,6 @@
 """Protocols for judges, verifiers, stores, policies and sinks.
 
-Every batch method answers with one item for each input, in order.
+Every batch method returns one item for each input, in order.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Judge(Protocol):
     def info(self) -> JudgeInfo: ...
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """Atomic claims of `turn`; `history` is what was said before it. Ids are unique within the turn."""
+        """Atomic claims of `turn`; `history` is the turns before it. Ids are unique within the turn."""
         ...
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]: ...
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Why each check failed; only unsupported checks are passed in, and VERIFIED is not a valid answer."""
+        """Says why each check failed; only unsupported checks are passed in, and VERIFIED is not a valid answer."""
         ...
 
 
@@ -105,7 +105,7 @@ class Decomposer(Protocol):
 
 
 class Verifier(Protocol):
-    """How far a piece of evidence carries a claim. Any cross-encoder can take the place of the embedded judge's own.
+    """How far a piece of evidence supports a claim. Any cross-encoder can take the place of the embedded judge's own.
 
     class Lexical:
         name = "lexical"
@@ -192,11 +192,11 @@ class KnowledgeStore(Protocol):
         ...
 
     async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """Keys of the turns that `remember` was told of."""
+        """Keys of the turns that `remember` recorded."""
         ...
 
     async def forget(self, conversation_id: str) -> int:
-        """Drops all that the conversation established and returns how many claims that were. The persona stays."""
+        """Drops all that the conversation established and returns the number of claims. The persona stays."""
         ...
 
     async def aclose(self) -> None: ...
@@ -206,7 +206,7 @@ class DocumentStore(Protocol):
     """Reference documents to retrieve from when a turn brings none."""
 
     async def add(self, documents: Sequence[Document]) -> int:
-        """Adds or replaces documents by id, chunked. Returns how many passages are stored for them."""
+        """Adds or replaces documents by id, chunked. Returns the number of passages stored for them."""
         ...
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
@@ -238,7 +238,7 @@ class Forgetting(Protocol):
     """A sink that can delete what it kept of a conversation: `Guard.forget` asks it to."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Deletes all of it, texts included; how many reports that were."""
+        """Deletes all of it, texts included; returns the number of reports."""
         ...
 
 
@@ -246,7 +246,7 @@ class Forgetting(Protocol):
 class TextSink(Sink, Protocol):
     """A sink that also keeps texts around the turn: what the user said, documents, the draft.
 
-    It says how much it wants; with `verdicts` it is given reports alone, by `write`. No log, trace or checkpoint has these texts.
+    `record` says which; with `verdicts` it gets reports alone, by `write`. No log, trace or checkpoint has these texts.
     """
 
     @property
@@ -270,7 +270,7 @@ class ReportStore(Sink, Protocol):
 
 
 class Policy(Protocol):
-    """A pure function from what was found in a turn to what happens with it."""
+    """A pure function from a turn's outcomes to a decision."""
 
     @property
     def name(self) -> str: ...
@@ -301,5 +301,5 @@ class RiskPolicy(Policy, Protocol):
     """A policy that looks at the turn's risk too. `weigh` is asked in place of calling it."""
 
     def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
-        """As calling it; `risk` is the report's, in [0, 1], None when nothing was judged."""
+        """Like calling it; `risk` is the report's, in [0, 1], None when nothing was judged."""
         ...

@@ -33,7 +33,7 @@ FALSE = frozenset({Label.CONTRADICTED, Label.LACKING_EVIDENCE})
 
 
 _MARK = "# "
-"""Put before a heading whose file says by its looks alone that it is one: judges hold no bare title for a claim."""
+"""Marks a heading that only its layout shows, so that judges do not take it for a claim."""
 
 
 class Verdict(StrEnum):
@@ -95,7 +95,7 @@ class TextResult(_Part):
     complete: bool
     claims: tuple[ClaimResult, ...]
     labels: Mapping[str, int]
-    """How many claims have each label, `UNCHECKED` among them."""
+    """Number of claims with each label, `UNCHECKED` among them."""
     judge: str
     settings: Mapping[str, str]
 
@@ -119,19 +119,19 @@ class Made:
 
     def claim(self, path: Path, *, empty: bool) -> None:
         """Implements `HowMade.claim`, by a file beside the lines."""
-        beside = path.with_name(path.name + ".run.json")
+        run_file = path.with_name(path.name + ".run.json")
         now = {"made by": f"vista-guard {__version__}", "judge": self.judge, **self.settings}
         now |= {f"text {name}": mark for name, mark in self.texts.items()}
         if empty:
-            write_whole(beside, json.dumps(now, indent=2, ensure_ascii=False) + "\n")
+            write_whole(run_file, json.dumps(now, indent=2, ensure_ascii=False) + "\n")
             return
-        if not beside.is_file():
-            raise ConfigError(f"{path} has no {beside.name} beside it that says how it was made. {ANOTHER_OUT}")
+        if not run_file.is_file():
+            raise ConfigError(f"{path} has no {run_file.name} beside it that says how it was made. {ANOTHER_OUT}")
         try:
-            made = {str(name): str(value) for name, value in json.loads(beside.read_bytes()).items()}
+            recorded = {str(name): str(value) for name, value in json.loads(run_file.read_bytes()).items()}
         except (ValueError, AttributeError) as exc:
-            raise ConfigError(f"{beside} cannot be read: {exc}. {ANOTHER_OUT}") from exc
-        refuse_differences(path, made, now)
+            raise ConfigError(f"{run_file} cannot be read: {exc}. {ANOTHER_OUT}") from exc
+        refuse_differences(path, recorded, now)
 
 
 async def verify(
@@ -147,13 +147,13 @@ async def verify(
     """The result of each text, in order.
 
     Args:
-        guard: judges pieces; its document store holds what they are held against.
-        texts: what to verify; ids name them.
+        guard: judges pieces; its document store holds their evidence.
+        texts: texts to verify, named by their ids.
         made: how the guard judges, for a file that is resumed.
-        out: a file of pieces; those that are in it are not judged again.
+        out: a file of pieces; those already in it are not judged again.
         first: stop in each text at the first claim that is not factual; the verdict is that of the full pass.
         at_once: pieces judged at the same time.
-        tell: is told of each piece: the text's id, the pieces done and all.
+        tell: called for each piece with the text's id, the pieces done and all.
 
     Raises:
         ConfigError: the file was made in another way, or holds something else.
@@ -165,7 +165,7 @@ async def verify(
             known = {piece.number: piece for piece in (lines.of_group(text.id) if lines else ())}
             parts = list(enumerate(pieces(text.text)))
             piece_results: list[PieceResult] = []
-            async with aclosing(_judged(guard, text, parts, known, at_once)) as results:
+            async with aclosing(_judge_pieces(guard, text, parts, known, at_once)) as results:
                 async for piece in results:
                     if lines is not None and piece.number not in known:
                         lines.append(piece)
@@ -179,20 +179,20 @@ async def verify(
             lines.close()
 
 
-async def _judged(
+async def _judge_pieces(
     guard: Guard,
     text: Document,
     parts: Sequence[tuple[int, Piece]],
     known: Mapping[int, PieceResult],
     at_once: int,
 ) -> AsyncGenerator[PieceResult, None]:
-    """The pieces in order, `at_once` of them on their way."""
-    coming = iter(parts)
+    """Judges the pieces, `at_once` at a time, and yields them in order."""
+    pending = iter(parts)
     running: list[asyncio.Task[PieceResult]] = []
     try:
         while True:
-            for number, piece in islice(coming, at_once - len(running)):
-                running.append(asyncio.create_task(_piece(guard, text, number, piece, known.get(number))))
+            for number, piece in islice(pending, at_once - len(running)):
+                running.append(asyncio.create_task(_judge_piece(guard, text, number, piece, known.get(number))))
             if not running:
                 return
             yield await running.pop(0)
@@ -202,21 +202,23 @@ async def _judged(
         await asyncio.gather(*running, return_exceptions=True)
 
 
-async def _piece(guard: Guard, text: Document, number: int, piece: Piece, known: PieceResult | None) -> PieceResult:
+async def _judge_piece(
+    guard: Guard, text: Document, number: int, piece: Piece, known: PieceResult | None
+) -> PieceResult:
     if known is not None:
         return known
     before = text.text[piece.follows.start : piece.follows.end] if piece.follows else ""
-    own = text.text[piece.span.start : piece.span.end]
-    mark = _MARK if piece.heading and not piece.follows and not own.startswith("#") else ""
-    turns = tuple(Turn(role=Role.ASSISTANT, text=part) for part in (before, mark + own) if part)
+    piece_text = text.text[piece.span.start : piece.span.end]
+    mark = _MARK if piece.heading and not piece.follows and not piece_text.startswith("#") else ""
+    turns = tuple(Turn(role=Role.ASSISTANT, text=part) for part in (before, mark + piece_text) if part)
     reports = [one async for one in guard.areplay(Conversation(turns=turns), turns=[len(turns) - 1])]
     claims = [_claim(outcome, piece.span.start - len(mark)) for report in reports for outcome in report.outcomes]
     return PieceResult(file=text.id, number=number, heading=piece.heading, span=piece.span, claims=tuple(claims))
 
 
 def _claim(outcome: Outcome, offset: int) -> ClaimResult:
-    inside = outcome.claim.span
-    span = None if inside is None else Span(start=max(offset + inside.start, 0), end=max(offset + inside.end, 0))
+    place = outcome.claim.span
+    span = None if place is None else Span(start=max(offset + place.start, 0), end=max(offset + place.end, 0))
     if isinstance(outcome, Unchecked):
         return ClaimResult(
             text=outcome.claim.text, span=span, label=None, reason=outcome.error, code=outcome.what == "code"
@@ -231,8 +233,8 @@ def _claim(outcome: Outcome, offset: int) -> ClaimResult:
     )
 
 
-def _result(text: Document, made: Made, found: Sequence[PieceResult], *, complete: bool) -> TextResult:
-    claims = tuple(claim for piece in found for claim in piece.claims)
+def _result(text: Document, made: Made, piece_results: Sequence[PieceResult], *, complete: bool) -> TextResult:
+    claims = tuple(claim for piece in piece_results for claim in piece.claims)
     verdict = verdict_of(claims)
     return TextResult(
         file=text.id,

@@ -110,23 +110,23 @@ def _notes(*outcomes: Outcome) -> Iterator[str]:
     if guarded.attacks.turns:
         yield f"\nWhat became of hostile answers: {json.dumps(dict(sorted(guarded.attacks.outcomes.items())))}"
     for outcome in outcomes:
-        told = {name: value for name, value in outcome.metrics.items() if value}
-        yield f"\nThe proxy's own count: {json.dumps(told)}"
+        counts = {name: value for name, value in outcome.metrics.items() if value}
+        yield f"\nThe proxy's own count: {json.dumps(counts)}"
         yield from (f"- {line}" for line in [*outcome.tally.examples, *outcome.kept[:10], *outcome.troubles[:10]])
 
 
 def _bad(outcome: Outcome) -> bool:
-    # Hostile answers are told of in the log: that is no trouble.
+    # The log names hostile answers: that is no trouble.
     troubles = outcome.troubles and not outcome.attacks.turns
     return bool(outcome.tally.faults or outcome.kept or troubles or outcome.attacks.leaks)
 
 
 def _plain(outcome: Outcome) -> dict[str, object]:
     tally = outcome.tally
-    told = {name: value for name, value in vars(outcome).items() if name not in ("tally", "attacks")}
-    told["attacks"] = vars(outcome.attacks)
+    fields = {name: value for name, value in vars(outcome).items() if name not in ("tally", "attacks")}
+    fields["attacks"] = vars(outcome.attacks)
     faults = {fault.value: count for fault, count in tally.faults.items()}
-    return {**told, "turns": tally.turns, "first_s": tally.first, "whole_s": tally.whole, "faults": faults}
+    return {**fields, "turns": tally.turns, "first_s": tally.first, "whole_s": tally.whole, "faults": faults}
 
 
 main()

@@ -22,7 +22,7 @@ _SAID = b'"delta":{"content":"'
 
 @dataclass
 class Tally:
-    """What came of all turns so far. Times in seconds."""
+    """The results of all turns so far. Times in seconds."""
 
     turns: int = 0
     first: list[float] = field(default_factory=list)
@@ -36,10 +36,10 @@ class Callers:
     """`streams` callers at once, until `turns` are begun or somebody calls `stop`.
 
     Args:
-        client: of the proxy; its base URL is the proxy's.
-        streams: how many.
-        turns: most to begin.
-        off: whether the proxy is.
+        client: the proxy's client; its base URL is the proxy's.
+        streams: number of callers.
+        turns: most turns to begin.
+        off: True if the proxy is off.
         first: number of the first conversation.
         heard: called after each turn.
     """
@@ -89,16 +89,16 @@ class Callers:
         tally = self.tally
         try:
             seen = await self._read(talk, turn)
-            found = fault(talk, turn, seen, off=self._off)
+            problem = fault(talk, turn, seen, off=self._off)
         except httpx2.HTTPError as exc:
-            found = (Fault.ERROR, f"{type(exc).__name__}: {exc}")
+            problem = (Fault.ERROR, f"{type(exc).__name__}: {exc}")
         tally.turns += 1
-        if found is not None:
-            tally.faults[found[0]] += 1
+        if problem is not None:
+            tally.faults[problem[0]] += 1
             if len(tally.examples) < 10:
-                tally.examples.append(f"{found[0].value}: {found[1]}")
+                tally.examples.append(f"{problem[0].value}: {problem[1]}")
         self._heard(tally)
-        return found is None
+        return problem is None
 
     async def _read(self, talk: Talk, turn: int) -> Seen:
         started, first, raw = perf_counter(), None, bytearray()
@@ -115,7 +115,7 @@ class Callers:
 
 
 async def probe(client: httpx2.AsyncClient, waits: list[float], *, every: float = 0.5) -> None:
-    """Asks whether the proxy lives, again and again: what that takes is how long its event loop keeps everybody waiting."""
+    """Polls the proxy's health: the time of an answer is how long its event loop keeps everybody waiting."""
     while True:
         started = monotonic()
         await client.get("/healthz")

@@ -1,4 +1,4 @@
-"""A hostile upstream among the honest one's answers: what it sends, who asks for it, and what nobody may see of it."""
+"""A hostile upstream among the honest one's answers: its answers, their callers, and the text that nobody may see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import httpx2
 
 SECRET = "SECRETVAULT"
-"""Stands where nothing is judged: a reader who sees it saw something unjudged."""
+"""Placed where nothing is judged: a reader who sees it saw something unjudged."""
 ASKED = re.compile(r"hostile (\w+)\b")
 BOMB_BYTES = 300_000_000
 
@@ -77,7 +77,7 @@ def answer(kind: str) -> tuple[list[tuple[bytes, bytes]], Iterator[bytes]]:
 
 @dataclass
 class Attacks:
-    """What came of the hostile answers: how many, of which status, and how many readers saw what nobody may see."""
+    """The results of hostile answers: their number and statuses, and how many readers saw what nobody may see."""
 
     turns: int = 0
     leaks: int = 0

@@ -1,4 +1,4 @@
-"""One run: a proxy is started, warmed up, put under load, and looked at when all is over."""
+"""One run: starts a proxy, warms it up, puts it under load, and checks it at the end."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import psutil  # type: ignore[import-untyped,import-not-found,unused-ignore]  # 
 
 from benchmarks.load import servers
 from benchmarks.load.callers import TIMEOUT_S, Callers, Tally, probe
-from benchmarks.load.checking import kept_otherwise
+from benchmarks.load.checking import storage_fault
 from benchmarks.load.hostile import Attacks, attack
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.load.servers import Server
 
 SAMPLE_EVERY = 1000
-"""Turns between two looks at the proxy's memory."""
+"""Turns between two samples of the proxy's memory."""
 WARM_UP = 200
 """Turns before anything is measured: models are loaded, threads and connections made. They are checked as all others."""
 SETTLE_S = 3.0
@@ -34,7 +34,7 @@ _COUNTED = re.compile(r"^(vista_guard_\w+_total)(?:\{([^}]*)\})? (\S+)$", re.MUL
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done. Times in seconds."""
+    """The options of a run. Times in seconds."""
 
     streams: int
     seconds: float
@@ -49,7 +49,7 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What came of it. `rate` and the processors' seconds are those of the timed phase."""
+    """The results of a run. `rate` and the processors' seconds are those of the timed phase."""
 
     tally: Tally
     rate: float = 0.0
@@ -67,13 +67,13 @@ class Outcome:
 
 
 def run(plan: Plan, model: Server, folder: Path) -> Outcome:
-    """Starts a proxy for itself."""
+    """Runs the plan on a proxy of its own."""
     folder.mkdir()
     with servers.proxy(model, folder, *plan.options, *(("--off",) if plan.off else ())) as server:
-        return asyncio.run(_loaded(plan, server, model))
+        return asyncio.run(_run_load(plan, server, model))
 
 
-async def _loaded(plan: Plan, server: Server, model: Server) -> Outcome:
+async def _run_load(plan: Plan, server: Server, model: Server) -> Outcome:
     import httpx2
 
     # Below the five seconds after which the proxy closes a connection that nobody uses.
@@ -105,23 +105,23 @@ class _Run:
     async def run(self) -> Outcome:
         outcome, started = self._outcome, monotonic()
         outcome.memory.append((0, self._server.usage()))
-        aside = [asyncio.create_task(probe(self._client, outcome.waits)), asyncio.create_task(self._timed())]
+        side_tasks = [asyncio.create_task(probe(self._client, outcome.waits)), asyncio.create_task(self._time_phase())]
         if self._plan.hostile and not self._plan.off:
             hostile = max(1, round(self._plan.streams * self._plan.hostile))
-            aside.append(asyncio.create_task(attack(self._client, hostile, outcome.attacks)))
+            side_tasks.append(asyncio.create_task(attack(self._client, hostile, outcome.attacks)))
         await self._callers.run()
         outcome.seconds = monotonic() - started
         if not outcome.rate:  # all turns were done before the timed phase was over
             outcome.timed_turns, outcome.rate = outcome.tally.turns, outcome.tally.turns / outcome.seconds
         outcome.complete = self._plan.off or outcome.tally.turns >= self._plan.turns
-        for task in aside:
+        for task in side_tasks:
             task.cancel()
-        await asyncio.wait(aside)
+        await asyncio.wait(side_tasks)
         await asyncio.sleep(SETTLE_S)
         outcome.memory.append((outcome.tally.turns, self._server.usage()))
         return outcome
 
-    async def _timed(self) -> None:
+    async def _time_phase(self) -> None:
         before, started = self._processors(), monotonic()
         await asyncio.sleep(self._plan.seconds)
         took, outcome = monotonic() - started, self._outcome
@@ -159,6 +159,6 @@ async def _look_at_stores(client: httpx2.AsyncClient, sample: int, outcome: Outc
         path = f"/guard/conversations/{talk.code}"
         view: Mapping[str, Any] = (await client.get(client.base_url.copy_with(path=path))).json()
         outcome.looked_at += 1
-        found = kept_otherwise(talk, view) if "knowledge" in view else f"{talk.code}: {view}"
-        if found is not None:
-            outcome.kept.append(found)
+        problem = storage_fault(talk, view) if "knowledge" in view else f"{talk.code}: {view}"
+        if problem is not None:
+            outcome.kept.append(problem)

@@ -29,7 +29,7 @@ class Server:
     process: subprocess.Popen[str]
     log: Path
     warned: int = 0
-    """Lines of trouble in the log that are known of, as of its start."""
+    """Lines of trouble that the log had at the start."""
 
     def usage(self) -> dict[str, float]:
         """Memory in MB, processor time in seconds, threads and open files, at this moment."""
@@ -54,7 +54,7 @@ class Server:
 
 @contextmanager
 def upstream() -> Iterator[Server]:
-    """The model."""
+    """Runs the scripted model."""
     process = _start([sys.executable, "-m", "benchmarks.load.upstream"], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
@@ -78,30 +78,30 @@ def proxy(model: Server, folder: Path, *options: str) -> Iterator[Server]:
     with log.open("w") as file:
         process = _start([*command, "--data-dir", str(folder), *options], stdout=file, stderr=file)
     try:
-        server = Server(_listening(process, log), process, log)
+        server = Server(_wait_for_url(process, log), process, log)
         server.warned = len(server.troubles())
         yield server
     finally:
         _stop(process)
 
 
-def _listening(process: subprocess.Popen[str], log: Path) -> str:
+def _wait_for_url(process: subprocess.Popen[str], log: Path) -> str:
     import httpx2
 
-    until = monotonic() + START_S
-    while monotonic() < until and process.poll() is None:
-        found = _GREETING.search(log.read_text(encoding="utf-8"))
-        if found is not None and httpx2.get(f"{found[1]}/healthz", timeout=START_S).is_success:
-            return found[1]
+    deadline = monotonic() + START_S
+    while monotonic() < deadline and process.poll() is None:
+        match = _GREETING.search(log.read_text(encoding="utf-8"))
+        if match is not None and httpx2.get(f"{match[1]}/healthz", timeout=START_S).is_success:
+            return match[1]
         sleep(0.1)
     raise RuntimeError(f"the proxy did not start: {log.read_text(encoding='utf-8')[-2000:]}")
 
 
 def _start(command: list[str], **streams: Any) -> subprocess.Popen[str]:
-    # Settings of whoever runs this would change what is measured.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("VISTA_GUARD_")}
+    # The caller's own settings would change the measurement.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VISTA_GUARD_")}
     threads = {name: os.environ[name] for name in ("VISTA_GUARD_THREADS",) if name in os.environ}
-    return subprocess.Popen(command, env={**kept, **threads}, text=True, **streams)
+    return subprocess.Popen(command, env={**environment, **threads}, text=True, **streams)
 
 
 def _stop(process: subprocess.Popen[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is said under load. Pure: whoever knows a conversation's number knows every word of it.
+"""The conversations under load. Pure: a conversation's number determines every word of it.
 
 Each conversation is about a booking with a code of its own, which every sentence carries. So a word in the wrong stream, in the
 wrong prompt or in the wrong knowledge can be told by its code.
@@ -21,7 +21,7 @@ MODEL = "scripted"
 CODE = re.compile(r"[Bb]ooking ([A-Z]{4})\b")
 LIE = "does not include breakfast"
 UNSAID = "may be changed"
-"""Of the sentence behind the contradicted one, which nobody may see either."""
+"""Part of the sentence behind the contradicted one, which nobody may see either."""
 
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 """Without vowels: NO, IF and IS are words to the judge."""
@@ -38,7 +38,7 @@ _ASKED = (
 
 @dataclass(frozen=True)
 class Expected:
-    """What a caller must see of a turn."""
+    """The response that a caller must see."""
 
     text: str
     finish: str
@@ -62,7 +62,7 @@ class Talk:
         return letters
 
     def request(self, turn: int) -> dict[str, Any]:
-        """What a chatbot sends: the history as it was delivered, the question, and this turn's document."""
+        """A chatbot's request: the delivered history, the question, and this turn's document."""
         messages: list[dict[str, str]] = []
         for earlier in range(turn):
             messages += [self._question(earlier), {"role": "assistant", "content": self.expected(earlier).text}]
@@ -71,24 +71,24 @@ class Talk:
         return {**body, "documents": [{"id": f"{self.code}-{turn}", "text": " ".join(facts)}]} if facts else body
 
     def answer(self, turn: int) -> str:
-        """What the model says."""
+        """The model's answer."""
         facts = self._facts(turn)
         if turn == 1:
             return f"{facts[0]} Booking {self.code} {LIE}. Booking {self.code} {UNSAID} until {self._day}."
         return " ".join(facts) if facts else self._facts(0)[1]
 
     def expected(self, turn: int, *, off: bool = False) -> Expected:
-        """What is delivered of it."""
+        """The expected delivery of the answer."""
         answer = self.answer(turn)
         if off:
             return Expected(answer, "stop", "OFF", {})
         if turn == 1:
-            told = f"{self._facts(1)[0]}\n\n{MESSAGE}"
-            return Expected(told, "content_filter", "BLOCK", {"VERIFIED": 1, "CONTRADICTED": 1})
+            text = f"{self._facts(1)[0]}\n\n{MESSAGE}"
+            return Expected(text, "content_filter", "BLOCK", {"VERIFIED": 1, "CONTRADICTED": 1})
         return Expected(answer, "stop", "ALLOW", {"VERIFIED": len(self._facts(turn)) or 1})
 
     def known(self) -> list[str]:
-        """What its knowledge must hold after the last turn, in order: what was delivered and verified."""
+        """The expected knowledge after the last turn, in order: all that was delivered and verified."""
         return [self._facts(0)[0], self._facts(0)[1], self._facts(1)[0], self._facts(0)[1], *self._facts(3)]
 
     def _question(self, turn: int) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """A model on loopback that costs next to nothing: raw ASGI, and every word known beforehand.
 
-`python -m benchmarks.load.upstream` prints its port. It answers what the conversation's code and the number of questions ask for,
-so it keeps nothing; and it refuses a request that brings what is meant for the guard.
+`python -m benchmarks.load.upstream` prints its port. Its answer follows from the conversation's code and the number of questions,
+so it keeps nothing; it refuses a request with fields meant for the guard.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         body += message["body"]
         if not message.get("more_body"):
             break
-    asked = json.loads(body)
-    if attack := hostile.ASKED.search(asked["messages"][-1]["content"]):
+    request = json.loads(body)
+    if attack := hostile.ASKED.search(request["messages"][-1]["content"]):
         await _send_hostile(attack[1], send)
         return
-    text = _answer(asked)
+    text = _answer(request)
     if text is None:
         await send({"type": "http.response.start", "status": 400, "headers": [(b"content-type", b"application/json")]})
         await send({"type": "http.response.body", "body": b'{"error":{"message":"not what is asked of a model"}}'})
@@ -73,8 +73,8 @@ def _answer(body: dict[str, Any]) -> str | None:
     codes = {code for message in messages for code in CODE.findall(message["content"])}
     if len(codes) != 1 or set(body) != {"model", "stream", "messages"}:
         return None
-    asked = sum(message["role"] == "user" for message in messages)
-    return talk_of(codes.pop()).answer(asked - 1)
+    questions = sum(message["role"] == "user" for message in messages)
+    return talk_of(codes.pop()).answer(questions - 1)
 
 
 def main() -> None:

@@ -43,10 +43,10 @@ def main() -> None:
     chosen = parser.parse_args()
     limits = Limits(chosen.runs, chosen.latency, chosen.timeout, chosen.patience)
     measured = [
-        one
+        result
         for contender in CONTENDERS
         if not chosen.only or any(part.lower() in contender.name.lower() for part in chosen.only)
-        for one in _measured(contender, chosen.environments, limits, faults=not chosen.no_faults)
+        for result in _measure(contender, chosen.environments, limits, faults=not chosen.no_faults)
     ]
     _print(measured, limits)
     if chosen.out is not None:
@@ -54,12 +54,12 @@ def main() -> None:
             "machine": machine(),
             "limits": vars(limits),
             "targets": targets(measured),
-            "measured": [one.as_json() for one in measured],
+            "measured": [result.as_json() for result in measured],
         }
         chosen.out.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _measured(contender: Contender, environments: Path, limits: Limits, *, faults: bool) -> list[Measured]:
+def _measure(contender: Contender, environments: Path, limits: Limits, *, faults: bool) -> list[Measured]:
     if not contender.python(environments).is_file():
         print(f"{contender.name} is not installed in {environments}; run: make bench-peers", file=sys.stderr)
         return []

@@ -1,4 +1,4 @@
-"""Who is measured, and where each one is installed."""
+"""The contenders, and where each one is installed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Contender:
     tokens: float | None = None
     waits: str = ""
     faults: bool = True
-    """Whether it is also measured when the server misbehaves."""
+    """True if it is also measured when the server misbehaves."""
 
     def python(self, environments: Path) -> Path:
         """The interpreter that runs it."""

@@ -19,7 +19,7 @@ from benchmarks.peers.turn import MODEL, conversation
 
 ROOT = Path(__file__).parents[2]
 STARTING_S = 300.0
-"""Most that imports and the first turn may take: they are not measured."""
+"""Longest that imports and the first turn may take: they are not measured."""
 LOG_LENGTH = 3000
 
 
@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def runs(self) -> int:
-        """How many turns were measured."""
+        """Number of turns measured."""
         return len(self.all_seconds)
 
     def as_json(self) -> dict[str, Any]:
@@ -102,17 +102,17 @@ async def _measure(
     seconds = []
     for _ in range(limits.runs if scenario is Scenario.FINE else 1):
         stage.play(scenario)
-        told = await _turn(process, limits.patience_s)
+        result = await _turn(process, limits.patience_s)
         if stage.server.rejected:
             raise RuntimeError(f"{contender.name}: {stage.server.rejected[0].message}")
-        seconds.append(float(told["seconds"]))
-        if told.get("verdict") == "hung":
+        seconds.append(float(result["seconds"]))
+        if result.get("verdict") == "hung":
             break
     return Measured(
         contender=contender.name,
         scenario=scenario,
-        verdict="raised" if "raised" in told else told["verdict"],
-        said=f"{told['raised']}: {told['said']}" if "raised" in told else told["said"],
+        verdict="raised" if "raised" in result else result["verdict"],
+        said=f"{result['raised']}: {result['said']}" if "raised" in result else result["said"],
         seconds=median(seconds),
         all_seconds=tuple(seconds),
         calls=stage.server.calls,
@@ -136,23 +136,25 @@ async def _line(process: asyncio.subprocess.Process, patience: float) -> Mapping
     line = await asyncio.wait_for(process.stdout.readline(), patience)
     if not line:
         raise RuntimeError(f"the process ended with status {await process.wait()}")
-    told: dict[str, Any] = json.loads(line)
-    return told
+    result: dict[str, Any] = json.loads(line)
+    return result
 
 
 @asynccontextmanager
 async def _process(python: Path, arguments: Sequence[str]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """An adapter that has said that it is ready. What it logs is shown only when it ends before its time.
+    """Starts an adapter and waits until it is ready. Its log is shown only when it ends early.
 
-    Nothing of the caller's environment that names an endpoint or a key reaches it.
+    The caller's variables that name an endpoint or a key are removed from its environment.
     """
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "DEEPEVAL_", "NEMO"))}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "DEEPEVAL_", "NEMO"))
+    }
     adapter, *rest = arguments
     with TemporaryFile() as log:
         process = await asyncio.create_subprocess_exec(
             *(str(python), "-m", f"benchmarks.peers.adapters.{adapter}", *rest),
             cwd=ROOT,
-            env=kept,
+            env=environment,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=log,

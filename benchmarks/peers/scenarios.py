@@ -1,4 +1,4 @@
-"""What the scripted server does: answer as it should, be busy at first, talk nonsense, or say nothing at all."""
+"""Behaviours of the scripted server: correct answers, busy at first, nonsense, or no answer at all."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stage:
         self.server = ScriptedChatServer(self._say, latency=latency, faults=self._fault)
 
     def play(self, scenario: Scenario) -> None:
-        """From the next call on; calls are counted anew."""
+        """Plays the scenario from the next call on; resets the count of calls."""
         self._scenario = scenario
         self.server.reset()
 

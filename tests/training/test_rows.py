@@ -16,7 +16,7 @@ from vista_lab.training.rows import (
     RetrieverRow,
     Split,
     VerifierRow,
-    apart,
+    disjoint_batches,
     label_counts,
     refuse_few,
 )
@@ -33,7 +33,7 @@ def rows(documents: int, claims: int) -> list[RetrieverRow]:
 
 def test_rows_of_one_passage_never_share_a_batch_and_none_is_lost() -> None:
     given = rows(7, 5)
-    batches = list(apart(given, 3, random.Random(1)))
+    batches = list(disjoint_batches(given, 3, random.Random(1)))
     assert all(len({one.source for one in batch}) == len(batch) for batch in batches)
     assert sum(map(len, batches)) >= len(given) - 5  # a round of seven may leave one row alone
 
@@ -49,23 +49,27 @@ def test_overlapping_windows_copies_and_equal_claims_never_share_a_batch() -> No
     ]
     kin = {id(one) for one in given[:5]}
     for seed in range(20):
-        for batch in apart(given, 4, random.Random(seed)):
+        for batch in disjoint_batches(given, 4, random.Random(seed)):
             assert sum(id(one) in kin for one in batch) <= 1
 
 
 def test_windows_that_do_not_overlap_are_each_others_negatives() -> None:
-    (batch,) = apart([row("a.md", 0, "One."), row("a.md", 5, "Two.")], 4, random.Random(0))
+    (batch,) = disjoint_batches([row("a.md", 0, "One."), row("a.md", 5, "Two.")], 4, random.Random(0))
     assert len(batch) == 2
 
 
 def test_rows_of_a_single_passage_make_no_batch() -> None:
-    assert not list(apart(rows(1, 9), 4, random.Random(0)))
+    assert not list(disjoint_batches(rows(1, 9), 4, random.Random(0)))
 
 
 def test_each_epoch_brings_other_neighbours() -> None:
     given = rows(12, 2)
     first, second = (
-        {frozenset((id(a), id(b))) for batch in apart(given, 4, random.Random(seed)) for a, b in combinations(batch, 2)}
+        {
+            frozenset((id(a), id(b)))
+            for batch in disjoint_batches(given, 4, random.Random(seed))
+            for a, b in combinations(batch, 2)
+        }
         for seed in (1, 2)
     )
     assert first != second

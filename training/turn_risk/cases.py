@@ -26,7 +26,7 @@ from vista_lab.datasets.sets.mtrag import ANSWERABLE, GenerationTask, tasks
 from vista_lab.suites.faithful import REFERENCE, conversation_of
 from vista_lab.suites.loaders import clean
 from vista_lab.synthesis.rewriters.carrier import sentences
-from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
+from vista_lab.synthesis.rewriters.falsify import falsify_one_fact
 
 Part = Literal["fit", "dev"]
 DSTC9_ANSWERS = 300
@@ -61,7 +61,7 @@ def twins(data: Path, part: Part) -> Iterator[tuple[str, str]]:
     for number, task in enumerate(tasks_of(data, part)):
         if task.is_supported:
             told = [f"{passage.title or ''}\n{passage.text}" for passage in task.passages]
-            false = one_fact_falsified(task.answer, told, number)
+            false = falsify_one_fact(task.answer, told, number)
             if false:
                 yield task.task, false
 
@@ -135,7 +135,7 @@ def hotels(data: Path, rng: Random) -> Iterator[Case]:
         own = page([snippet])
         yield _answer("dstc9", "reference", snippet.key, told, own, True)
         opposite = dstc9.contrary(snippet, told, same[snippet.domain, dstc9.topic(snippet)], rng)
-        false = one_fact_falsified(told, [snippet.faq], number)
+        false = falsify_one_fact(told, [snippet.faq], number)
         if false and number % 2:
             yield _answer("dstc9", "twin", snippet.key, false, own, False)
         elif opposite:

@@ -41,7 +41,7 @@ def _root(
         from vista_guard.telemetry.sdk import wanted_signals
 
         with exit_codes():
-            wanted_signals()  # an endpoint that is none is told by commands that send nothing, too
+            wanted_signals()  # commands that send nothing refuse an invalid endpoint, too
 
 
 app.command("demo")(demo)
@@ -60,7 +60,7 @@ app.command("schema")(schema)
 
 
 def add_plugins(app: typer.Typer) -> None:
-    """Registers the commands of other packages. One that cannot be loaded is named on standard error and left out."""
+    """Registers the commands of other packages. Leaves out those that cannot be loaded and says so on standard error."""
     for point in entry_points(group="vista_guard.commands"):
         try:
             register = point.load()

@@ -78,19 +78,19 @@ def check(
         from vista_guard.reading.visible import visible
         from vista_guard.settings.sources import Settings
 
-        configured = Settings.load()
+        settings = Settings.load()
         if text and _PATH.fullmatch(text):
             advice = (
                 f"a conversation in a file: --conversation {text}; an answer in a file: vista-guard check - < {text}"
             )
             warning = f"warning: {text} looks like a path, and is judged as the answer's text. To check {advice}"
             typer.echo(visible(warning), err=True)
-        given = conversation_to_check(
-            text, documents=document or (), conversation=conversation, document_chars=configured.limits.document_chars
+        chat = conversation_to_check(
+            text, documents=document or (), conversation=conversation, document_chars=settings.limits.document_chars
         )
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-        named = {**models, "policy": policy, "persona": persona}
-        report = asyncio.run(_report(_guard(configured, data_dir, given, named), given))
+        options = {**models, "policy": policy, "persona": persona}
+        report = asyncio.run(_report(_guard(settings, data_dir, chat, options), chat))
         if as_json:
             typer.echo(report.model_dump_json(indent=2).encode())
         else:
@@ -103,19 +103,19 @@ def check(
         raise typer.Exit(BLOCKED)
 
 
-def _guard(configured: Settings, data_dir: Path | None, given: Conversation, named: Mapping[str, Any]) -> Guard:
-    """A guard that keeps knowledge only where it was told a place, and looks for documents only where a turn brings none."""
+def _guard(settings: Settings, data_dir: Path | None, conversation: Conversation, options: Mapping[str, Any]) -> Guard:
+    """Builds a guard that keeps knowledge only in a configured place, and retrieves documents only for turns without any."""
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
     from vista_guard.types import Role
 
     if data_dir is not None:
-        return Guard.from_settings(**named, data_dir=data_dir)
-    if configured.model_fields_set & {"store", "data_dir", "chroma_url"}:
-        return Guard.from_settings(**named)
-    bare = any(turn.role is Role.ASSISTANT and not turn.documents for turn in given.turns)
-    documents = kept_documents(configured, named["embedder"]) if bare else None
-    return Guard.from_settings(**named, store="memory", documents=documents)
+        return Guard.from_settings(**options, data_dir=data_dir)
+    if settings.model_fields_set & {"store", "data_dir", "chroma_url"}:
+        return Guard.from_settings(**options)
+    bare = any(turn.role is Role.ASSISTANT and not turn.documents for turn in conversation.turns)
+    documents = kept_documents(settings, options["embedder"]) if bare else None
+    return Guard.from_settings(**options, store="memory", documents=documents)
 
 
 async def _report(guard: Guard, conversation: Conversation) -> TurnReport:

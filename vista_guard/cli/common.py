@@ -60,13 +60,13 @@ def exit_codes() -> Iterator[None]:
         raise typer.Exit(FAILED) from None
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given; the others are the settings' to choose."""
+def given_options(**options: Any) -> dict[str, Any]:
+    """The options that are not None; the settings supply the others."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def progress_bar(*, disable: bool = False) -> Progress:
-    """A bar on standard error, where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

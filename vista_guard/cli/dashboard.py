@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vista_guard.cli.common import STOPPED, DataDirOption, HostOption, exit_codes, given  # typer reads them
+from vista_guard.cli.common import STOPPED, DataDirOption, HostOption, exit_codes, given_options  # typer reads them
 
 
 def dashboard(
@@ -61,7 +61,7 @@ def dashboard(
         require("the dashboard", "streamlit", "authlib", "sqlalchemy", "alembic", extra="dashboard")
         from vista_guard.dashboard.server import run
 
-        options = given(host=host, port=port)
+        options = given_options(host=host, port=port)
         with demonstrating(demo) as folder:
             where = {"reports": "sqlite", "data_dir": folder} if folder else {"reports": reports, "data_dir": data_dir}
             number = run(options, **where, runs=runs or (), labels=labels, tell=lambda line: typer.echo(line, err=True))

@@ -55,12 +55,12 @@ def _read(file: Path, question: str | None) -> Conversation:
     if file.suffix == ".json":
         if question is not None:
             raise InputError(f"--question goes with an answer as text; {file} is a conversation and has its own")
-        found = conversation_to_check(None, documents=(), conversation=file, document_chars=0)
-        last = max(index for index, turn in enumerate(found.turns) if turn.role is Role.ASSISTANT)
-        return found.up_to(last)
-    found = conversation_to_check(read_text(file), documents=(), conversation=None, document_chars=0)
-    asked = (Turn(role=Role.USER, text=question),) if question else ()
-    return found.model_copy(update={"turns": (*asked, *found.turns)})
+        conversation = conversation_to_check(None, documents=(), conversation=file, document_chars=0)
+        last = max(index for index, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT)
+        return conversation.up_to(last)
+    conversation = conversation_to_check(read_text(file), documents=(), conversation=None, document_chars=0)
+    question_turns = (Turn(role=Role.USER, text=question),) if question else ()
+    return conversation.model_copy(update={"turns": (*question_turns, *conversation.turns)})
 
 
 async def _traces(conversation: Conversation, name: str | None) -> Sequence[SentenceTrace]:

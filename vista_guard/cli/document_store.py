@@ -1,4 +1,4 @@
-"""The document store of the settings, and adding files to it, one after the other, whatever is wrong with one of them."""
+"""The document store of the settings, and adding files to it, going on where one of them fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from vista_guard.cli.common import given, progress_bar, visible
+from vista_guard.cli.common import given_options, progress_bar, visible
 from vista_guard.errors import ConfigError, InputError, StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
@@ -30,7 +30,7 @@ from vista_guard.types import Document, Passage
 _DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 50, 100_000
 """Stored with one call; Chroma takes as long for a call as for the passages of a short document."""
 _LONGEST_WORD = 20_000
-"""Characters without a space, which even a paragraph of a script without spaces does not reach."""
+"""Characters without a space: more than even a paragraph has in a script without spaces."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Location:
     place: str | Path
     settings: Settings
     tenant: str | None = None
-    """Whose documents are meant; None for those that belong to no tenant."""
+    """Owner of the documents; None for those that belong to no tenant."""
 
     def __str__(self) -> str:
         return str(self.place) if self.tenant is None else f"{self.place} for the tenant {self.tenant}"
@@ -77,7 +77,7 @@ class Location:
                 raise ConfigError(str(exc)) from exc
         if folder is not None and chroma_url is not None:
             raise ConfigError("--data-dir and --chroma-url are two places; give one")
-        settings = Settings.load(**given(data_dir=folder, chroma_url=chroma_url, embedder=embedder))
+        settings = Settings.load(**given_options(data_dir=folder, chroma_url=chroma_url, embedder=embedder))
         if settings.store == "memory":
             raise ConfigError('the setting store is "memory", which keeps no documents; set it to "chroma"')
         if settings.store in ("pgvector", "qdrant"):
@@ -90,7 +90,7 @@ class Location:
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder that the settings name.
+        """The embedder of the settings.
 
         Raises:
             ConfigError: there is none of that name, or it cannot be loaded.
@@ -152,7 +152,7 @@ class Location:
         """Removes documents; returns the number of passages of each, 0 for missing ones."""
         self._expect_store()
         async with self.opened() as store:
-            return {one: await store.delete(one) for one in dict.fromkeys(ids)}
+            return {document_id: await store.delete(document_id) for document_id in dict.fromkeys(ids)}
 
     async def searched(self, text: str, limit: int | None) -> list[FoundPassage]:
         """Returns the passages that the guard would retrieve for `text`, best first."""
@@ -161,10 +161,10 @@ class Location:
             passages = await store.search(text, limit or self.settings.limits.retrieved)
             if self.settings.limits.neighbours:
                 passages = [*passages, *await store.neighbours(passages, self.settings.limits.neighbours)]
-            pages = {one.id: one.metadata.get("pages") for one in await store.stored()} if passages else {}
+            pages = {entry.id: entry.metadata.get("pages") for entry in await store.stored()} if passages else {}
         if not passages:
             return []
-        scores = self.embedder.embed([one.text for one in passages]) @ query_vector(self.embedder, text)
+        scores = self.embedder.embed([hit.text for hit in passages]) @ query_vector(self.embedder, text)
         return [
             FoundPassage(passage, float(score), _page(passage, pages.get(passage.source_id)))
             for passage, score in zip(passages, scores, strict=True)
@@ -182,7 +182,7 @@ def _page(passage: Passage, starts: Any) -> int | None:
     return bisect_right(starts, passage.span.start) if starts and passage.span else None
 
 
-def counted(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     """`1 passage`, `2 passages`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -190,20 +190,20 @@ def counted(number: int, noun: str) -> str:
 def collect(
     places: Sequence[Path], prefix: str, *, follow_links: bool = False, pages: Iterable[DocumentFile | SkippedFile] = ()
 ) -> list[DocumentFile | SkippedFile]:
-    """Finds every file of the places, and behind them the pages; prefixes their ids. A second one with an id counts as broken.
+    """Lists all files of the places, then the pages, with their ids prefixed. A second one with an id counts as broken.
 
     Raises:
         InputError: a place does not exist, or there is nothing to add in any of them.
     """
     entries: list[DocumentFile | SkippedFile] = []
     owners: dict[str, Path] = {}
-    start = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
+    id_prefix = f"{prefix.strip('/')}/" if prefix.strip("/") else ""
     files = [entry for place in places for entry in find_files(place, follow_links=follow_links)]
     for entry in (*files, *pages):
         if isinstance(entry, SkippedFile):
             entries.append(entry)
             continue
-        file = replace(entry, id=start + entry.id)
+        file = replace(entry, id=id_prefix + entry.id)
         owner = owners.get(file.id)
         if owner is None:
             owners[file.id] = file.path
@@ -213,15 +213,15 @@ def collect(
             entries.append(SkippedFile(file.path, reason, broken=True))
     if not owners:
         left_out = "".join(f"\n  {entry}" for entry in entries if isinstance(entry, SkippedFile))
-        named = f"no file to add in {', '.join(map(str, places))}" if places else "no page to add at these addresses"
-        raise InputError(f"there is {named}{left_out}")
+        missing = f"no file to add in {', '.join(map(str, places))}" if places else "no page to add at these addresses"
+        raise InputError(f"there is {missing}{left_out}")
     return entries
 
 
-def fetched(
+def fetch_pages(
     addresses: Sequence[str], listed: Path | None, sitemaps: Sequence[str], limits: WebLimits
 ) -> list[DocumentFile | SkippedFile]:
-    """The pages at the addresses, of the list, and of the sitemaps.
+    """Fetches the pages at the addresses, of the list, and of the sitemaps.
 
     Raises:
         ConfigError, InputError: no list, no sitemap, or a sitemap that cannot be fetched.
@@ -231,10 +231,10 @@ def fetched(
     from vista_guard.reading.web import WebReader, read_list
 
     with WebReader(limits) as web:
-        named = [*addresses, *(read_list(listed) if listed else ())]
+        urls = [*addresses, *(read_list(listed) if listed else ())]
         for place in sitemaps:
-            named += web.sitemap(place)
-        return list(web.pages(named))
+            urls += web.sitemap(place)
+        return list(web.pages(urls))
 
 
 class Adding:
@@ -250,7 +250,7 @@ class Adding:
         prune: bool,
         dry_run: bool,
     ) -> None:
-        """`files` were named themselves: one that cannot be added has failed."""
+        """`files` were named explicitly: one that cannot be added counts as failed."""
         self._entries, self._files = entries, files
         self._location = location
         self._reader = reader
@@ -267,9 +267,9 @@ class Adding:
             await self._add_all(None, {})
         else:
             async with self._location.opened() as store:
-                known = {one.id: one for one in await store.stored()}
+                known = {document.id: document for document in await store.stored()}
                 await self._add_all(None if self._dry_run else store, known)
-        self._summary()
+        self._print_summary()
         return self._counts["failed"] > 0
 
     async def _add_all(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
@@ -277,7 +277,7 @@ class Adding:
             task = self._progress.add_task("", total=len(self._entries))
             for entry in self._entries:
                 if isinstance(entry, SkippedFile):
-                    self._left_out(entry)
+                    self._leave_out(entry)
                 else:
                     await self._add(entry, store, known.get(entry.id))
                 self._progress.advance(task)
@@ -290,13 +290,13 @@ class Adding:
             document = await asyncio.to_thread(self._reader.read, file, fingerprint)
             self._expect_text(document)
         except InputError as exc:
-            self._left_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
+            self._leave_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
             return
         if document is None:
             self._counts["unchanged"] += 1
             return
         if isinstance(document, SkippedFile):
-            self._left_out(document)
+            self._leave_out(document)
             return
         self._waiting.append((file, document, "added" if known is None else "replaced"))
         waiting = [document for _, document, _ in self._waiting]
@@ -309,10 +309,10 @@ class Adding:
         failures = await self._put(store, [document for _, document, _ in waiting]) if store and waiting else {}
         for file, document, outcome in waiting:
             if document.id in failures:
-                self._left_out(SkippedFile(file.path, str(failures[document.id]), broken=True, place=file.place))
+                self._leave_out(SkippedFile(file.path, str(failures[document.id]), broken=True, place=file.place))
             else:
                 self._counts[outcome] += 1
-                self._changed(outcome, document.id)
+                self._print_change(outcome, document.id)
 
     async def _put(self, store: SearchedDocuments, documents: Sequence[Document]) -> dict[str, StoreError]:
         """Stores documents together, or one by one if that fails; returns the errors by document.
@@ -333,7 +333,7 @@ class Adding:
         return failures
 
     def _expect_text(self, document: object) -> None:
-        """Raises `InputError` for what would be embedded for minutes or hours while other files wait."""
+        """Raises `InputError` for text that would take minutes or hours to embed."""
         if not isinstance(document, Document):
             return
         length, most = len(document.text), self._location.settings.limits.document_chars
@@ -344,52 +344,52 @@ class Adding:
         if re.search(rf"\S{{{_LONGEST_WORD}}}", document.text):
             raise InputError(f"holds a word of {_LONGEST_WORD:,} characters or more: encoded data, no text")
 
-    def _left_out(self, file: SkippedFile) -> None:
+    def _leave_out(self, file: SkippedFile) -> None:
         broken = file.broken or file.path in self._files
         self._counts["failed" if broken else "skipped"] += 1
         self._tell(f"{'failed' if broken else 'skipped'} {file}")
 
     async def _remove_gone(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
-        gone = self._gone(known)
+        gone = self._gone_documents(known)
         if gone and not self._prune:
             self._tell(
                 f"{len(gone)} stored, but gone from the folder, such as {gone[0]}; --prune removes such documents"
             )
             return
-        for one in gone:
+        for document_id in gone:
             self._counts["removed"] += 1
             if store is not None:
-                await store.delete(one)
-            self._changed("removed", one)
+                await store.delete(document_id)
+            self._print_change("removed", document_id)
 
-    def _gone(self, known: Mapping[str, ListedDocument]) -> list[str]:
+    def _gone_documents(self, known: Mapping[str, ListedDocument]) -> list[str]:
         """Returns the stored documents of these folders whose files are gone, even after a folder moved."""
-        found = {entry.id: entry.folder for entry in self._entries if isinstance(entry, DocumentFile)}
-        folders = {str(folder.resolve()) for folder in found.values() if folder is not None}
-        moved = {
-            str(document.metadata.get("folder")) for document in known.values() if found.get(document.id) is not None
+        current = {entry.id: entry.folder for entry in self._entries if isinstance(entry, DocumentFile)}
+        folders = {str(folder.resolve()) for folder in current.values() if folder is not None}
+        old_folders = {
+            str(document.metadata.get("folder")) for document in known.values() if current.get(document.id) is not None
         }
-        folders |= {folder for folder in moved if not Path(folder).exists()}
+        folders |= {folder for folder in old_folders if not Path(folder).exists()}
         return [
             document.id
             for document in known.values()
-            if document.id not in found
+            if document.id not in current
             and document.metadata.get("folder") in folders
             and not Path(str(document.metadata["path"])).exists()
         ]
 
-    def _summary(self) -> None:
+    def _print_summary(self) -> None:
         kinds = ("added", "replaced", "unchanged", "removed", "skipped", "failed")
         counts = ", ".join(f"{self._counts[kind]} {kind}" for kind in kinds if self._counts[kind])
         if self._dry_run:
             typer.echo(visible(f"dry run, nothing was written to {self._location}: {counts}").encode())
             return
-        typer.echo(visible(f"{counts}; {counted(self._passages, 'passage')} written to {self._location}").encode())
+        typer.echo(visible(f"{counts}; {plural(self._passages, 'passage')} written to {self._location}").encode())
         settings = self._location.settings
         if not settings.retrieve:
             self._tell("note: the setting retrieve is off, so the guard does not look for documents")
 
-    def _changed(self, outcome: str, name: str) -> None:
+    def _print_change(self, outcome: str, name: str) -> None:
         """Prints a change: a dry run's result, a real run's progress."""
         if self._dry_run:
             typer.echo(visible(f"would be {outcome}: {name}").encode())

@@ -73,7 +73,7 @@ def add(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.document_store import Adding, Location, collect, fetched
+        from vista_guard.cli.document_store import Adding, Location, collect, fetch_pages
         from vista_guard.errors import InputError
         from vista_guard.reading.files import FileReader
         from vista_guard.reading.web import WebLimits, is_url
@@ -85,7 +85,7 @@ def add(
         limits = WebLimits(
             max_bytes=int(max_mb * 1_000_000), seconds=max_seconds, pages=max_pages, allow_private=allow_private
         )
-        pages = fetched(addresses, urls, sitemap or (), limits)
+        pages = fetch_pages(addresses, urls, sitemap or (), limits)
         files = [Path(place) for place in places or () if place not in addresses]
         entries = collect(files, prefix, follow_links=follow_links, pages=pages)
         named = {file for file in files if not file.is_dir()}
@@ -108,18 +108,18 @@ def list_documents(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.document_store import Location, counted
+        from vista_guard.cli.document_store import Location, plural
 
         location = Location.configured(data_dir, chroma_url, tenant, embedder)
         listed = asyncio.run(location.listed())
         if not listed:
             typer.echo(f"there are no documents in {location}", err=True)
-        width = max((len(one.id) for one in listed), default=0)
-        for one in listed:
+        width = max((len(entry.id) for entry in listed), default=0)
+        for entry in listed:
             if as_json:
-                _print_json(id=one.id, title=one.title, passages=one.passages, metadata=dict(one.metadata))
+                _print_json(id=entry.id, title=entry.title, passages=entry.passages, metadata=dict(entry.metadata))
             else:
-                _print(f"{one.id:{width}}  {counted(one.passages, 'passage'):15}  {one.title or ''}".rstrip())
+                _print(f"{entry.id:{width}}  {plural(entry.passages, 'passage'):15}  {entry.title or ''}".rstrip())
 
 
 @documents.command()
@@ -134,13 +134,13 @@ def remove(
     with exit_codes():
         import asyncio
 
-        from vista_guard.cli.document_store import Location, counted
+        from vista_guard.cli.document_store import Location, plural
 
         location = Location.configured(data_dir, chroma_url, tenant, embedder)
         counts = asyncio.run(location.removed(ids))
         for name, count in counts.items():
             if count:
-                _print(f"removed {name} ({counted(count, 'passage')})")
+                _print(f"removed {name} ({plural(count, 'passage')})")
             else:
                 advice = f"see: vista-guard documents list{location.options}"
                 typer.echo(f"error: there is no document {name!r} in {location}; {advice}", err=True)
@@ -179,9 +179,9 @@ def search(
             typer.echo(f"there are no documents in {location}", err=True)
         for number, hit in enumerate(passages, start=1):
             if as_json:
-                found = hit.passage.found and hit.passage.found.model_dump(mode="json")
+                retrieval = hit.passage.found and hit.passage.found.model_dump(mode="json")
                 fields = hit.passage.model_dump(mode="json")
-                _print_json(**fields, score=round(hit.score, 4), page=hit.page, found=found)
+                _print_json(**fields, score=round(hit.score, 4), page=hit.page, found=retrieval)
             else:
                 _print(_passage_lines(number, hit))
 

@@ -103,7 +103,7 @@ def _model_of(field: FieldInfo) -> type[BaseModel] | None:
 
 
 def _comment(model: type[BaseModel], name: str, field: FieldInfo) -> list[str]:
-    text = next((found[name] for kind in model.__mro__ if name in (found := _docs(kind))), "")
+    text = next((docs[name] for kind in model.__mro__ if name in (docs := _docs(kind))), "")
     kinds = (field.annotation, *get_args(field.annotation))
     choices = [f"`{choice}`" for kind in kinds if get_origin(kind) is Literal for choice in get_args(kind)]
     if any(choice not in text for choice in choices):

@@ -26,7 +26,7 @@ def conversation_to_check(
         text: the assistant turn, said after the conversation; `-` reads stdin. Else the conversation's last one.
         documents: files, of any format that `documents add` reads.
         conversation: a JSON file.
-        document_chars: files that must hold more than this are not read.
+        document_chars: files that must hold more than this are refused.
 
     Raises:
         InputError: a file or text that cannot be judged, or no assistant turn.
@@ -51,12 +51,12 @@ def read_document(path: Path, limit: int) -> Document:
     name = f"document {path}"
     raw = _read(path, name, max(MAX_BYTES, 4 * limit))  # A character takes at most four bytes.
     try:
-        found = files.read_document(files.DocumentFile(path, str(path)), raw)
+        document = files.read_document(files.DocumentFile(path, str(path)), raw)
     except InputError as exc:
         raise InputError(f"{name} {exc}") from exc
-    if isinstance(found, files.SkippedFile):
-        raise InputError(f"{name} is {found.reason}; a turn cannot be grounded in it")
-    return found
+    if isinstance(document, files.SkippedFile):
+        raise InputError(f"{name} is {document.reason}; a turn cannot be grounded in it")
+    return document
 
 
 def read_conversation(path: Path, answer: Sequence[Mapping[str, Any]] = ()) -> Conversation:
@@ -67,7 +67,7 @@ def read_conversation(path: Path, answer: Sequence[Mapping[str, Any]] = ()) -> C
     """
     name = f"conversation {path}"
     try:
-        content = read_json(_decoded(_read(path, name), name, "save it as UTF-8"))
+        content = read_json(_decode(_read(path, name), name, "save it as UTF-8"))
     except ValueError as exc:
         raise InputError(f"{name} is not JSON: {exc}") from exc
     try:
@@ -87,11 +87,11 @@ def _conversation(content: object, answer: Sequence[Mapping[str, Any]]) -> Conve
     if isinstance(content, list):
         return to_conversation([*content, *answer])
     if isinstance(content, Mapping) and "turns" in content:
-        talk = Conversation.model_validate(content)
-        return talk.model_copy(update={"turns": (*talk.turns, *to_conversation(answer).turns)})
+        parsed = Conversation.model_validate(content)
+        return parsed.model_copy(update={"turns": (*parsed.turns, *to_conversation(answer).turns)})
     if isinstance(content, Mapping) and isinstance(content.get("messages"), list):
-        given = [content[key] for key in ("id", "conversation_id") if content.get(key) not in (None, "")]
-        identity = str(given[0]) if given else None
+        ids = [content[key] for key in ("id", "conversation_id") if content.get(key) not in (None, "")]
+        identity = str(ids[0]) if ids else None
         messages = [*content["messages"], *answer]
         return to_conversation(messages, conversation_id=identity, documents=content.get("documents") or ())
     raise InputError('holds no conversation; expected chat messages, {"messages": […]} or {"turns": […]}')
@@ -105,17 +105,17 @@ def read_text(path: Path) -> str:
     """
     if str(path) == "-":
         return "-"
-    text = _decoded(_read(path, str(path)), str(path), "save it as UTF-8")
+    text = _decode(_read(path, str(path)), str(path), "save it as UTF-8")
     if text.strip() in ("", "-"):
         raise InputError(f"{path} has no text to take apart")
     return text
 
 
-def _turn_text(given: str) -> str:
-    if given == "-":
-        text = _decoded(sys.stdin.buffer.read(), "stdin", "send the turn as UTF-8 text").removesuffix("\n")
+def _turn_text(argument: str) -> str:
+    if argument == "-":
+        text = _decode(sys.stdin.buffer.read(), "stdin", "send the turn as UTF-8 text").removesuffix("\n")
     else:
-        text = given
+        text = argument
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as exc:
@@ -123,7 +123,7 @@ def _turn_text(given: str) -> str:
                 f"TEXT is not UTF-8 at character {exc.start}; set a UTF-8 locale or send it to stdin"
             ) from exc
     if not text.strip():
-        raise InputError(f"the turn to check ({'stdin' if given == '-' else 'TEXT'}) is empty")
+        raise InputError(f"the turn to check ({'stdin' if argument == '-' else 'TEXT'}) is empty")
     return text
 
 
@@ -138,7 +138,7 @@ def _read(path: Path, name: str, limit: int | None = None) -> bytes:
     return raw
 
 
-def _decoded(raw: bytes, name: str, advice: str) -> str:
+def _decode(raw: bytes, name: str, advice: str) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:

@@ -69,7 +69,7 @@ def _outcome(outcome: Outcome) -> RenderableType:
 def _claim_result(claim: ClaimResult) -> RenderableType:
     if claim.label is None:
         return _claim("UNCHECKED", "UNCHECKED", claim.text, [_dim(claim.reason)])
-    quotes = (one.model_copy(update={"quote": " ".join(one.quote.split())}) for one in claim.evidence)
+    quotes = (evidence.model_copy(update={"quote": " ".join(evidence.quote.split())}) for evidence in claim.evidence)
     details = [*map(_quoted, quotes), _dim(claim.reason)]
     return _claim(f"{claim.label} {claim.confidence:.2f}", claim.label, claim.text, details)
 
@@ -142,7 +142,7 @@ def summary(result: TextResult) -> str:
 
 
 def page(results: Sequence[TextResult], texts: Mapping[str, str]) -> str:
-    """The whole page; `texts` by the results' files."""
+    """Renders the whole HTML page; `texts` are by the results' files."""
     body = "".join(part for result in results for part in _text(result, texts[result.file]))
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
@@ -153,35 +153,35 @@ def page(results: Sequence[TextResult], texts: Mapping[str, str]) -> str:
 
 def _text(result: TextResult, text: str) -> Iterator[str]:
     kind = result.verdict.replace(" ", "-")
-    yield f"<h2>{_shown(result.file)}</h2>"
-    yield f'<p><span class="verdict {kind}">{_shown(summary(result))}</span></p>'
-    yield f'<div class="text" tabindex="0">{_marked(text, result.claims)}</div>'
+    yield f"<h2>{_html(result.file)}</h2>"
+    yield f'<p><span class="verdict {kind}">{_html(summary(result))}</span></p>'
+    yield f'<div class="text" tabindex="0">{_mark_claims(text, result.claims)}</div>'
     yield "<table><thead><tr><th>Label<th>Claim<th>Evidence</tr></thead><tbody>"
     for claim in result.claims:
         label = f"{claim.label} {claim.confidence:.2f}" if claim.label else "UNCHECKED"
         quotes = "".join(map(_quote, claim.evidence))
-        yield f'<tr><td>{label}<td>{_shown(claim.text)}<td>{quotes}<span class="note">{_shown(claim.reason)}</span></tr>'
+        yield f'<tr><td>{label}<td>{_html(claim.text)}<td>{quotes}<span class="note">{_html(claim.reason)}</span></tr>'
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
-    yield f'</tbody></table><p class="note">judge {_shown(result.judge)}; {_shown(settings)}</p>'
+    yield f'</tbody></table><p class="note">judge {_html(result.judge)}; {_html(settings)}</p>'
 
 
 def _quote(evidence: Evidence) -> str:
     place = f", characters {evidence.span.start}–{evidence.span.end}" if evidence.span else ""
     source = f"{evidence.title or evidence.source_id} ({evidence.source_id}){place}, {evidence.score:.2f}"
-    return f'<blockquote>{_shown(evidence.quote)}</blockquote><span class="source">{_shown(source)}</span><br>'
+    return f'<blockquote>{_html(evidence.quote)}</blockquote><span class="source">{_html(source)}</span><br>'
 
 
-def _marked(text: str, claims: Sequence[ClaimResult]) -> str:
-    """The text with the places of claims marked: of several in one place, the one that is not factual."""
+def _mark_claims(text: str, claims: Sequence[ClaimResult]) -> str:
+    """Marks claims in the text; of several in one place, the one that is not factual."""
     parts, at = [], 0
     placed = [(claim.span, claim) for claim in claims if claim.span is not None]
-    for span, claim in sorted(placed, key=lambda one: (one[0].start, one[1].is_factual is not False)):
+    for span, claim in sorted(placed, key=lambda pair: (pair[0].start, pair[1].is_factual is not False)):
         if span.start >= at:
-            parts += [_shown(text[at : span.start]), f'<mark class="{claim.label or "UNCHECKED"}">']
-            parts += [_shown(text[span.start : span.end]), "</mark>"]
+            parts += [_html(text[at : span.start]), f'<mark class="{claim.label or "UNCHECKED"}">']
+            parts += [_html(text[span.start : span.end]), "</mark>"]
             at = span.end
-    return "".join([*parts, _shown(text[at:])])
+    return "".join([*parts, _html(text[at:])])
 
 
-def _shown(text: str) -> str:
+def _html(text: str) -> str:
     return escape(visible(text))

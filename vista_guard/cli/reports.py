@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes, given
+from vista_guard.cli.common import command_group, exit_codes, given_options
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
@@ -32,7 +32,7 @@ DataDirOption = Annotated[
 ]
 
 
-def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, str]:
+def settings_and_url(reports: str | None, data_dir: Path | None) -> tuple[Settings, str]:
     """Returns the settings and the database's URL, by default the file in the data folder.
 
     Raises:
@@ -41,7 +41,7 @@ def configured(reports: str | None, data_dir: Path | None) -> tuple[Settings, st
     from vista_guard.assembly import reports_url
     from vista_guard.settings.sources import Settings
 
-    settings = Settings.load(**given(reports=reports, data_dir=data_dir))
+    settings = Settings.load(**given_options(reports=reports, data_dir=data_dir))
     if settings.reports is None:
         settings = settings.model_copy(update={"reports": "sqlite"})
     return settings, reports_url(settings) or ""
@@ -59,7 +59,7 @@ def status(reports: ReportsOption = None, data_dir: DataDirOption = None) -> Non
     with exit_codes():
         from vista_guard.stores.reports.retention import state
 
-        name, schema, count = state(configured(reports, data_dir)[1])
+        name, schema, count = state(settings_and_url(reports, data_dir)[1])
         typer.echo(f"{name}: schema {schema.revision or 'none yet'}, newest {schema.newest}")
         if schema.revision is not None:
             typer.echo(f"{count:,} reports")
@@ -76,7 +76,7 @@ def upgrade(reports: ReportsOption = None, data_dir: DataDirOption = None) -> No
     with exit_codes():
         from vista_guard.stores.reports.retention import bring_up_to_date
 
-        bring_up_to_date(configured(reports, data_dir)[1])
+        bring_up_to_date(settings_and_url(reports, data_dir)[1])
         typer.echo("up to date")
 
 
@@ -89,7 +89,7 @@ def prune(reports: ReportsOption = None, data_dir: DataDirOption = None) -> None
     with exit_codes():
         from vista_guard.stores.reports.retention import prune_all
 
-        settings, url = configured(reports, data_dir)
+        settings, url = settings_and_url(reports, data_dir)
         old, texts = prune_all(url, settings.report_retention_days)
         typer.echo(f"deleted {old:,} reports and the texts of {texts:,}")
 
@@ -119,10 +119,10 @@ def forget(
 
         if conversation is None and tenant is None:
             raise InputError("forget what? Give --conversation ID, or --tenant NAME")
-        settings, url = configured(reports, data_dir)
+        settings, url = settings_and_url(reports, data_dir)
         name = f"{tenant}/{conversation}" if tenant is not None and conversation is not None else conversation
-        kept, claims = asyncio.run(_forget(settings, url, name, tenant))
-        typer.echo(f"forgot {kept:,} reports and {claims:,} claims of knowledge")
+        deleted, claims = asyncio.run(_forget(settings, url, name, tenant))
+        typer.echo(f"forgot {deleted:,} reports and {claims:,} claims of knowledge")
 
 
 async def _forget(settings: Settings, url: str, conversation: str | None, tenant: str | None) -> tuple[int, int]:
@@ -164,6 +164,6 @@ def complain(
 
         from vista_guard.stores.reviews.queue import Reviews
 
-        with closing(Reviews(configured(reports, data_dir)[1])) as queue:
+        with closing(Reviews(settings_and_url(reports, data_dir)[1])) as queue:
             queue.complain(report, reason, who)
         typer.echo("the turn waits for review", err=True)

@@ -21,7 +21,7 @@ from vista_guard.cli.common import (
     PolicyOption,
     VerifierOption,
     exit_codes,
-    given,
+    given_options,
 )
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ def serve(
         from vista_guard.proxy.settings import ProxySettings
         from vista_guard.telemetry.sdk import configured
 
-        options = given(upstream=upstream, host=host, port=port, gate=gate, off=off or None)
+        options = given_options(upstream=upstream, host=host, port=port, gate=gate, off=off or None)
         settings = ProxySettings.load(**options)
         check_exposure(settings, allow_anonymous=allow_anonymous)
         with listening(settings) as listener:
             models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-            named = {**models, "policy": policy, "persona": persona}
-            guard = build_guard(named, data_dir=data_dir)
+            overrides = {**models, "policy": policy, "persona": persona}
+            guard = build_guard(overrides, data_dir=data_dir)
             with configured("vista-guard-proxy"), guard:
                 signal_number = run(build_app(guard, settings), settings, guard, listener)
     raise typer.Exit(STOPPED + signal_number if signal_number else 0)
@@ -130,7 +130,7 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     """Builds the guard of the settings, keeping reports by default, with the alerts that the settings ask for.
 
     Raises:
-        ConfigError: also where only memory is left to keep knowledge in, and the settings do not say so: a server runs for long.
+        ConfigError: also where knowledge would be kept in memory and the settings do not ask for that, since servers run long.
     """
     from vista_guard._extras import require
     from vista_guard.assembly import keeps_in_memory
@@ -175,8 +175,8 @@ def listening(settings: ProxySettings) -> Iterator[socket.socket]:
 
 
 def close_on_unread(listener: socket.socket, seconds: float) -> None:
-    """Has the system close connections whose other end leaves what it was sent unread for so long: no server of ours is told how
-    far a client has read. Where the system cannot, as outside Linux, nothing changes."""
+    """Makes the system close connections whose client leaves data unread for this long, which the server itself cannot see.
+    Does nothing where the system cannot, as outside Linux."""
     import socket
 
     option: int | None = getattr(socket, "TCP_USER_TIMEOUT", None)
@@ -196,10 +196,10 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
 
     from vista_guard.errors import VistaGuardError
 
-    stopped: list[int] = []
+    signals: list[int] = []
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
-        stopped.append(number)
+        signals.append(number)
 
     server = uvicorn.Server(
         uvicorn.Config(
@@ -214,17 +214,17 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
         )
     )
     # Uvicorn takes the signals over while it serves, and raises them again when it has finished its streams.
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
+    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         listener.listen(2048)
         typer.echo(_greeting(settings, guard, listener), err=True)
         server.run(sockets=[listener])
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
     if not server.started:
         raise VistaGuardError("the server could not start; its log above says why")
-    return stopped[0] if stopped else 0
+    return signals[0] if signals else 0
 
 
 def log_config() -> dict[str, Any]:

@@ -16,7 +16,7 @@ from vista_guard.cli.common import (
     JudgeOption,
     VerifierOption,
     exit_codes,
-    given,
+    given_options,
     progress_bar,
     visible,
 )
@@ -88,11 +88,11 @@ def verify(
         if html is not None and (html.is_dir() or not html.parent.is_dir()):
             raise ConfigError(f"--html {html} cannot be written; give a file in a folder that exists")
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-        settings = Settings.load(**given(**models, weighing=weighing))
+        settings = Settings.load(**given_options(**models, weighing=weighing))
         texts = read_texts(files)
         results = asyncio.run(_verify(texts, documents, settings, passages, first, out, concurrency, as_json))
         if html is not None:
-            write_whole(html, page(results, {one.id: one.text for one in texts}), "Choose another --html")
+            write_whole(html, page(results, {text.id: text.text for text in texts}), "Choose another --html")
     raise typer.Exit(exit_code(results))
 
 
@@ -107,7 +107,7 @@ def exit_code(results: Sequence[TextResult]) -> int:
 
 
 def read_texts(files: Sequence[Path]) -> list[Document]:
-    """The texts, each with the path that was given for an id.
+    """Reads the texts; the id of each is its path as given.
 
     Raises:
         InputError: a file cannot be read as text, is a folder, or is named twice.
@@ -120,15 +120,15 @@ def read_texts(files: Sequence[Path]) -> list[Document]:
         for path in files:
             if path.is_dir():
                 raise InputError(f"{path} is a folder; name the files in it: {path}/*")
-            if any(one.id == str(path) for one in texts):
+            if any(text.id == str(path) for text in texts):
                 raise InputError(f"{path} is named twice; name each text once")
             try:
-                found = reader.read(DocumentFile(path, str(path)))
+                document = reader.read(DocumentFile(path, str(path)))
             except InputError as exc:
                 raise InputError(f"{path} {exc}") from exc
-            if found is None or isinstance(found, SkippedFile):
-                raise InputError(f"{path} is {found.reason if found else 'empty'}; there is nothing to verify")
-            texts.append(found)
+            if document is None or isinstance(document, SkippedFile):
+                raise InputError(f"{path} is {document.reason if document else 'empty'}; there is nothing to verify")
+            texts.append(document)
     return texts
 
 
@@ -154,14 +154,14 @@ async def _verify(
     guard = build_guard(settings, store, embedder, passages or settings.limits.retrieved)
     results = []
     try:
-        made = _made(guard, settings, mark, texts)
+        recipe = _recipe(guard, settings, mark, texts)
         with progress_bar() as bar:
             task = bar.add_task("", total=None)
 
             def tell(name: str, done: int, of: int) -> None:
                 bar.update(task, description=visible(name), completed=done, total=of)
 
-            async for result in verify(guard, texts, made, out=out, first=first, at_once=concurrency, tell=tell):
+            async for result in verify(guard, texts, recipe, out=out, first=first, at_once=concurrency, tell=tell):
                 results.append(result)
                 if as_json:
                     typer.echo(result.model_dump_json().encode())
@@ -173,7 +173,7 @@ async def _verify(
 
 
 async def open_documents(place: str | None, settings: Settings, embedder: Embedder) -> tuple[DocumentStore, str]:
-    """The store to search, and a fingerprint of what is in it.
+    """The store to search, and a fingerprint of its contents.
 
     Raises:
         InputError: there is no such place, or it holds no documents.
@@ -191,16 +191,16 @@ async def open_documents(place: str | None, settings: Settings, embedder: Embedd
     advice = "give --documents FOLDER, or add some with: vista-guard documents add FOLDER_OR_FILE"
     if not isinstance(store, SearchedDocuments):
         raise InputError(f"{where} holds no documents: {advice}")
-    listed = await store.stored()
-    if not listed:
+    documents = await store.stored()
+    if not documents:
         await store.aclose()
         raise InputError(f"{where} holds no documents: {advice}")
-    content = [f"{one.id}\0{one.passages}\0{one.metadata.get('fingerprint')}" for one in listed]
+    content = [f"{document.id}\0{document.passages}\0{document.metadata.get('fingerprint')}" for document in documents]
     return store, sha256("\n".join(content).encode()).hexdigest()[:16]
 
 
 def _kept_store(place: str | None, settings: Settings, embedder: Embedder) -> DocumentStore | None:
-    """The store that `vista-guard documents add` filled, of the settings or at the place; None where the place is none."""
+    """The store that `vista-guard documents add` filled, of the settings or at `place`; None where there is none."""
     from vista_guard.assembly import kept_documents
     from vista_guard.errors import InputError
 
@@ -213,17 +213,17 @@ def _kept_store(place: str | None, settings: Settings, embedder: Embedder) -> Do
         raise InputError(f"--documents {place} does not exist; give a folder of files, a data folder, or a Chroma URL")
     for data in (folder, folder.parent):
         if (data / "chroma" / "chroma.sqlite3").is_file() and folder in (data, data / "chroma"):
-            found = {"chroma_url": None, "data_dir": data, **_KEPT}
-            return kept_documents(settings.model_copy(update=found), embedder)
+            overrides = {"chroma_url": None, "data_dir": data, **_KEPT}
+            return kept_documents(settings.model_copy(update=overrides), embedder)
     return None
 
 
 _KEPT: Mapping[str, Any] = {"store": "chroma", "retrieve": True}
-"""Settings with which the documents of a place are searched."""
+"""Settings for searching the documents of a place."""
 
 
 async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) -> DocumentStore:
-    """The files of a folder, read and embedded for this run alone."""
+    """Reads and embeds the files of a folder, for this run alone."""
     import asyncio
 
     from vista_guard.cli.document_store import collect
@@ -255,7 +255,7 @@ async def _folder_store(folder: Path, settings: Settings, embedder: Embedder) ->
 
 
 def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, passages: int) -> Guard:
-    """A guard that holds each claim against the store's passages for it, keeps nothing and withholds nothing."""
+    """Builds a guard that verifies each claim against the store's passages, keeps nothing and withholds nothing."""
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
 
@@ -277,7 +277,7 @@ def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, pa
     )
 
 
-def _made(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> Made:
+def _recipe(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> Made:
     from vista_guard.verification import Made
 
     info = guard.parts.judge.info
@@ -287,7 +287,7 @@ def _made(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]
         "passages": str(guard.parts.limits.retrieved),
         "recommendations": settings.recommendations,
     }
-    return Made(f"{info.name} {info.version}", changing, {one.id: str(one.metadata["fingerprint"]) for one in texts})
+    return Made(f"{info.name} {info.version}", changing, {text.id: str(text.metadata["fingerprint"]) for text in texts})
 
 
 def _tell(line: str) -> None:

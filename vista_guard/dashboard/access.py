@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PARAMETER: Final = "key"
 OPEN_PATHS: Final = frozenset({"/_stcore/health"})
-"""Says only that the server is there."""
+"""Says only that the server is up."""
 
 CLOSED: Final = (
     b"This dashboard is opened with the link that it printed when it was started.\n"
@@ -104,14 +104,14 @@ class OriginGate:
 
     def _refusal(self, scope: Scope) -> tuple[int, bytes] | None:
         hosts, origins = _values(scope, b"host"), _values(scope, b"origin")
-        here = {origin_of(scheme, host) for scheme in _DEFAULT_PORTS for host in hosts}.intersection(self._origins)
-        if len(hosts) != 1 or not here:
+        own = {origin_of(scheme, host) for scheme in _DEFAULT_PORTS for host in hosts}.intersection(self._origins)
+        if len(hosts) != 1 or not own:
             return 421, f"This dashboard is at {self._origins[0]}/. Open it there.\n".encode()
         # Browsers name the origin of every socket and of all that is sent; a link that is followed has none.
         if not origins and scope["type"] == "http" and scope["method"] == "GET":
             return None
         scheme, _, authority = origins[0].partition("://") if len(origins) == 1 else ("", "", "")
-        if scheme in _DEFAULT_PORTS and origin_of(scheme, authority) in here:
+        if scheme in _DEFAULT_PORTS and origin_of(scheme, authority) in own:
             return None
         return 403, b"Only the dashboard's own pages may ask for this.\n"
 
@@ -155,11 +155,11 @@ class AccessGate:
 
 
 async def _send_home(scope: Scope, send: Send, cookie: str) -> None:
-    rest = urlencode([(name, value) for name, value in _query(scope) if name != PARAMETER])
+    query = urlencode([(name, value) for name, value in _query(scope) if name != PARAMETER])
     # Never to another server: two slashes at the start of a path would be read as one's name.
-    place = "/" + scope["path"].lstrip("/\\") + (f"?{rest}" if rest else "")
+    location = "/" + scope["path"].lstrip("/\\") + (f"?{query}" if query else "")
     headers = [
-        (b"location", place.encode("utf-8")),
+        (b"location", location.encode("utf-8")),
         # Lax: a link to a turn that a colleague sent opens; other sites' scripts and sockets do not bring the cookie along.
         (b"set-cookie", f"{cookie}; HttpOnly; SameSite=Lax; Path=/".encode()),
         (b"referrer-policy", b"no-referrer"),
@@ -180,19 +180,19 @@ def _query(scope: Scope) -> list[tuple[str, str]]:
     return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
 
 
-def _cookies(scope: Scope, wanted: str) -> list[str]:
-    found = []
+def _cookies(scope: Scope, name: str) -> list[str]:
+    values = []
     for value in _values(scope, b"cookie"):
         try:
             jar = SimpleCookie(value)
         except CookieError:
             continue
-        found += [jar[wanted].value] if wanted in jar else []
-    return found
+        values += [jar[name].value] if name in jar else []
+    return values
 
 
-def _values(scope: Scope, wanted: bytes) -> list[str]:
-    return [value.decode("latin-1") for name, value in scope["headers"] if name == wanted]
+def _values(scope: Scope, header: bytes) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name == header]
 
 
 EVERYTHING: Final = "*"
@@ -200,7 +200,7 @@ EVERYTHING: Final = "*"
 
 @dataclass(frozen=True)
 class Viewer:
-    """The person who looks. They see the reports of `tenants`, None for all, and `may` do this."""
+    """A user of the dashboard. They see the reports of `tenants`, None for all, and have the rights `may`."""
 
     name: str
     tenants: tuple[str, ...] | None
@@ -212,7 +212,7 @@ class Viewer:
 
 
 THIS_MACHINE: Final = Viewer("local", None, frozenset(Permission))
-"""Whoever opened the one-time link. They started the dashboard, or were handed its link: they can read the database itself."""
+"""A user of the one-time link. They started the dashboard, or were given its link: they can read the database itself."""
 
 
 def viewer_of(user: Mapping[str, Any], people: Mapping[str, Person]) -> Viewer | None:

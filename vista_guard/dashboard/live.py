@@ -14,7 +14,7 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
 from vista_guard.dashboard.elements.looks import LOOKS, look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, counted, draw, el, shown, sign
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shown, sign
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.dashboard.series import Sums
@@ -31,7 +31,7 @@ WATCHED: Final = (Action.BLOCK, Action.REPAIR, Action.FLAG)
 def condition(action: Action, percent: float, minutes: int) -> str:
     """PromQL that holds while more than `percent` of the turns of the last `minutes` got this action.
 
-    Without turns it holds nothing: a rate over no turns is no number, and Prometheus fires on none.
+    Without turns it never fires: a rate over no turns is not a number.
     """
     acted = f'sum(rate({TURNS}{{decision="{action}"}}[{minutes}m]))'
     return f"{acted} / sum(rate({TURNS}[{minutes}m])) > {percent / 100:g}"
@@ -52,10 +52,10 @@ def rule(action: Action, percent: float, minutes: int) -> str:
 
 
 def alert_box() -> None:
-    """Draws the choice and the text."""
+    """Draws the alert's options and its rule."""
     with st.popover("Alert", icon=":material/notifications:"):
-        words = {str(one): look(one).word for one in WATCHED}
-        action = st.selectbox("When turns are", list(words), format_func=lambda one: words[one], key="alert-action")
+        words = {str(watched): look(watched).word for watched in WATCHED}
+        action = st.selectbox("When turns are", list(words), format_func=lambda name: words[name], key="alert-action")
         percent = st.number_input("more often than (percent)", 0.1, 100.0, 5.0, 0.5, key="alert-percent")
         minutes = st.number_input("over (minutes)", 1, 1440, 10, key="alert-minutes")
         st.code(rule(Action(action), float(percent), int(minutes)), language="yaml")
@@ -75,21 +75,21 @@ def feed(
     fresh: frozenset[str],
     now: datetime,
 ) -> Node:
-    """The rows.
+    """Draws the rows.
 
     Args:
         rows: newest first.
-        pinned: stand above the others, whatever comes.
+        pinned: rows that stay above the others.
         turns: the rows' turns, by report id.
-        fresh: ids of turns that came with this look; they are shown to be new for a moment.
-        now: what ages are counted from.
+        fresh: ids of turns new with this refresh, highlighted for a moment.
+        now: the time that ages are relative to.
     """
-    kept = {row.id for row in pinned}
-    shown = [_row(row, turns.get(row.id), now, "pinned") for row in pinned]
-    shown += [
-        _row(row, turns.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in kept
+    pins = {row.id for row in pinned}
+    items = [_row(row, turns.get(row.id), now, "pinned") for row in pinned]
+    items += [
+        _row(row, turns.get(row.id), now, "fresh" if row.id in fresh else "") for row in rows if row.id not in pins
     ]
-    return el("ol", *shown, cls="feed", aria_label="Turns, newest first")
+    return el("ol", *items, cls="feed", aria_label="Turns, newest first")
 
 
 def _row(row: TurnRow, turn: GuardedTurn | None, now: datetime, state: str) -> Node:
@@ -99,8 +99,8 @@ def _row(row: TurnRow, turn: GuardedTurn | None, now: datetime, state: str) -> N
         el("div", chip(row.action), cls="verdict"),
         el(
             "div",
-            to("conversation", _opening(row, turn), cls="said", **{address.TURN: row.id}),
-            _told(row, turn),
+            to("conversation", _heading(row, turn), cls="said", **{address.TURN: row.id}),
+            _detail(row, turn),
             _about(row, now),
             cls="body",
         ),
@@ -111,7 +111,7 @@ def _row(row: TurnRow, turn: GuardedTurn | None, now: datetime, state: str) -> N
     )
 
 
-def _opening(row: TurnRow, turn: GuardedTurn | None) -> str:
+def _heading(row: TurnRow, turn: GuardedTurn | None) -> str:
     """The question; where it was not kept, the worst claim of a turn that needs attention, else the answer."""
     if question := row.question or (turn and turn.question):
         return " ".join(question.split())[:200]
@@ -122,14 +122,14 @@ def _opening(row: TurnRow, turn: GuardedTurn | None) -> str:
     return " ".join(text.split())[:200] or "(no text)"
 
 
-def _told(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
-    """What was wrong, and the claim; of an allowed turn its answer, unless that is the row's heading already."""
+def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
+    """The problem and its claim; for an allowed turn the answer, unless that is the row's heading already."""
     if turn is None:
         return None
-    asked, outcome = bool(row.question or turn.question), worst(turn.report)
+    has_question, outcome = bool(row.question or turn.question), worst(turn.report)
     if turn.report.decision.action not in ATTENTION:
-        return el("p", turn.report.response[:300], cls="answer") if asked else None
-    claim = el("q", outcome.claim.text[:300]) if asked and outcome is not None else None
+        return el("p", turn.report.response[:300], cls="answer") if has_question else None
+    claim = el("q", outcome.claim.text[:300]) if has_question and outcome is not None else None
     return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="answer")
 
 
@@ -143,7 +143,7 @@ def _about(row: TurnRow, now: datetime) -> Node:
 
 def _chips(row: TurnRow) -> Node:
     names = [name for name in (*LOOKS, *row.labels) if row.labels.get(name)]
-    return el("div", *(counted(name, row.labels[name]) for name in dict.fromkeys(names)), cls="chips")
+    return el("div", *(count_chip(name, row.labels[name]) for name in dict.fromkeys(names)), cls="chips")
 
 
 def _pin(row: TurnRow, pinned: bool) -> Node:
@@ -157,12 +157,12 @@ def _place(row: TurnRow) -> str:
 
 
 def tiles(now: Sums, then: Sums) -> Node:
-    """Six figures of the last minutes, each with what it was in an hour a week ago."""
+    """Six figures of the last minutes, each with its value in an hour a week ago."""
     before = f"{then.turns * MINUTES / 60:.0f}" if then.turns else "none"
     return el(
         "dl",
         _tile(f"turns in {MINUTES} minutes", str(now.turns), before),
-        *(_tile(look(one).word, percent(now.share(one)), percent(then.share(one)), sign(one)) for one in WATCHED),
+        *(_tile(look(kind).word, percent(now.share(kind)), percent(then.share(kind)), sign(kind)) for kind in WATCHED),
         _tile("claims unchecked", percent(now.unchecked_share), percent(then.unchecked_share), sign(UNCHECKED)),
         _tile("95 % took less than", took(now.p95_ms), took(then.p95_ms)),
         cls="tiles",
@@ -189,14 +189,14 @@ def now_and_then(reports: ScopedReports, filters: Filters, now: datetime | None 
 
 
 MOST = 200
-"""Turns that one look reads at most: a hundred a second."""
+"""Most turns read by one refresh: a hundred a second."""
 
 
 @dataclass
 class Seen:
-    """Rows, newest first, and their turns; kept between two looks, so that each look reads only what is new.
+    """Rows, newest first, and their turns; kept between refreshes, so that each reads only what is new.
 
-    `asked` is what the rows were asked by: with other filters the page begins anew.
+    `asked` are the filters of the rows: with other filters the page starts afresh.
     """
 
     asked: tuple[Filters, bool]
@@ -208,34 +208,36 @@ class Seen:
     at: datetime | None = None
 
     def look(self, reports: ScopedReports, now: datetime) -> None:
-        """Reads what came since the last look."""
+        """Reads the turns since the last refresh."""
         filters, attention = self.asked
         first = self.cursor is None
         news = reports.since(self.cursor, filters, attention=attention, limit=0 if first else MOST)
         self.cursor = news.cursor
-        # The cursor comes before the page: what is written between them is new at the next look, and never lost.
-        found = reports.page(filters, attention=attention).rows if first else news.rows
+        # The cursor comes before the page: turns written in between are new at the next refresh, never lost.
+        rows = reports.page(filters, attention=attention).rows if first else news.rows
         known = {row.id for row in self.rows}
-        came = [row for row in found if row.id not in known]
-        self.fresh = frozenset() if first else frozenset(row.id for row in came)
-        self.rows = sorted([*came, *self.rows], key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS]
+        new_rows = [row for row in rows if row.id not in known]
+        self.fresh = frozenset() if first else frozenset(row.id for row in new_rows)
+        self.rows = sorted([*new_rows, *self.rows], key=lambda row: (row.created_at, row.number), reverse=True)[:ROWS]
         self.at = now
         self._read(reports)
 
     def pin(self, reports: ScopedReports, names: Sequence[str]) -> None:
-        """Makes these the pinned rows; those that are nowhere in the list are read."""
-        here = {row.id: row for row in (*self.pinned, *self.rows)}
-        found = (here.get(name) or reports.row(name) for name in names)
-        self.pinned = tuple(row for row in found if row is not None)
+        """Pins these rows; reads those that are not in the list."""
+        by_id = {row.id: row for row in (*self.pinned, *self.rows)}
+        rows = (by_id.get(name) or reports.row(name) for name in names)
+        self.pinned = tuple(row for row in rows if row is not None)
         self._read(reports)
 
     def _read(self, reports: ScopedReports) -> None:
-        shown = [row.id for row in (*self.pinned, *self.rows)]
-        missing = [name for name in shown if name not in self.turns]
+        ids = [row.id for row in (*self.pinned, *self.rows)]
+        missing = [name for name in ids if name not in self.turns]
         if missing:
-            found = reports.turns(missing)
-            self.turns |= {name: one.without_documents() for name, one in found.items() if isinstance(one, GuardedTurn)}
-        self.turns = {name: self.turns[name] for name in shown if name in self.turns}
+            turns = reports.turns(missing)
+            self.turns |= {
+                name: turn.without_documents() for name, turn in turns.items() if isinstance(turn, GuardedTurn)
+            }
+        self.turns = {name: self.turns[name] for name in ids if name in self.turns}
 
 
 EVERY_S: Final = 2.0
@@ -274,7 +276,7 @@ def _stream(desk: Desk, attention: bool, paused: bool) -> None:
         return
     event = draw(feed(seen.rows, seen.pinned, seen.turns, seen.fresh, now), key="live-feed")
     if isinstance(event, Act) and event.name == PIN:
-        _turn_pin(event.value)
+        _toggle_pin(event.value)
         st.rerun(scope="fragment")
     desk.follow(event)
 
@@ -317,9 +319,9 @@ def _pins() -> list[str]:
     return [name for name in (address.read("pin") or "").split(",") if name][:MOST_PINNED]
 
 
-def _turn_pin(name: str) -> None:
+def _toggle_pin(name: str) -> None:
     pins = _pins()
-    address.write(pin=",".join([one for one in pins if one != name] if name in pins else [name, *pins]))
+    address.write(pin=",".join([pinned for pinned in pins if pinned != name] if name in pins else [name, *pins]))
 
 
 def _attention() -> None:

@@ -41,7 +41,7 @@ def main() -> None:
     st.html(STYLE)
     dashboard = Dashboard.current()
     settings, material = dashboard.settings, dashboard.material
-    viewer = THIS_MACHINE if settings.sign_in is None else signed_in(settings)
+    viewer = THIS_MACHINE if settings.sign_in is None else current_viewer(settings)
     if viewer is None:
         return
     pages: dict[str, Any] = {}
@@ -78,8 +78,8 @@ def _where(environment: str | None, database: str | None) -> Node:
     return el("div", el("b", "vista-guard"), named, place, cls="row small where")
 
 
-def signed_in(settings: DashboardSettings) -> Viewer | None:
-    """Returns the viewer who signed in; None, with an explanation, when nobody did or they are not admitted."""
+def current_viewer(settings: DashboardSettings) -> Viewer | None:
+    """Returns the viewer who signed in; draws an explanation and returns None if nobody did, or if they are not admitted."""
     if not st.user.is_logged_in:
         st.title("vista-guard", anchor=False)
         st.button("Sign in", on_click=_sign_in, type="primary")

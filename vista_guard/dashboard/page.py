@@ -24,7 +24,7 @@ from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
 from vista_guard.stores.reports import FindingRow
-from vista_guard.stores.reviews.queue import Reviews, Word, person
+from vista_guard.stores.reviews.queue import Reviews, Word, clean_name
 from vista_guard.types import Label
 
 FIRST_STEPS: Final = """\
@@ -35,7 +35,7 @@ export OPENAI_BASE_URL=http://127.0.0.1:8080/v1  # for your chatbot"""
 WAIT_S: Final = 3.0
 
 MOST_TALKS = 300
-"""Labelled conversations that are looked at for one page."""
+"""Most labelled conversations read for one page."""
 
 NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
 
@@ -43,7 +43,7 @@ NOTHING: Mapping[tuple[str, int], GoldTurn] = {}
 class Words:
     """People's labels: the dashboard's file of labels, and reviews and annotations, which outweigh it.
 
-    It answers for turns that the viewer was shown, and never lists others.
+    It answers only for turns that the viewer was shown.
     """
 
     def __init__(self, labels: Path | None = None, decided: Callable[[], Mapping[str, Word]] = dict[str, Word]) -> None:
@@ -82,13 +82,13 @@ class Words:
             row = reports.row(name)  # None for a report that the viewer may not see
             if row is not None and row.conversation_id is not None:
                 talks.add(row.conversation_id)
-        judged = []
+        pairs = []
         for talk in sorted(talks)[:MOST_TALKS]:
             for finding in reports.findings(filters, talk):
                 word = _word(finding, gold, decided)
                 if word is not None and finding.confidence is not None and finding.label in set(Label):
-                    judged.append((finding.confidence, agrees(Label(finding.label), word)))
-        return judged
+                    pairs.append((finding.confidence, agrees(Label(finding.label), word)))
+        return pairs
 
 
 def _word(row: FindingRow, gold: Gold, decided: Mapping[str, Word]) -> ClaimWord | None:
@@ -122,7 +122,7 @@ class Desk:
     """The URL of the reports, without a password; None for a viewer of some tenants only."""
 
     def invite(self) -> None:
-        """Draws the first steps, and the page anew as soon as there is a turn. Others than the operator only wait for it."""
+        """Draws the first steps, for the operator only, and reloads the page at the first turn."""
         if self.database is None:
             draw(empty("No turns yet", "The first guarded turn appears here by itself."), key="invitation")
         else:
@@ -149,7 +149,7 @@ class Desk:
 
 
 def download(page: str, header: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]]) -> None:
-    """Draws the button for a CSV file of what the page shows; `rows` are asked for when it is pressed."""
+    """Draws the button for a CSV file of the page; calls `rows` when it is pressed."""
     st.download_button(
         "CSV",
         lambda: csv_text(header, rows()),
@@ -168,11 +168,11 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
         >>> csv_text(["turn", "claim"], [[3, "=HYPERLINK(1)"], [4, None]])
         "turn,claim\\r\\n3,'=HYPERLINK(1)\\r\\n4,\\r\\n"
     """
-    written = io.StringIO()
-    writer = csv.writer(written)
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
     writer.writerow(header)
     writer.writerows([_cell(value) for value in row] for row in rows)
-    return written.getvalue()
+    return buffer.getvalue()
 
 
 def _cell(value: object) -> object:
@@ -180,7 +180,7 @@ def _cell(value: object) -> object:
 
 
 NAME: Final = "as"
-"""The name in the address, where nobody signs in."""
+"""Address parameter of the reviewer's name, without sign-in."""
 
 _CHOSEN: Final = "who-chosen"
 
@@ -192,10 +192,10 @@ def name_of(desk: Desk) -> str | None:
     """
     if desk.settings.sign_in is not None:
         return desk.viewer.name
-    given = address.read(NAME) or st.session_state.get(_CHOSEN)
-    if given is not None:
+    entered = address.read(NAME) or st.session_state.get(_CHOSEN)
+    if entered is not None:
         try:
-            name = person(given)
+            name = clean_name(entered)
         except InputError as exc:
             show_problem("This name cannot be used", exc)
         else:
@@ -208,8 +208,8 @@ def name_of(desk: Desk) -> str | None:
 
 def under_name(page: str, text: str, *, turn: str | None = None) -> Node:
     """Returns a link to a page that keeps the reviewer's name."""
-    there = address.link(page, **{NAME: address.read(NAME), address.TURN: turn})
-    return el("a", text, href=there, act=Act(GO, there))
+    href = address.link(page, **{NAME: address.read(NAME), address.TURN: turn})
+    return el("a", text, href=href, act=Act(GO, href))
 
 
 def _ask() -> None:

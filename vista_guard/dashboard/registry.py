@@ -1,4 +1,4 @@
-"""All pages, in the order in which they stand on top: the guard's own, then those of other packages.
+"""All pages, in menu order: the guard's own, then those of other packages.
 
 Other packages add pages through the entry point group `vista_guard.pages`: a function without arguments that returns a
 sequence of `PageInfo`. `vista_lab` does.
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PageInfo:
-    """A page: its name for people, its path in the address, an icon of Material Symbols, what draws it, who may open it.
+    """A page: its title, its path in the address, a Material Symbols icon, its drawing function, and who may open it.
 
     `needs` is the permission without which a viewer neither sees nor reaches it; None for everybody who signed in.
     """
@@ -42,7 +42,7 @@ OWN = (
     PageInfo("Trends", "trends", "monitoring", trends),
     PageInfo("Review", "review", "gavel", review, Permission.REVIEW),
 )
-"""The first one is shown where the address names none."""
+"""The first is the default page."""
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The page *Review*: the queue, and one turn under review with what the reviewer decides and all that was done before."""
+"""The page *Review*: the queue, and one turn under review with the reviewer's actions and its history."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import streamlit as st
 
-from vista_guard.dashboard.conversation.dialogue import dialogue, follow, selected
+from vista_guard.dashboard.conversation.dialogue import dialogue, follow, read_selection
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
@@ -71,12 +71,12 @@ def listing(desk: Desk, who: str) -> None:
     """Draws the queue, equal drafts as one row; a press on the next free turn takes it."""
     reason, decided = _reason(), address.read(DECIDED) == "1"
     page = desk.reviews.queue(reason, open=not decided, after=address.read(AFTER), limit=AT_ONCE)
-    groups = [[one] for one in page.rows] if decided else grouped(page.rows, desk.reviews.draft_keys(page.rows))
+    groups = [[row] for row in page.rows] if decided else group_equal(page.rows, desk.reviews.draft_keys(page.rows))
     turns = desk.reports.turns([group[0].report_id for group in groups])
     rows = [_row(group, turns.get(group[0].report_id), who) for group in groups]
     title = "Decided, newest first" if decided else "Open, longest waiting first"
-    listed = el("ul", *rows, cls="talks", aria_label=title) if rows else _nothing(decided)
-    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), listed, _more(page), cls="stack"), key="queue")
+    body = el("ul", *rows, cls="talks", aria_label=title) if rows else _empty_queue(decided)
+    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), body, _pager(page), cls="stack"), key="queue")
     if isinstance(event, Act):
         _follow(desk, event, who, reason)
     desk.follow(event)
@@ -84,23 +84,23 @@ def listing(desk: Desk, who: str) -> None:
         download("review", HEADER, lambda: [_cells(group, turns.get(group[0].report_id)) for group in groups])
 
 
-def grouped(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
+def group_equal(reviews: Sequence[Review], keys: Mapping[str, str]) -> list[list[Review]]:
     """Groups reviews of equal drafts, by report id; one without a key stands alone."""
     groups: dict[str, list[Review]] = {}
-    for one in reviews:
-        groups.setdefault(keys.get(one.report_id, one.report_id), []).append(one)
+    for entry in reviews:
+        groups.setdefault(keys.get(entry.report_id, entry.report_id), []).append(entry)
     return list(groups.values())
 
 
 def _reason() -> Reason | None:
-    named = address.read(REASON)
-    return Reason(named) if named in set(Reason) else None
+    value = address.read(REASON)
+    return Reason(value) if value in set(Reason) else None
 
 
 def _bar(counts: Mapping[Reason, int], chosen: Reason | None, decided: bool) -> Node:
-    """Reasons to choose from, each with how many wait; the button that takes the next one."""
+    """Reasons to filter by, with counts, and the button that takes the next turn."""
     whole = _choice("all", sum(counts.values()), "", chosen is None and not decided)
-    reasons = (_choice(REASONS[one], counts.get(one, 0), one.value, chosen is one) for one in Reason)
+    reasons = (_choice(REASONS[reason], counts.get(reason, 0), reason.value, chosen is reason) for reason in Reason)
     done = el("button", "decided", cls="plain", act=Act("decided"), aria_pressed=str(decided).lower())
     free = any(counts.values()) and not decided
     take = el("button", "Take the next turn", cls="plain main", act=Act("next")) if free else None
@@ -114,7 +114,7 @@ def _choice(word: str, count: int, value: str, here: bool) -> Node:
     )
 
 
-def _nothing(decided: bool) -> Node:
+def _empty_queue(decided: bool) -> Node:
     if decided:
         return tree.empty("No decisions yet", "Reviewers' decisions are listed here.")
     return tree.empty(
@@ -147,7 +147,7 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
 
 
 def _heading(turn: GuardedTurn | str | None) -> str:
-    """The draft, or the claim that decided: what the reviewer is to judge."""
+    """The draft, else the deciding claim, for the reviewer to judge."""
     if not isinstance(turn, GuardedTurn):
         return "This report cannot be read."
     outcome = worst(turn.report)
@@ -163,10 +163,10 @@ HEADER = ("report", "decision", "why in the queue", "equal drafts", "draft", "re
 
 
 def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
-    one = group[0]
+    first = group[0]
     reason = explain(turn.report).text if isinstance(turn, GuardedTurn) else ""
-    told = (one.report_id, one.action, REASONS[one.reason], len(group), _heading(turn), reason)
-    return *told, times.exact(one.queued_at), one.verdict, one.decided_by, one.verdict_reason
+    cells = (first.report_id, first.action, REASONS[first.reason], len(group), _heading(turn), reason)
+    return *cells, times.exact(first.queued_at), first.verdict, first.decided_by, first.verdict_reason
 
 
 def _chips(review: Review) -> Node:
@@ -177,7 +177,7 @@ def _chips(review: Review) -> Node:
     return el("span", chip(review.action), reason, verdict, cls="row")
 
 
-def _more(page: Page[Review]) -> Node | None:
+def _pager(page: Page[Review]) -> Node | None:
     first = el("button", "From the start", cls="plain", act=Act("more")) if address.read(AFTER) else None
     later = el("button", "More", cls="plain", act=Act("more", page.next)) if page.next else None
     return el("div", first, later, cls="row") if first or later else None
@@ -212,11 +212,11 @@ BEFORE = 2
 """Turns of the conversation that are shown before the one under review."""
 
 
-def reviewing(desk: Desk, who: str, report_id: str) -> None:
-    """Draws the turn, and what can be done about it."""
+def draw_turn(desk: Desk, who: str, report_id: str) -> None:
+    """Draws the turn and its actions."""
     turn, review = desk.reports.turn(report_id), desk.reviews.get(report_id)
     if turn is None:
-        _lost(desk, report_id)
+        _draw_not_found(desk, report_id)
         return
     desk.follow(draw(_head(turn, review, who), key="review-head"))
     _actions(desk, turn, review, who)
@@ -229,10 +229,10 @@ def reviewing(desk: Desk, who: str, report_id: str) -> None:
 
 
 def _show(desk: Desk, turn: GuardedTurn) -> None:
-    chosen, name = selected(), turn.report.conversation_id
+    chosen, name = read_selection(), turn.report.conversation_id
     # The turn, with the ones before it, so that one sees what it answers.
     window = desk.reports.conversation(name, around=turn).turns if name else ()
-    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), None)
+    at = next((place for place, candidate in enumerate(window) if candidate.report.id == turn.report.id), None)
     turns = [turn] if at is None else list(window[max(at - BEFORE, 0) : at + 1])
     sources = sources_of(desk.reports, name, turns, chosen.outcome(turn))
     beside = panel(turn, chosen, Beside(sources, desk.settings.trace_url))
@@ -266,7 +266,7 @@ def _state(review: Review | None, who: str) -> list[Node]:
 
 
 def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> None:
-    """Draws what the reviewer may do now, with its keys."""
+    """Draws the actions open to the reviewer now, with their keys."""
     name = turn.report.id
     held = None if review is None else review.held_by(datetime.now(UTC))
     if review is not None and review.open and held in (None, who):
@@ -274,9 +274,9 @@ def _actions(desk: Desk, turn: GuardedTurn, review: Review | None, who: str) -> 
     is_free = review is not None and review.open and held is None
     with st.container(horizontal=True):
         if is_free and st.button("Take this turn", key="take", shortcut="T"):
-            _done(lambda: desk.reviews.reserve(name, who))
+            _apply(lambda: desk.reviews.reserve(name, who))
         if held == who and st.button("Give it back", key="release", shortcut="G"):
-            _done(lambda: desk.reviews.release(name, who))
+            _apply(lambda: desk.reviews.release(name, who))
         if st.button("Next turn", key="next", shortcut="N"):
             _next(desk, who, _reason())
     if review is None or not review.open:
@@ -292,7 +292,7 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
         el("p", el("q", outcome.claim.text), cls="statement") if outcome else None,
     )
     draw(el("div", *head), key="verdict-head")
-    others = [one.report_id for one in desk.reviews.equal(name)]
+    others = [entry.report_id for entry in desk.reviews.equal(name)]
     with st.form("verdict", border=True):
         reason = st.text_area("Why", key="verdict-reason", max_chars=2000, height=68, placeholder=WHY)
         whole = bool(others) and st.checkbox(
@@ -303,9 +303,9 @@ def _verdict(desk: Desk, turn: GuardedTurn, who: str) -> None:
             overturned = st.form_submit_button(f"Overturn: {WRONG[action]}", shortcut="O")
     if upheld or overturned:
         verdict = ReviewVerdict.UPHELD if upheld else ReviewVerdict.OVERTURNED
-        # Who upholds says what the guard said; who overturns has a reason of their own.
-        told = reason if reason.strip() or overturned else f"as judged. {explain(turn.report).text}"
-        _done(lambda: desk.reviews.decide_all([name, *(others if whole else ())], who, verdict, told))
+        # Upholding repeats the guard's reason; overturning needs the reviewer's own.
+        stored_reason = reason if reason.strip() or overturned else f"as judged. {explain(turn.report).text}"
+        _apply(lambda: desk.reviews.decide_all([name, *(others if whole else ())], who, verdict, stored_reason))
 
 
 WHY: Final = "Reason, with the evidence; needed to overturn"
@@ -315,18 +315,18 @@ def _comment(desk: Desk, name: str, who: str) -> None:
     with st.form("comment", border=False, clear_on_submit=True):
         text = st.text_input("Comment", key="comment-text", max_chars=2000)
         if st.form_submit_button("Write"):
-            _done(lambda: desk.reviews.comment(name, who, text))
+            _apply(lambda: desk.reviews.comment(name, who, text))
 
 
 def _complaint(desk: Desk, name: str, who: str, *, again: bool) -> None:
     with st.form("complaint", border=True, clear_on_submit=True):
         text = st.text_input("What is wrong with this verdict?", key="complaint-text", max_chars=2000)
         if st.form_submit_button("Open it again" if again else "Put it into the queue"):
-            _done(lambda: desk.reviews.complain(name, text, who))
+            _apply(lambda: desk.reviews.complain(name, text, who))
 
 
-def _done(work: Callable[[], Any]) -> None:
-    """Does it, and shows the page as it is then; what was refused is said."""
+def _apply(work: Callable[[], Any]) -> None:
+    """Does the work and reruns the page; draws the error if it was refused."""
     try:
         work()
     except InputError as exc:
@@ -344,10 +344,10 @@ def _event(event: ReviewEvent, place: int) -> Node:
     )
 
 
-def _lost(desk: Desk, report_id: str) -> None:
+def _draw_not_found(desk: Desk, report_id: str) -> None:
     text = f"There is no report {report_id} that you may see. It may have been deleted."
-    there = address.link("review", **{NAME: address.read(NAME)})
-    desk.follow(draw(tree.empty("No such turn", text, act=Act("go", there), button="The queue"), key="lost"))
+    href = address.link("review", **{NAME: address.read(NAME)})
+    desk.follow(draw(tree.empty("No such turn", text, act=Act("go", href), button="The queue"), key="lost"))
 
 
 def review(desk: Desk) -> None:
@@ -360,4 +360,4 @@ def review(desk: Desk) -> None:
     if report is None:
         listing(desk, who)
     else:
-        reviewing(desk, who, report)
+        draw_turn(desk, who, report)

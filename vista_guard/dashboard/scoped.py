@@ -1,4 +1,4 @@
-"""Reports as one viewer may see them. The only way from a page to the store: what is not theirs does not come out of here."""
+"""Reports as one viewer may see them. Pages read the store only through this module."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class GuardedTurn:
 
     @property
     def question(self) -> str | None:
-        """What the user asked, where it was kept."""
+        """The user's question, where it was kept."""
         return None if self.texts is None else self.texts.user_text
 
     def without_documents(self) -> GuardedTurn:
@@ -74,9 +74,9 @@ def delivered_whole(report: TurnReport) -> bool:
 
 
 def without_withheld(turn: GuardedTurn) -> GuardedTurn:
-    """The turn without the words that its user never read: the draft, claims of it that were not delivered, and what quotes them.
+    """Removes the words that the user never read: the draft, its undelivered claims, and quotes of them.
 
-    Labels, confidences, places, evidence and figures stay: why a turn was withheld can be seen, what it would have said cannot.
+    Labels, confidences, places, evidence and figures stay: they show why a turn was withheld, not what it said.
     """
     report = turn.report
     outcomes = tuple(_cover_outcome(outcome, turn) for outcome in report.outcomes)
@@ -126,24 +126,24 @@ CHOICES_S: Final = 60.0
 _CHOICES: WeakKeyDictionary[ReportReader, dict[str | None, tuple[float, Mapping[str, tuple[str, ...]]]]] = (
     WeakKeyDictionary()
 )
-"""By database, then by tenant: one tenant's names never stand among another's choices."""
+"""By database, then by tenant: one tenant's names never appear among another's choices."""
 
 ROWS: Final = 50
-"""Rows of a list, as they are shown at once."""
+"""Rows of a page of a list."""
 
 CLAIMS: Final = 500
-"""Claims that are read at once."""
+"""Claims read at once."""
 
 WINDOW: Final = 100
-"""Turns of a conversation that are shown at once."""
+"""Most turns of a conversation shown at once."""
 
 BEFORE: Final = 20
-"""Of these, so many before the turn that a link names."""
+"""Of these, the number before the turn that a link names."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """Turns of one conversation, oldest first. `after` is the place behind which they begin, `next` where later ones do.
+    """Turns of one conversation, oldest first. `after` is the cursor before them, `next` that of later ones.
 
     `unreadable` are reports that this version cannot read: id and what is wrong with them.
     """
@@ -157,8 +157,8 @@ class Window:
 class ScopedReports:
     """The reports that one viewer may see.
 
-    A viewer of one tenant is given that tenant's reader, whatever they ask for. A viewer of several looks at one at a time:
-    the one that the filter names, else the first. Every method raises `StoreError` when the database cannot be read.
+    A viewer of one tenant always gets that tenant's reader. A viewer of several sees one at a time: the one that the
+    filter names, else the first. Every method raises `StoreError` when the database cannot be read.
     """
 
     def __init__(self, reader: ReportReader, viewer: Viewer) -> None:
@@ -178,11 +178,11 @@ class ScopedReports:
     def page(
         self, filters: Filters, *, after: str | None = None, attention: bool = False, limit: int = ROWS
     ) -> Page[TurnRow]:
-        """Turns, newest first; `attention`: only those that were not simply let through."""
+        """Turns, newest first; `attention` leaves out those that were simply allowed."""
         return self._of(filters).page(self._report_filter(filters, attention), after=after, limit=limit)
 
     def since(self, cursor: LiveCursor | None, filters: Filters, *, attention: bool = False, limit: int = ROWS) -> News:
-        """Turns that were written since the cursor; see `ReportReader.since`."""
+        """Turns written since the cursor; see `ReportReader.since`."""
         return self._of(filters).since(cursor, self._report_filter(filters, attention), limit=limit)
 
     def summary(self, filters: Filters, start: datetime) -> Summary:
@@ -192,7 +192,7 @@ class ScopedReports:
     def rollup(self, filters: Filters, start: datetime, end: datetime, by: Step = "hour") -> Rollup:
         """Counts by the hour or the day, of any length of time: turns by action, claims by label, unchecked ones by reason.
 
-        Filters that roll-ups have no column for are not looked at.
+        Filters without a column in the roll-ups are ignored.
         """
         keys = {"keys": ("action", "reason"), "claim_keys": ("label",)}
         return self._of(filters).rollup(start, end, by, self._report_filter(filters), **keys)
@@ -211,24 +211,24 @@ class ScopedReports:
 
     def highlights(self, filters: Filters, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by their `key`."""
-        found = self._of(filters).highlights(rows)
+        by_key = self._of(filters).highlights(rows)
         if self._viewer.allows(Permission.DRAFTS):
-            return found
-        withheld = {key for key, one in found.items() if one.claim and one.action in (Action.REPAIR, Action.BLOCK)}
-        return {key: replace(one, claim=HIDDEN) if key in withheld else one for key, one in found.items()}
+            return by_key
+        withheld = {key for key, one in by_key.items() if one.claim and one.action in (Action.REPAIR, Action.BLOCK)}
+        return {key: replace(one, claim=HIDDEN) if key in withheld else one for key, one in by_key.items()}
 
     def findings(self, filters: Filters, conversation_id: str) -> Iterator[FindingRow]:
-        """Claims of a conversation with what became of each, without reading whole reports."""
-        asked, after = replace(self._report_filter(filters), conversation_id=conversation_id), None
+        """Claims of a conversation with their outcomes, without reading whole reports."""
+        report_filter, after = replace(self._report_filter(filters), conversation_id=conversation_id), None
         while True:
-            page = self._of(filters).findings(asked, after=after, limit=CLAIMS)
+            page = self._of(filters).findings(report_filter, after=after, limit=CLAIMS)
             yield from page.rows
             after = page.next
             if after is None:
                 return
 
     def turn(self, report_id: str) -> GuardedTurn | None:
-        """The turn of a report; None when there is none, or when it is another's.
+        """The turn of a report; None when it is missing or another tenant's.
 
         Raises:
             StoreError: the report cannot be read by this version.
@@ -241,7 +241,7 @@ class ScopedReports:
         return self._first(lambda reader: reader.row(report_id))
 
     def turns(self, report_ids: Sequence[str]) -> dict[str, GuardedTurn | str]:
-        """The turns of reports, by id; in the place of one that cannot be read, what is wrong with it."""
+        """The turns of reports, by id; the error message in place of one that cannot be read."""
         turns: dict[str, GuardedTurn | str] = {}
         for reader in self._readers():
             turns |= _each(reader, [name for name in report_ids if name not in turns], self._allowed_turn)
@@ -250,7 +250,7 @@ class ScopedReports:
     def conversation(
         self, conversation_id: str, *, around: GuardedTurn | None = None, after: str | None = None
     ) -> Window:
-        """The turns of a conversation: all of them, or `WINDOW` behind a place in it, or those around a turn of it."""
+        """The turns of a conversation: all of them, or `WINDOW` behind a cursor, or those around one turn."""
         for reader in self._readers():
             window = self._window(reader, conversation_id, around, after)
             if window.turns or window.unreadable:
@@ -258,7 +258,7 @@ class ScopedReports:
         return Window(())
 
     def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
-        """The turn that brought a piece of knowledge."""
+        """The turn that established a piece of knowledge."""
         return self._first(lambda reader: reader.established_by(conversation_id, turn_key))
 
     def _window(self, reader: ReportReader, name: str, around: GuardedTurn | None, after: str | None) -> Window:
@@ -269,18 +269,18 @@ class ScopedReports:
             page = reader.conversation(name, after=after, limit=WINDOW)
         except StoreError:  # one that cannot be read must not hide the others
             rows = reader.page(whole, limit=WINDOW).rows
-            found = _each(reader, [row.id for row in reversed(rows)], self._allowed_turn)
-            problems = tuple((key, problem) for key, problem in found.items() if isinstance(problem, str))
-            return Window(tuple(one for one in found.values() if isinstance(one, GuardedTurn)), unreadable=problems)
+            turns = _each(reader, [row.id for row in reversed(rows)], self._allowed_turn)
+            problems = tuple((key, problem) for key, problem in turns.items() if isinstance(problem, str))
+            return Window(tuple(turn for turn in turns.values() if isinstance(turn, GuardedTurn)), unreadable=problems)
         return Window(tuple(map(self._allowed_turn, page.rows)), after, page.next)
 
     def _cached_choices(self, reader: ReportReader, filters: Filters | None) -> Mapping[str, tuple[str, ...]]:
         """Returns the values to filter by, at most a minute old: every run of a page asks, and they seldom change."""
-        kept = _CHOICES.setdefault(self._reader, {})
+        cache = _CHOICES.setdefault(self._reader, {})
         tenant = None if self._viewer.tenants is None else self._tenant(filters or Filters())
-        at, values = kept.get(tenant, (0.0, {}))
+        at, values = cache.get(tenant, (0.0, {}))
         if not values or monotonic() - at > CHOICES_S:
-            kept[tenant] = (monotonic(), values := reader.choices())
+            cache[tenant] = (monotonic(), values := reader.choices())
         return values
 
     def _tenant(self, filters: Filters) -> str:
@@ -288,7 +288,7 @@ class ScopedReports:
         return filters.tenant if filters.tenant in tenants else tenants[0]
 
     def _of(self, filters: Filters) -> ReportReader:
-        """The reader for what the filters ask for: never of a tenant that the viewer may not see."""
+        """The reader for the filters' tenant; never one that the viewer may not see."""
         readers, tenants = self._readers(), self._viewer.tenants
         return readers[0] if tenants is None else readers[tenants.index(self._tenant(filters))]
 
@@ -321,7 +321,7 @@ class ScopedReports:
         return [self._reader.of_tenant(name) for name in tenants]
 
     def _first(self, find: Callable[[ReportReader], T | None]) -> T | None:
-        return next((found for reader in self._readers() if (found := find(reader)) is not None), None)
+        return next((result for reader in self._readers() if (result := find(reader)) is not None), None)
 
     def _allowed_turn(self, kept: KeptTurn) -> GuardedTurn:
         turn = GuardedTurn(kept.report, kept.texts)
@@ -329,7 +329,7 @@ class ScopedReports:
 
 
 def _before(reader: ReportReader, whole: ReportFilter, turn: GuardedTurn) -> str | None:
-    """The place behind which a window begins that has the turn in it; None where all of the conversation fits."""
+    """The cursor before a window that contains the turn; None where all of the conversation fits."""
     earlier = reader.page(replace(whole, end=turn.report.created_at), limit=WINDOW - 1).rows
     return earlier[BEFORE].cursor if len(earlier) == WINDOW - 1 else None
 
@@ -340,13 +340,13 @@ def _each(
     try:
         return {name: show(kept) for name, kept in reader.many(names).items()}
     except StoreError:
-        shown: dict[str, GuardedTurn | str] = {}
+        turns: dict[str, GuardedTurn | str] = {}
     for name in names:
         try:
             kept = reader.get(name)
         except StoreError as exc:
-            shown[name] = str(exc)
+            turns[name] = str(exc)
         else:
             if kept is not None:
-                shown[name] = show(kept)
-    return shown
+                turns[name] = show(kept)
+    return turns

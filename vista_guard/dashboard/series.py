@@ -24,13 +24,13 @@ ABSENT: Final[dict[Step, timedelta]] = {
     "hour": timedelta(days=1),
     "day": timedelta(days=3),
 }
-"""A judge or a policy that had no turns for so long, and has some again, came back: that is a change."""
+"""A judge or a policy that returns after this long without turns counts as a change."""
 
 PERCENTILES: Final = (0.5, 0.95, 0.99)
 
 
 class Point(NamedTuple):
-    """A count of one kind in a stretch of time."""
+    """A count of one kind in a period."""
 
     at: datetime
     until: datetime
@@ -39,7 +39,7 @@ class Point(NamedTuple):
 
 
 class Value(NamedTuple):
-    """A figure of a stretch of time."""
+    """A figure of a period."""
 
     at: datetime
     name: str
@@ -47,7 +47,7 @@ class Value(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A judge or a policy that was not there before. `what` is judge or policy; `rules` the policy's fingerprint."""
+    """A new or returning judge or policy. `what` is judge or policy; `rules` the policy's fingerprint."""
 
     at: datetime
     what: str
@@ -57,7 +57,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Sums:
-    """Totals of a stretch of time. Shares lie in [0, 1]; None without a total."""
+    """Totals of a period. Shares lie in [0, 1]; None without a total."""
 
     turns: int
     actions: Counter[str]
@@ -101,7 +101,7 @@ def sums(rollup: Rollup) -> Sums:
 
 
 def of_summary(summary: Summary) -> Sums:
-    """Totals of minutes. Their rows have no scores and no costs."""
+    """Totals of some minutes, without scores and costs, which their rows lack."""
     return Sums(
         turns=summary.turns,
         actions=Counter(summary.actions),
@@ -113,7 +113,7 @@ def of_summary(summary: Summary) -> Sums:
 
 
 def actions(rollup: Rollup, step: Step) -> list[Point]:
-    """Turns by what was done with them."""
+    """Turns by action."""
     return _points(((row.at, row.action, row.turns) for row in rollup.turns), step)
 
 
@@ -147,7 +147,7 @@ def score(rollup: Rollup) -> list[Value]:
 
 
 def latency(rollup: Rollup) -> list[Value]:
-    """Milliseconds within which half, 95 % and 99 % of the turns were done."""
+    """Median, 95th and 99th percentile of the turns' milliseconds."""
     return [
         Value(at, f"p{100 * share:g}", value)
         for at, rows in _by_time(rollup.turns)
@@ -170,21 +170,21 @@ def reasons(rollup: Rollup) -> list[tuple[str, int]]:
 
 
 def changes(makers: Iterable[Maker], step: Step) -> list[Change]:
-    """Judges and policies that came, or came back; what was there from the start is no change.
+    """Judges and policies that are new or return; those there from the start are no change.
 
-    Each tenant by itself: one that changes its policy is not hidden by another that has it already.
+    Tenants are compared separately: a policy new to one is a change even if another has it already.
     """
-    seen: dict[tuple[str, str, str], datetime] = {}
+    last_seen: dict[tuple[str, str, str], datetime] = {}
     first: dict[str, datetime] = {}
-    known: set[Change] = set()
+    arrivals: set[Change] = set()
     for row in sorted(makers, key=lambda row: row.at):
         begun = first.setdefault(row.tenant, row.at)
         for what, name in (("judge", row.judge), ("policy", _policy(row))):
-            last = seen.get((row.tenant, what, name))
+            last = last_seen.get((row.tenant, what, name))
             if row.at > begun and (last is None or row.at - last > ABSENT[step]):
-                known.add(Change(row.at, what, name, row.tenant))
-            seen[row.tenant, what, name] = row.at
-    return sorted(known)
+                arrivals.add(Change(row.at, what, name, row.tenant))
+            last_seen[row.tenant, what, name] = row.at
+    return sorted(arrivals)
 
 
 def _policy(row: Maker) -> str:

@@ -1,4 +1,4 @@
-"""The dashboard's server: settings are read, the socket bound, then Streamlit runs as an ASGI app behind `AccessGate`."""
+"""The dashboard's server: reads settings, binds the socket, runs Streamlit as an ASGI app behind `AccessGate`."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SHARED: Final = {
 
 
 def options() -> dict[str, object]:
-    """Streamlit's options for both themes; which one is shown is the reader's system's choice, or their own in the menu."""
+    """Streamlit's options for both themes; the reader's system chooses one, or the reader in the menu."""
     return {
         **{f"theme.{name}": value for name, value in SHARED.items()},
         **{f"theme.light.{name}": value for name, value in LIGHT.items()},
@@ -111,8 +111,8 @@ class Material:
 class Dashboard:
     """The dashboard of this process, with its database open for all readers. `reports` is the database's URL.
 
-    Streamlit runs its script anew for every reader and passes it nothing, and a process has one dashboard: so the script asks
-    for `current()`.
+    Streamlit reruns its script for every reader and passes it nothing, so the script asks for `current()`, the only
+    dashboard of the process.
     """
 
     _current: ClassVar[Dashboard | None] = None
@@ -179,11 +179,11 @@ def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
     """Serves until a signal; returns its number, 0 when the server stopped by itself.
 
     Args:
-        dashboard: what is served.
+        dashboard: the dashboard to serve.
         listener: the socket of `listening`.
         tell: prints the address to open, again after each use of a one-time link.
     """
-    stopped: list[int] = []
+    signals: list[int] = []
     listener.listen(128)  # before the address is printed: a quick browser waits for the server
     server = uvicorn.Server(
         uvicorn.Config(
@@ -195,16 +195,16 @@ def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
             ws="websockets-sansio",
         )
     )
-    before = {
-        number: signal.signal(number, lambda received, _frame: stopped.append(received))
+    previous = {
+        number: signal.signal(number, lambda received, _frame: signals.append(received))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
     try:
         server.run(sockets=[listener])
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)
-    return stopped[0] if stopped else 0
+    return signals[0] if signals else 0
 
 
 def build_app(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> Any:
@@ -296,5 +296,5 @@ def database(reports: str | None, data_dir: Path | None) -> str:
     """Returns the URL of the reports: the given one, else the settings', else the file in the data folder."""
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     settings = Settings.load(**stores)
-    named = reports or settings.reports or "sqlite"
-    return f"sqlite:///{folder_of(settings.data_dir) / 'reports.sqlite'}" if named == "sqlite" else named
+    target = reports or settings.reports or "sqlite"
+    return f"sqlite:///{folder_of(settings.data_dir) / 'reports.sqlite'}" if target == "sqlite" else target

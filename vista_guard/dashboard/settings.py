@@ -14,7 +14,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Section, is_loopback
 
 CALLBACK = "/oauth2callback"
-"""Where Streamlit takes a provider's answer."""
+"""Path at which Streamlit takes a provider's answer."""
 
 TRACE_FIELDS = frozenset({"trace_id", "span_id"})
 
@@ -114,7 +114,7 @@ class DashboardSettings(Section):
         return is_loopback(self.host)
 
     def check_exposure(self) -> None:
-        """Passes when nobody unknown can read the reports.
+        """Refuses settings that let strangers read the reports.
 
         Raises:
             ConfigError: other machines could connect and nobody signs them in; or people are named, and nobody signs them in; or

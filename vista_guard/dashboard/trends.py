@@ -1,4 +1,4 @@
-"""The page *Trends*: figures of the time that is shown beside as long a time before it, and charts with their tables."""
+"""The page *Trends*: figures of a period beside those of the period before, and charts with their tables."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def overview(now: Sums, before: Sums | None) -> Node:
 
 
 def money(of: Sums) -> str:
-    """US dollars; marked where some calls had no known price."""
+    """Formats US dollars, with a + where some calls had no known price."""
     return f"${of.cost:,.2f}{' +' if of.unpriced else ''}"
 
 
@@ -60,14 +60,14 @@ MOST_REASONS: Final = 12
 
 def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> None:
     """Draws all charts; `usage` has tokens, costs and reasons."""
-    changed = series.changes(makers, step)[-len(ascii_uppercase) :]
-    marks = _marks(changed)
-    draw(_legend(changed), key="trends-changes")
-    spent: Step = "hour" if step == "minute" else step
+    changes = series.changes(makers, step)[-len(ascii_uppercase) :]
+    marks = _marks(changes)
+    draw(_legend(changes), key="trends-changes")
+    usage_step: Step = "hour" if step == "minute" else step
     charted = (
         ((_actions, _labels), rollup, step),
         ((_score, _latency), rollup, step),
-        ((_tokens, _cost), usage, spent),
+        ((_tokens, _cost), usage, usage_step),
     )
     for pair, counts, by in charted:
         for column, draw_it in zip(st.columns(2, gap="large"), pair, strict=True):
@@ -76,16 +76,16 @@ def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> 
     draw(_reasons(usage), key="trends-reasons")
 
 
-def _marks(changed: Sequence[Change]) -> list[tuple[datetime, str]]:
+def _marks(changes: Sequence[Change]) -> list[tuple[datetime, str]]:
     """Returns one mark a moment, with the letters of all its changes."""
     letters: dict[datetime, str] = defaultdict(str)
-    for letter, change in zip(ascii_uppercase, changed, strict=False):
+    for letter, change in zip(ascii_uppercase, changes, strict=False):
         letters[change.at] += letter
     return [(at, names if len(names) < 3 else f"{names[0]}–{names[-1]}") for at, names in letters.items()]
 
 
-def _legend(changed: Sequence[Change]) -> Node:
-    if not changed:
+def _legend(changes: Sequence[Change]) -> Node:
+    if not changes:
         return el("p", "No judge or policy changed in this period.", cls="note")
     rows = [
         el(
@@ -96,29 +96,29 @@ def _legend(changed: Sequence[Change]) -> Node:
             f", of tenant {change.tenant}" if change.tenant else None,
             key=f"{letter}{change}",
         )
-        for letter, change in zip(ascii_uppercase, changed, strict=False)
+        for letter, change in zip(ascii_uppercase, changes, strict=False)
     ]
     return el("section", el("h2", "What changed"), el("ol", *rows, cls="changes small"))
 
 
 def _actions(rollup: Rollup, step: Step, marks: Any) -> None:
-    names = [str(one) for one in Action]
+    names = [str(action) for action in Action]
     points = series.actions(rollup, step)
-    chart = charts.marked(charts.stacked(points, names, "turns"), marks)
+    chart = charts.add_marks(charts.stacked(points, names, "turns"), marks)
     text = "Turns by action. Letters mark changes of judge or policy."
     charts.panel("trends-actions", "Actions", text, chart, *_columns(points, names, 0))
 
 
 def _labels(rollup: Rollup, step: Step, marks: Any) -> None:
     points = series.labels(rollup, step)
-    chart = charts.marked(charts.stacked(points, LABELS, "claims"), marks)
+    chart = charts.add_marks(charts.stacked(points, LABELS, "claims"), marks)
     charts.panel("trends-labels", "Labels", "Claims by outcome.", chart, *_columns(points, LABELS, 0))
 
 
 def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
     values = series.score(rollup)
     names = ("score", "no evidence")
-    chart = charts.marked(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
+    chart = charts.add_marks(charts.lines(values, names, "share", {"scale": charts.UNIT}), marks)
     text = "Mean VISTA score of the judged turns, and the share of turns without evidence."
     charts.panel("trends-score", "Score", text, chart, *_columns(values, names))
 
@@ -126,7 +126,7 @@ def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
 def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
     values = series.latency(rollup)
     names = [f"p{100 * share:g}" for share in series.PERCENTILES]
-    chart = charts.marked(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
+    chart = charts.add_marks(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
     text = "The guard's time for a turn: median, 95th and 99th percentile, estimated from latency buckets."
     if series.slowest_known(values):
         text += " Some took longer than the last bucket: their percentile is a lower bound."
@@ -136,7 +136,7 @@ def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
 def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
     points = series.tokens(rollup, step)
     names = ("input", "output")
-    chart = charts.marked(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
+    chart = charts.add_marks(charts.stacked(points, names, "tokens", by_look=False), marks) if points else None
     text = "Input and output tokens of the judge's model."
     if not points:
         text = "No tokens: these turns' judge uses no chat model."
@@ -146,7 +146,7 @@ def _tokens(rollup: Rollup, step: Step, marks: Any) -> None:
 def _cost(rollup: Rollup, step: Step, marks: Any) -> None:
     points = series.cost(rollup, step)
     unpriced = sum(row.unpriced_calls for row in rollup.turns)
-    chart = charts.marked(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
+    chart = charts.add_marks(charts.stacked(points, ("cost",), "US dollars", by_look=False), marks) if points else None
     text = "Estimated cost of the judge's calls in US dollars." if points else "No cost: no call has a known price."
     if unpriced:
         text += f" {unpriced:,} calls have no known price and are not included."
@@ -160,8 +160,8 @@ def _reasons(rollup: Rollup) -> Node:
         return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
     most = counts[0][1]
     rows = [_bar(reason, count, most) for reason, count in counts[:MOST_REASONS]]
-    rest = sum(count for _, count in counts[MOST_REASONS:])
-    more = el("p", f"and {rest:,} claims for other reasons", cls="small faint") if rest else None
+    remaining = sum(count for _, count in counts[MOST_REASONS:])
+    more = el("p", f"and {remaining:,} claims for other reasons", cls="small faint") if remaining else None
     return el("section", heading, el("ul", *rows, cls="bars"), more)
 
 
@@ -189,12 +189,12 @@ def _bar(reason: str, count: int, most: int) -> Node:
 def _columns(
     values: Iterable[Point | Value], names: Sequence[str], absent: str | float = "–"
 ) -> tuple[list[str], list[list[str | float]]]:
-    """A row for each stretch of time, a column for each name."""
-    found: dict[datetime, dict[str, float]] = defaultdict(dict)
+    """A row for each period, a column for each name."""
+    table: dict[datetime, dict[str, float]] = defaultdict(dict)
     for value in values:
-        found[value.at][value.name] = value.value
+        table[value.at][value.name] = value.value
     rows: list[list[str | float]] = [
-        [_when(at), *(found[at].get(name, absent) for name in names)] for at in sorted(found, reverse=True)[:MOST_ROWS]
+        [_when(at), *(table[at].get(name, absent) for name in names)] for at in sorted(table, reverse=True)[:MOST_ROWS]
     ]
     return ["from (UTC)", *(look(name).word if name.isupper() else name for name in names)], rows
 
@@ -239,14 +239,15 @@ def trends(desk: Desk) -> None:
     makers = desk.reports.makers(filters, rollup.turns[0].at, end, "day" if step == "day" else "hour")
     show(rollup, usage, makers, step)
     draw(contradicted(desk.reports.contradicted_sources(filters)), key="trends-contradicted")
-    judged = desk.words.judged(desk.reports, filters)
+    pairs = desk.words.judged(desk.reports, filters)
     diagram(
-        [("judge", reliability([one for one, _ in judged], [right for _, right in judged]))], key="trends-reliability"
+        [("judge", reliability([confidence for confidence, _ in pairs], [right for _, right in pairs]))],
+        key="trends-reliability",
     )
 
 
 def _before(desk: Desk, filters: Filters, time: tuple[datetime, datetime], step: Step) -> Sums | None:
-    """The same length of time before; None where all time is shown."""
+    """Totals of the period before, of the same length; None where all time is shown."""
     start, end = time
     if start == BEGINNING:
         return None
@@ -267,9 +268,9 @@ def _cells(rollup: Rollup) -> list[tuple[object, ...]]:
 
 
 def _sums(rollup: Rollup, usage: Rollup) -> Sums:
-    """Totals; tokens and costs are those of `usage`, where counts by the minute have none."""
-    spent = series.sums(usage)
-    return replace(series.sums(rollup), cost=spent.cost, tokens=spent.tokens, unpriced=spent.unpriced)
+    """Totals; tokens and costs are those of `usage`, since counts by the minute have none."""
+    usage_sums = series.sums(usage)
+    return replace(series.sums(rollup), cost=usage_sums.cost, tokens=usage_sums.tokens, unpriced=usage_sums.unpriced)
 
 
 def _time(filters: Filters, now: datetime) -> tuple[datetime, datetime]:
@@ -297,7 +298,7 @@ def _age(rollup: Rollup, step: Step) -> Node:
 
 
 def _unapplied_filters(filters: Filters, step: Step) -> Node | None:
-    """Filters that the roll-ups have no column for."""
+    """Notes on filters that the roll-ups cannot apply."""
     notes = []
     if filters.evidence_missing is not None:
         notes.append("The filter for missing evidence is not applied: roll-ups do not separate such turns.")

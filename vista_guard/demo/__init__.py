@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from vista_guard.types import TurnReport
 
 POLICY: Mapping[str, Any] = {"rules": {"CONTRADICTED": {"action": "REPAIR"}, "LACKING_EVIDENCE": {"action": "FLAG"}}}
-"""What the demo changes in the balanced policy: who contradicts a source is asked again, once, and then withheld; and each claim
-that no source supports flags its turn, whatever the turn's risk is."""
+"""The demo's changes to the balanced policy: a contradicted answer is asked for again, once, and then withheld; an unsupported
+claim flags its turn, whatever the turn's risk."""
 
 
 def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: Console | None = None) -> bool:
     """Plays the conversation on the terminal, comparing each turn with the script; False if one came out otherwise.
 
     Args:
-        data_dir: where the knowledge is kept; a temporary folder when not given.
-        judge: a judge, or a name that the settings know.
-        console: where it is shown; stdout when not given.
+        data_dir: folder of the knowledge; a temporary one by default.
+        judge: a judge, or its name in the settings.
+        console: the output; stdout by default.
     """
     from rich.console import Console
 
@@ -43,7 +43,7 @@ def run(data_dir: Path | None = None, judge: Judge | str = "embedded", console: 
 
 
 def museum_guard(folder: Path, judge: Judge | str, **settings: Any) -> Guard:
-    """The guard of the museum's guide. All that decides the outcome is given: the user's own settings don't change the demo."""
+    """The guard of the museum's guide. It sets all that decides the outcome: the user's own settings don't change the demo."""
     from vista_guard.demo.museum import persona
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import build_policy

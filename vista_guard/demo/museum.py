@@ -17,7 +17,7 @@ Labels = tuple[Label, ...]
 
 @dataclass(frozen=True)
 class Topic:
-    """A visitor's question, the guide's drafts for it, the second of them for when it is asked again, and their documents."""
+    """A visitor's question, the guide's drafts for it, the second for when it is asked again, and their documents."""
 
     question: str
     drafts: tuple[str, ...]
@@ -37,7 +37,7 @@ class Step(Topic):
         labels = tuple(
             _labels(outcomes) for outcomes in (*(past.outcomes for past in report.attempts), report.outcomes)
         )
-        expected, got = (_told(self.action, self.labels), _told(report.decision.action, labels))
+        expected, got = (_outcome_text(self.action, self.labels), _outcome_text(report.decision.action, labels))
         return None if expected == got else f"expected {expected}, got {got}"
 
 
@@ -111,9 +111,9 @@ def guide(messages: Sequence[Mapping[str, Any]], visit: Sequence[Topic] = VISIT)
     """
     steps = {step.question: step for step in visit}
     questions = [message["content"] for message in messages if message["role"] == "user"]
-    asked = max(place for place, content in enumerate(questions) if content in steps)
-    step = steps[questions[asked]]
-    draft = step.drafts[min(len(questions) - 1 - asked, len(step.drafts) - 1)]
+    last = max(place for place, content in enumerate(questions) if content in steps)
+    step = steps[questions[last]]
+    draft = step.drafts[min(len(questions) - 1 - last, len(step.drafts) - 1)]
     return {"answer": draft, "documents": [document(name) for name in step.documents]}
 
 
@@ -132,5 +132,5 @@ def _labels(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
     return tuple(str(outcome.label) if isinstance(outcome, Finding) else "unchecked" for outcome in outcomes)
 
 
-def _told(action: Action, drafts: Sequence[Sequence[str]]) -> str:
+def _outcome_text(action: Action, drafts: Sequence[Sequence[str]]) -> str:
     return f"{action} after " + ", then ".join(" + ".join(labels) or "no claim" for labels in drafts)

@@ -63,7 +63,7 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Topic("Is there a café?", ("I don't know whether there is a café nearby.",), ("hours",)),
 )
-"""Each can be asked in any order; some of the answers are wrong, some only once, some nothing supports."""
+"""Each can be asked in any order; some answers are wrong, some only at first, some unsupported."""
 
 
 def guide(messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -88,8 +88,8 @@ def conversations(seed: int = 7) -> Iterator[tuple[str, tuple[Topic, ...]]]:
 def talk(
     guard: Guard, wait: Event, *, at_once: int = 3, seconds: float = 2.0, visits: int | None = None, seed: int = 7
 ) -> None:
-    """Holds conversations until `wait` is set, or until `visits` were held: the first `at_once` of them without a pause, so that
-    there is something to see, then with `seconds` between two turns.
+    """Holds conversations until `wait` is set, or until `visits` were held: the first `at_once` without a pause, to fill the
+    dashboard, then with `seconds` between two turns.
     """
     answer = guard.wrap(guide)
     for number, (name, topics) in enumerate(islice(conversations(seed), visits)):

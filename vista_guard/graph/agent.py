@@ -91,7 +91,7 @@ GUARD_CHANNELS = frozenset({"guard", "guard_attempts"})
 
 
 class GuardState(TypedDict, total=False):
-    """`guard` is the turn on its way. Untracked: it is in no checkpoint, so a withheld draft is in none either.
+    """`guard` is the turn in progress. Untracked: it is in no checkpoint, so a withheld draft is in none either.
 
     `guard_attempts` counts the drafts that were rejected so far: it outlives an agent that is interrupted while it tries again.
     """
@@ -189,7 +189,7 @@ class AgentCall(Generic[Request, Reply]):
 
 
 HostCall = AgentCall[object, object]
-"""An agent that is asked and answers with objects of the host, which only `graph.hosts` looks into."""
+"""A call of an agent with the host's own objects, which only `graph.host_objects` looks into."""
 
 
 @overload
@@ -239,7 +239,7 @@ def call_runnable(runnable: Runnable[Request, Reply], **kwargs: Any) -> AgentCal
 
 
 def call_machine(machine: AnyGraph, write: Callable[[object], object]) -> AgentCall[Work, Work]:
-    """A guard's machine: its events go to `write`, and it answers with the turn as it ended."""
+    """Calls a guard's machine: its events go to `write`, and it returns the finished turn."""
     modes: list[StreamMode] = ["custom", "values"]
 
     def judge(work: Work) -> Work:
@@ -264,17 +264,17 @@ def agent_name(agent: object) -> str | None:
 
 
 def call_in_run_of(host: RunnableConfig, call: AgentCall[Request, Reply]) -> AgentCall[Request, Reply]:
-    """The agent asked as if the caller asked it: an `interrupt()` in it is that of the LangGraph node which called it.
+    """Calls the agent as if in the caller's run: an `interrupt()` in it belongs to the LangGraph node that called.
 
     Otherwise it would belong to the guard's machine, which keeps no checkpoints, and the answer to it would be lost.
     """
 
-    def placed(config: RunnableConfig) -> RunnableConfig:
+    def with_host(config: RunnableConfig) -> RunnableConfig:
         return {**config, "configurable": {**(host.get("configurable") or {}), **host_callbacks(config)}}
 
     return AgentCall(
-        sync=lambda request, config: call.sync(request, placed(config)),
-        asynchronous=lambda request, config: call.asynchronous(request, placed(config)),
+        sync=lambda request, config: call.sync(request, with_host(config)),
+        asynchronous=lambda request, config: call.asynchronous(request, with_host(config)),
         name=call.name,
     )
 
@@ -292,7 +292,7 @@ async def _await_quietly(config: RunnableConfig, call: Callable[[], Coroutine[ob
 
 @contextmanager
 def _handing_over_to_host() -> Iterator[None]:
-    """An agent that hands over to its parent's other nodes means the host's: the guard around it has none."""
+    """Sends an agent's handover to its parent's nodes on to the host's: the guard around it has none."""
     try:
         yield
     except ParentCommand as exc:
@@ -321,15 +321,15 @@ def agent_node(
         current = cast("Work | None", state.get("guard"))
         if current is not None and current.repair is RepairMode.REGENERATE:
             return current, with_feedback(current.request, current.turn.text, feedback(current))
-        # An agent that was interrupted when it tried again is asked anew: no checkpoint has the draft, only that there was one.
+        # An agent interrupted during a retry is asked anew: checkpoints have no draft, only the number of drafts.
         work = make_work(state, config)
         rejected = cast("int | None", state.get("guard_attempts")) or 0
         work = with_trace(work.with_(attempts=work.attempts or (EARLIER,) * rejected), telemetry, agent=True)
         return work, work.request
 
-    def finish(work: Work, asked: object, reply: object, started: float) -> dict[str, object]:
-        spent = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
-        work = _with_draft(work, reply, read_reply(asked, reply), find_documents).with_(timings=spent)
+    def finish(work: Work, request: object, reply: object, started: float) -> dict[str, object]:
+        timings = {**work.timings, "agent": work.timings.get("agent", 0.0) + (perf_counter() - started) * 1000}
+        work = _with_draft(work, reply, read_reply(request, reply), find_documents).with_(timings=timings)
         if may_call and isinstance(reply, Mapping) and not reply.get("messages", True):
             work = work.with_(spoke=False)
         if not work.spoke and work.trace is not None:
@@ -338,17 +338,17 @@ def agent_node(
 
     def node(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
-        work, asked = begin(state, config)
+        work, request = begin(state, config)
         with _asking(work):
-            reply = _call_of(work).sync(asked, config)
-        return finish(work, asked, reply, started)
+            reply = _call_of(work).sync(request, config)
+        return finish(work, request, reply, started)
 
     async def anode(state: HostState, config: RunnableConfig) -> dict[str, object]:
         started = perf_counter()
-        work, asked = begin(state, config)
+        work, request = begin(state, config)
         with _asking(work):
-            reply = await _call_of(work).asynchronous(asked, config)
-        return finish(work, asked, reply, started)
+            reply = await _call_of(work).asynchronous(request, config)
+        return finish(work, request, reply, started)
 
     return GraphNode("agent", node, anode)
 
@@ -416,7 +416,7 @@ class WrapOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class HostSurface:
-    """The options of `Guard.wrap`, `Guard.graph` and the integrations, as they were understood; see there."""
+    """The checked options of `Guard.wrap`, `Guard.graph` and the integrations; see there."""
 
     gate: Gate | None = None
     find_documents: FindDocuments | None = None
@@ -430,7 +430,7 @@ class HostSurface:
             raise ConfigError(f"on_block is {self.on_block!r}; choose replace or raise")
 
     def tell(self, report: TurnReport) -> None:
-        """Tells `on_report`. Blocked: the turn was withheld and `on_block` is raise."""
+        """Passes the report to `on_report`. Blocked: the turn was withheld and `on_block` is raise."""
         if self.on_report is not None:
             self.on_report(report)
         if report.blocked and self.on_block == "raise":
@@ -445,7 +445,7 @@ class HostSurface:
     async def without_report(
         self, stream: AsyncGenerator[Streamed, None], message: str
     ) -> AsyncGenerator[str | Passed, None]:
-        """A gated stream without its report, which is told: see `tell`."""
+        """A gated stream without its report, which goes to `tell`."""
         async with aclosing(self.shown_stream(stream, message)) as items:
             async for item in items:
                 if not isinstance(item, TurnReport):
@@ -465,7 +465,7 @@ def build_surface(
     on_report: OnReport | None = None,
     on_block: OnBlock = "replace",
 ) -> HostSurface:
-    """The surface that these options ask for. ConfigError: an option that does not exist, or documents that are none."""
+    """Checks the options. ConfigError: an unknown value, or documents that are none."""
     find_documents = find_documents_of(documents)
     if find_documents is not None and is_async(find_documents):
         raise ConfigError(
@@ -476,10 +476,10 @@ def build_surface(
 
 
 def known_options(door: str, options: WrapOptions, *further: str) -> WrapOptions:
-    """The options, when all are known. `further` are those that the door takes beside them. TypeError: one that is not."""
-    known = WrapOptions.__annotations__
-    unknown = sorted(options.keys() - known.keys())
+    """Returns the options if all are known; `further` names others that the door takes. TypeError: an unknown one."""
+    allowed = WrapOptions.__annotations__
+    unknown = sorted(options.keys() - allowed.keys())
     if unknown:
         names = ", ".join(map(repr, unknown))
-        raise TypeError(f"{door}() got an unknown option {names}; options are {', '.join((*known, *further))}")
+        raise TypeError(f"{door}() got an unknown option {names}; options are {', '.join((*allowed, *further))}")
     return options

@@ -58,19 +58,19 @@ def find_documents_of(
     if documents is None or callable(documents):
         return documents
     if isinstance(documents, Document | LangChainDocument | str | Mapping):
-        given: tuple[Document, ...] = (_read_option("documents", documents),)
+        fixed: tuple[Document, ...] = (_read_option("documents", documents),)
     elif isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
-        given = distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
+        fixed = distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
     else:
         raise ConfigError(
             f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes "
             "the conversation and returns a list"
         )
-    return lambda _: given
+    return lambda _: fixed
 
 
 def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
-    """One document, or each of several, once. InputError: one that is none, and would be a claim without evidence."""
+    """Reads one document or several, each once. InputError: one that is none, and would be a claim without evidence."""
     if documents is None:
         return ()
     if isinstance(documents, str | Mapping | Document | LangChainDocument):
@@ -83,7 +83,7 @@ def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
 
 
 def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
-    """The documents that a request or an answer brings under one of the keys for them."""
+    """Reads the documents of a request or an answer, under the first of `DOCUMENT_KEYS` that has any."""
     for key in DOCUMENT_KEYS:
         value = mapping.get(key)
         if isinstance(value, str) and value.strip():
@@ -99,8 +99,8 @@ def read_document(item: object) -> Document:
     metadata = {
         str(key): value for key, value in item.metadata.items() if isinstance(value, str | int | float | bool | None)
     }
-    named: dict[str, object] = {"text": item.page_content, "metadata": metadata}
-    return to_document({**named, "id": item.id} if item.id else named)
+    fields: dict[str, object] = {"text": item.page_content, "metadata": metadata}
+    return to_document({**fields, "id": item.id} if item.id else fields)
 
 
 def _read_option(name: str, item: object) -> Document:
@@ -115,7 +115,7 @@ def _read_option(name: str, item: object) -> Document:
 _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking", "non_standard", "citation"})
 """Types of content parts that are made for the model or for programs: no host shows them as the answer."""
 _DONE = ("_call", "_use", "_result", "_output", "_call_chunk")
-"""How the types of parts end that call something, or hold what a tool of the provider's answered."""
+"""Suffixes of types of parts that call a tool, or hold the answer of a provider's tool."""
 _SPOKEN = ("text", "refusal", "output_text")
 
 
@@ -142,9 +142,9 @@ def in_words(message: BaseMessage) -> BaseMessage: ...
 
 
 def in_words(message: BaseMessage) -> BaseMessage:
-    """The message with all that it says as its text: refusals, transcripts of sounds, and parts of no known kind too.
+    """The message with all its words as text: refusals, transcripts of sounds, and parts of no known kind too.
 
-    Whatever says nothing but text, and whatever is no assistant's, comes back as it is.
+    Plain text, and messages that are no assistant's, come back unchanged.
     """
     if not is_assistant(message):
         return message
@@ -152,11 +152,13 @@ def in_words(message: BaseMessage) -> BaseMessage:
         kind = AIMessageChunk if isinstance(message, BaseMessageChunk) else AIMessage
         message = kind(content=message.content, id=message.id, additional_kwargs=message.additional_kwargs)
     content = _content_in_words(message.content)
-    texts = _said_beside(message)
+    texts = _texts_beside(message)
     if not texts:
         return message if content == message.content else message.model_copy(update={"content": content})
-    kept = {name: held for name, held in message.additional_kwargs.items() if name not in ("refusal", "audio")}
-    return message.model_copy(update={"content": _with_more(content, texts), "additional_kwargs": kept})
+    other_kwargs = {
+        name: value for name, value in message.additional_kwargs.items() if name not in ("refusal", "audio")
+    }
+    return message.model_copy(update={"content": _with_more(content, texts), "additional_kwargs": other_kwargs})
 
 
 def _content_in_words(content: str | list[str | dict[str, object]]) -> str | list[str | dict[str, object]]:
@@ -175,18 +177,18 @@ def _hidden_words(part: object) -> str:
     return "\n".join(text for name in _SPOKEN if isinstance(text := part.get(name), str) and text)
 
 
-def _said_beside(message: AIMessage) -> list[str]:
+def _texts_beside(message: AIMessage) -> list[str]:
     """Text outside the content: OpenAI's refusal, and transcripts of audio."""
     audio = message.additional_kwargs.get("audio")
     texts = (message.additional_kwargs.get("refusal"), audio.get("transcript") if isinstance(audio, Mapping) else None)
     return [text for text in texts if isinstance(text, str) and text]
 
 
-def _with_more(content: str | list[str | dict[str, object]], said: list[str]) -> str | list[str | dict[str, object]]:
+def _with_more(content: str | list[str | dict[str, object]], texts: list[str]) -> str | list[str | dict[str, object]]:
     if isinstance(content, str):
-        return "\n".join([*([content] if content else []), *said])
-    more: list[str | dict[str, object]] = [{"type": "text", "text": f"\n{text}"} for text in said]
-    return [*content, *more]
+        return "\n".join([*([content] if content else []), *texts])
+    parts: list[str | dict[str, object]] = [{"type": "text", "text": f"\n{text}"} for text in texts]
+    return [*content, *parts]
 
 
 QUESTION_KEYS = ("input", "question", "query")
@@ -229,16 +231,16 @@ def read_request(request: object) -> Conversation:
 
 
 def read_reply(request: object, reply: object) -> ReplyDraft:
-    """The draft in the answer, with its documents and the request's. InputError: another object, so that none is unread."""
+    """The draft in the answer, with its documents and the request's. InputError: any other object, so that none passes unread."""
     draft = _read_reply(request, reply)
-    known = {document.id for document in draft.documents}
-    asked_with = [document for document in _documents_asked_with(request) if document.id not in known]
-    return ReplyDraft(draft.text, (*draft.documents, *asked_with))
+    ids = {document.id for document in draft.documents}
+    request_documents = [document for document in _request_documents(request) if document.id not in ids]
+    return ReplyDraft(draft.text, (*draft.documents, *request_documents))
 
 
-def _documents_asked_with(request: object) -> tuple[Document, ...]:
+def _request_documents(request: object) -> tuple[Document, ...]:
     if isinstance(request, Mapping):
-        return (*read_documents(request), *_documents_asked_with(request.get("messages") or ()))
+        return (*read_documents(request), *_request_documents(request.get("messages") or ()))
     if isinstance(request, Sequence) and not isinstance(request, str) and request:
         return _conversation([*request, AIMessage("-")]).turns[-1].documents
     return ()
@@ -360,11 +362,13 @@ def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
 
 def _new_messages(messages: Sequence[object], request: object) -> Sequence[object]:
     """Messages this run of the agent added: all after the last user message that the request did not have."""
-    asked = request.get("messages") if isinstance(request, Mapping) else request
-    given = _after_user(asked) if isinstance(asked, Sequence) and not isinstance(asked, str) else ()
+    past = request.get("messages") if isinstance(request, Mapping) else request
+    earlier = _after_user(past) if isinstance(past, Sequence) and not isinstance(past, str) else ()
     added = _after_user(messages)
-    old = next((n for n, (one, other) in enumerate(zip(added, given, strict=False)) if not _is_same(one, other)), None)
-    return added[min(len(added), len(given)) if old is None else old :]
+    old = next(
+        (n for n, (one, other) in enumerate(zip(added, earlier, strict=False)) if not _is_same(one, other)), None
+    )
+    return added[min(len(added), len(earlier)) if old is None else old :]
 
 
 def _after_user(messages: Sequence[object]) -> Sequence[object]:
@@ -392,8 +396,7 @@ def _draft_of(messages: Sequence[object], new: int | None = None) -> ReplyDraft:
 
 
 def places_of_draft(messages: Sequence[object]) -> list[int]:
-    """Places of the messages that make the draft. What is said beside a call of a tool is not of it, unless nothing is said after
-    it."""
+    """Places of the messages that make the draft. Text beside a tool call is no part of it, unless none follows."""
     speaking = [place for place, message in enumerate(messages) if _speaks(message)]
     return [place for place in speaking if place == speaking[-1] or not _calls(messages[place])]
 
@@ -414,7 +417,7 @@ def _conversation(messages: Iterable[object]) -> Conversation:
 
 
 def _items(messages: object) -> list[object]:
-    """The messages, listed; InputError for what cannot be."""
+    """The messages as a list. InputError: they cannot be listed."""
     if not isinstance(messages, Iterable):
         raise InputError(f"the messages are {type(messages).__name__}; give a list of messages")
     return list(messages)
@@ -433,8 +436,8 @@ def _chat_json(message: object) -> HostState:
 
 def _artifact_documents(message: object) -> list[Document]:
     artifact = message.artifact if isinstance(message, ToolMessage) else None
-    listed = artifact if isinstance(artifact, Sequence) else ()
-    return [read_document(item) for item in listed if isinstance(item, LangChainDocument)]
+    items = artifact if isinstance(artifact, Sequence) else ()
+    return [read_document(item) for item in items if isinstance(item, LangChainDocument)]
 
 
 def _role(message: object) -> str:

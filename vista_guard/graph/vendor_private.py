@@ -42,7 +42,7 @@ _END: Any = object()
 
 
 def has_stream_handler(callbacks: Callbacks) -> bool:
-    """True if somebody shows tokens as they are made."""
+    """True if the host streams tokens."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else callbacks or []
     return any(isinstance(handler, StreamHandler) for handler in handlers)
 
@@ -123,7 +123,7 @@ class _SilentTracer(LangChainTracer):
 
 
 class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
-    """A compiled graph whose runs no tracer of the host hears of. Its streams are those of any graph.
+    """A compiled graph whose runs are hidden from the host's tracers. Its streams are those of any graph.
 
     LangChain gives every run to the tracers of the run around it, and to LangSmith's where the environment or a surrounding
     `langsmith.evaluate` says so. The guard's input is a draft, which no trace may hold.
@@ -156,7 +156,7 @@ def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
 
 @contextmanager
 def untraced_run() -> Iterator[None]:
-    """Keeps the tracers of a run around this call from hearing what is run inside."""
+    """Hides what runs inside from the tracers of the surrounding run."""
     with _surrounding_run(untraced_config(None)):
         yield
 

@@ -64,7 +64,7 @@ from vista_guard.graph.host_objects import (
 from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
-from vista_guard.telemetry.spans import TurnTrace, begun_under, ended
+from vista_guard.telemetry.spans import TurnTrace, end_span, run_under
 from vista_guard.turn.work import Parts, Work
 from vista_guard.types import Conversation, Document, TurnReport
 
@@ -89,11 +89,11 @@ class GatedStream:
     async def run(self, request: object, conversation: Conversation, ask: Ask) -> AsyncGenerator[object, None]:
         """The chunks that may be shown. Blocked: the turn was withheld, and `on_block` is raise."""
         answer = AnswerChunks()
-        brought = read_reply(request, "-").documents
+        request_documents = read_reply(request, "-").documents
         find = self.surface.find_documents
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
-            return (*brought, *(find(draft) if find else ()))
+            return (*request_documents, *(find(draft) if find else ()))
 
         def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
             return answer.deltas(self._traced(trace, ask, with_feedback(request, draft, note)))
@@ -114,19 +114,19 @@ class GatedStream:
         """The agent's chunks. Its span is current where the agent runs, and nowhere else."""
         span = trace.start_agent(self.name)
         try:
-            async with aclosing(begun_under(span, lambda: ask(request))) as chunks:
+            async with aclosing(run_under(span, lambda: ask(request))) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except BaseException as exc:
-            ended(span, exc)
+            end_span(span, exc)
             raise
-        ended(span)
+        end_span(span)
 
 
 class AnswerChunks:
-    """A stream's chunks, apart into text and all else, and text that was released back in chunks of the same kind.
+    """Splits a stream's chunks into text and all else, and puts released text into chunks of the same kind.
 
-    Read are texts, message chunks, messages, documents, and mappings with `answer`, `output`, `response`, `result` or `text`
+    Reads texts, message chunks, messages, documents, and mappings with `answer`, `output`, `response`, `result` or `text`
     (a text or a message chunk) or with `documents`, `context` or `source_documents`.
     """
 
@@ -143,7 +143,7 @@ class AnswerChunks:
                     yield delta
 
     def chunk_saying(self, text: str) -> object:
-        """A chunk that says this; None when the agent's answer came as a whole, and so goes out."""
+        """A chunk with this text; None when the agent's answer came as a whole, and goes out so."""
         if self._whole is not None:
             self._released += text
             return None
@@ -158,7 +158,7 @@ class AnswerChunks:
 
     def _deltas_of(self, chunk: object) -> Iterator[Delta]:
         if isinstance(chunk, str | BaseMessage):
-            yield from self._deltas_said(chunk, None, None)
+            yield from self._deltas_of_message(chunk, None, None)
         elif isinstance(chunk, Document | LangChainDocument):
             yield Found((chunk if isinstance(chunk, Document) else read_document(chunk),))
         elif isinstance(chunk, Mapping) and "messages" not in chunk and "content" not in chunk:
@@ -175,30 +175,30 @@ class AnswerChunks:
         for key in ANSWER_KEYS:
             value = chunk.get(key)
             if isinstance(value, str | BaseMessage):
-                yield from self._deltas_said(value, key, chunk if len(chunk) > 1 else None)
+                yield from self._deltas_of_message(value, key, chunk if len(chunk) > 1 else None)
                 return
         yield Passed(chunk)
 
-    def _deltas_said(self, said: str | BaseMessage, key: str | None, whole: object) -> Iterator[Delta]:
+    def _deltas_of_message(self, answer: str | BaseMessage, key: str | None, whole: object) -> Iterator[Delta]:
         """The deltas of one message or text. `whole` is the chunk if it is a complete answer."""
-        if isinstance(said, BaseMessage):
-            said = _assistant_message(said)
-        if isinstance(said, AIMessage) and not isinstance(said, AIMessageChunk):
-            whole = whole or (said if key is None else {key: said})
-        text = said if isinstance(said, str) else str(said.text) if isinstance(said, AIMessage) else ""
-        rest = without_text(said) if isinstance(said, AIMessageChunk) else None if text else said
-        if rest is not None and not isinstance(rest, str):
-            # A tool call does something: it is not asked for again.
-            called = bool(getattr(rest, "tool_calls", ()) or getattr(rest, "tool_call_chunks", ()))
-            yield Passed(rest if key is None else {key: rest}, binding=called)
+        if isinstance(answer, BaseMessage):
+            answer = _assistant_message(answer)
+        if isinstance(answer, AIMessage) and not isinstance(answer, AIMessageChunk):
+            whole = whole or (answer if key is None else {key: answer})
+        text = answer if isinstance(answer, str) else str(answer.text) if isinstance(answer, AIMessage) else ""
+        non_text = without_text(answer) if isinstance(answer, AIMessageChunk) else None if text else answer
+        if non_text is not None and not isinstance(non_text, str):
+            # A tool call has effects: it is not repeated.
+            binding = bool(getattr(non_text, "tool_calls", ()) or getattr(non_text, "tool_call_chunks", ()))
+            yield Passed(non_text if key is None else {key: non_text}, binding=binding)
         if text:
-            self._like, self._key, self._whole = said, key, whole
+            self._like, self._key, self._whole = answer, key, whole
             self._said += text
             yield text
 
 
 def _assistant_message(message: BaseMessage) -> BaseMessage:
-    """The message with all that it says as text; a tool's as it is. InputError: somebody else's, whom nobody judges."""
+    """The message with all its words as text; a tool's unchanged. InputError: any other, which would go unjudged."""
     if not is_assistant(message) and not isinstance(message, ToolMessage | FunctionMessage):
         raise InputError(
             f"the agent streamed a {type(message).__name__}; vista-guard reads what an assistant says (AIMessageChunk, AIMessage)"
@@ -214,8 +214,8 @@ def is_async_generator_function(agent: object) -> TypeGuard[Callable[..., AsyncI
     return _is_it_or_its_call(inspect.isasyncgenfunction, agent)
 
 
-def _is_it_or_its_call(is_one: Callable[[object], bool], agent: object) -> bool:
-    return is_one(agent) or is_one(getattr(agent, "__call__", None))  # noqa: B004
+def _is_it_or_its_call(predicate: Callable[[object], bool], agent: object) -> bool:
+    return predicate(agent) or predicate(getattr(agent, "__call__", None))  # noqa: B004
 
 
 def guarded_generator(agent: Callable[..., Generated], stream: GatedStream) -> Callable[..., Generated]:
@@ -230,14 +230,14 @@ def _guarded_async_generator(
     async def astreamed(
         request: object, *args: object, conversation_id: str | None = None, **kwargs: object
     ) -> AsyncGenerator[object, None]:
-        def ask(asked: object) -> AsyncGenerator[object, None]:
-            return in_task(lambda: agent(asked, *args, **kwargs), copy_context())
+        def ask(agent_input: object) -> AsyncGenerator[object, None]:
+            return in_task(lambda: agent(agent_input, *args, **kwargs), copy_context())
 
         async with aclosing(stream.run(request, named_conversation(request, conversation_id), ask)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    return named_like(agent, astreamed)
+    return with_name_of(agent, astreamed)
 
 
 def _guarded_sync_generator(
@@ -248,20 +248,20 @@ def _guarded_sync_generator(
     ) -> Iterator[object]:
         context = copy_context()
 
-        def ask(asked: object) -> AsyncGenerator[object, None]:
-            return in_thread(lambda: agent(asked, *args, **kwargs), context.copy())
+        def ask(agent_input: object) -> AsyncGenerator[object, None]:
+            return in_thread(lambda: agent(agent_input, *args, **kwargs), context.copy())
 
         with closing(Bridged(stream.run(request, named_conversation(request, conversation_id), ask))) as chunks:
             yield from chunks
 
-    return named_like(agent, streamed)
+    return with_name_of(agent, streamed)
 
 
 def named_conversation(request: object, conversation_id: str | None) -> Conversation:
     return read_request(request).model_copy(update={"id": conversation_id} if conversation_id else {})
 
 
-def named_like(agent: Callable[..., object], guarded: Function) -> Function:
+def with_name_of(agent: Callable[..., object], guarded: Function) -> Function:
     # An instance with __call__ has no name of its own to pass on.
     if hasattr(agent, "__name__"):
         functools.update_wrapper(guarded, agent)
@@ -279,13 +279,13 @@ class GuardedRunnable(Runnable[Request, Reply]):
         self._agent, self._machine, self._stream, self._surface = agent, machine, stream, stream.surface
 
     def invoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
-        """As the agent's own; `configurable.thread_id` names the conversation."""
+        """Like the agent's own; `configurable.thread_id` names the conversation."""
         run = ensure_config(config)
-        return self._deliver(self._machine.invoke(self._begun(input, run, kwargs), run))
+        return self._deliver(self._machine.invoke(self._start(input, run, kwargs), run))
 
     async def ainvoke(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Reply:
         run = ensure_config(config)
-        return self._deliver(await self._machine.ainvoke(self._begun(input, run, kwargs), run))
+        return self._deliver(await self._machine.ainvoke(self._start(input, run, kwargs), run))
 
     def stream(self, input: Request, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Reply]:
         """Yields chunks of the agent's own kind, each once it is judged."""
@@ -295,9 +295,9 @@ class GuardedRunnable(Runnable[Request, Reply]):
                 yield self.invoke(request, config, **kwargs)
                 return
 
-            def ask(asked: object) -> AsyncGenerator[object, None]:
+            def ask(agent_input: object) -> AsyncGenerator[object, None]:
                 context = context_of(silent_config(config))
-                return in_thread(lambda: self._agent.stream(cast(Request, asked), **kwargs), context)
+                return in_thread(lambda: self._agent.stream(cast(Request, agent_input), **kwargs), context)
 
             with closing(Bridged(self._gated(request, config, ask))) as pieces:
                 yield from pieces
@@ -311,9 +311,9 @@ class GuardedRunnable(Runnable[Request, Reply]):
                 yield await self.ainvoke(request, config, **kwargs)
                 return
 
-            def ask(asked: object) -> AsyncGenerator[object, None]:
+            def ask(agent_input: object) -> AsyncGenerator[object, None]:
                 context = context_of(silent_config(config))
-                return in_task(lambda: self._agent.astream(cast(Request, asked), **kwargs), context)
+                return in_task(lambda: self._agent.astream(cast(Request, agent_input), **kwargs), context)
 
             async with aclosing(self._gated(request, config, ask)) as pieces:
                 async for piece in pieces:
@@ -325,15 +325,15 @@ class GuardedRunnable(Runnable[Request, Reply]):
         conversation = named_conversation(request, thread_id_of(config))
         return cast("AsyncGenerator[Reply, None]", self._stream.run(request, conversation, ask))
 
-    def _begun(self, request: Request, config: RunnableConfig, kwargs: HostState) -> GuardState:
+    def _start(self, request: Request, config: RunnableConfig, kwargs: HostState) -> GuardState:
         call = call_in_run_of(config, call_runnable(self._agent, **kwargs))
-        return begun_turn(request, call, thread_id_of(config))
+        return start_turn(request, call, thread_id_of(config))
 
     def _deliver(self, state: HostState) -> Reply:
         return cast(Reply, self._surface.deliver(cast(Work, state["guard"])))
 
 
-def begun_turn(request: object, call: object, conversation_id: str | None) -> GuardState:
+def start_turn(request: object, call: object, conversation_id: str | None) -> GuardState:
     return {"guard": Work(conversation=named_conversation(request, conversation_id), request=request, call=call)}
 
 
@@ -349,7 +349,7 @@ class GuardedMessages(TypedDict, total=False):
 
 
 def wrap(agent: object, parts: Parts, surface: HostSurface) -> object:
-    """A callable for a callable, a Runnable for a Runnable, a graph for a graph. ConfigError: what cannot be wrapped so."""
+    """A callable for a callable, a Runnable for a Runnable, a graph for a graph. ConfigError: the agent cannot be wrapped."""
     if isinstance(agent, CompiledStateGraph):
         return graph(agent, parts, surface)
     check_gate(surface.gate, parts.policy)
@@ -392,35 +392,35 @@ def graph(agent: object, parts: Parts, surface: HostSurface, *, checkpointer: Ch
         update = _state_update(work, surface.deliver(work), keys)
         return update if work.report is None else {**update, "report": work.report}
 
-    own = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
+    agent_checkpointer = agent.checkpointer if isinstance(agent, CompiledStateGraph) else None
     return build_graph(
         parts,
         agent=agent_node(parts.telemetry, surface.find_documents, make_work=make_work, make_update=make_update),
         make_update=make_update,
         schema=schema,
-        checkpointer=checkpointer if checkpointer is not None else own,
+        checkpointer=checkpointer if checkpointer is not None else agent_checkpointer,
     )
 
 
 def _guarded_function(agent: Callable[..., object], machine: AnyGraph, surface: HostSurface) -> Callable[..., object]:
-    def begun(request: object, conversation_id: str | None, call: HostCall) -> GuardState:
-        return begun_turn(request, call_in_run_of(ensure_config(), call), conversation_id)
+    def start(request: object, conversation_id: str | None, call: HostCall) -> GuardState:
+        return start_turn(request, call_in_run_of(ensure_config(), call), conversation_id)
 
     if is_async(agent):
 
         async def aguarded(
             request: object, *args: object, conversation_id: str | None = None, **kwargs: object
         ) -> object:
-            state = await machine.ainvoke(begun(request, conversation_id, call_function(agent, *args, **kwargs)))
+            state = await machine.ainvoke(start(request, conversation_id, call_function(agent, *args, **kwargs)))
             return surface.deliver(state["guard"])
 
-        return named_like(agent, aguarded)
+        return with_name_of(agent, aguarded)
 
     def guarded(request: object, *args: object, conversation_id: str | None = None, **kwargs: object) -> object:
-        state = machine.invoke(begun(request, conversation_id, call_function(agent, *args, **kwargs)))
+        state = machine.invoke(start(request, conversation_id, call_function(agent, *args, **kwargs)))
         return surface.deliver(state["guard"])
 
-    return named_like(agent, guarded)
+    return with_name_of(agent, guarded)
 
 
 def _message_agent(agent: object) -> tuple[HostCall, type[Any]]:
@@ -431,15 +431,15 @@ def _message_agent(agent: object) -> tuple[HostCall, type[Any]]:
         schema = TypedDict("GuardedState", {**extra, **hints}, total=False)  # type: ignore[misc]  # made from the agent's own
         return call_runnable(inner), schema
     if isinstance(agent, Runnable):
-        return _asked_with_messages(call_runnable(agent)), GuardedMessages
+        return _call_with_messages(call_runnable(agent)), GuardedMessages
     if callable(agent):
-        return _asked_with_messages(call_function(agent)), GuardedMessages
+        return _call_with_messages(call_function(agent)), GuardedMessages
     raise ConfigError(
         f"the agent is {type(agent).__name__}; give a callable, a LangChain Runnable or a compiled LangGraph"
     )
 
 
-def _asked_with_messages(call: HostCall) -> HostCall:
+def _call_with_messages(call: HostCall) -> HostCall:
     """A callable or Runnable takes the list of messages, and its answer is one more."""
 
     def messages(request: object) -> object:
@@ -452,24 +452,24 @@ def _asked_with_messages(call: HostCall) -> HostCall:
 
 
 def _state_update(work: Work, reply: object, keys: set[str]) -> dict[str, object]:
-    """The host's state update that makes the delivered reply of its state."""
+    """The update that turns the host's state into the delivered reply."""
     if isinstance(reply, BaseMessage):
         return {"messages": [reply]}
     if not isinstance(reply, Mapping) or "messages" not in reply:
         return {"messages": [AIMessage(content=work.response or "")]} if work.spoke else {}
     request = cast(HostState, work.request)
-    asked = cast("Sequence[object]", request.get("messages", ()))
+    past_messages = cast("Sequence[object]", request.get("messages", ()))
     changed = {key for key in keys & reply.keys() if request.get(key) is not reply[key]}
-    # Any other part of the agent's state may repeat a draft that was withheld or mended: only messages go through then.
+    # Any other part of the agent's state may repeat a draft that was withheld or repaired: only messages go through then.
     replaced = work.spoke and work.response != work.turn.text
     others = {} if replaced else {key: reply[key] for key in changed - {"messages"}}
-    return {**others, "messages": _message_update(asked, convert_to_messages(reply["messages"]))}
+    return {**others, "messages": _message_update(past_messages, convert_to_messages(reply["messages"]))}
 
 
-def _message_update(asked: Sequence[object], replied: Sequence[BaseMessage]) -> list[BaseMessage]:
+def _message_update(past_messages: Sequence[object], reply_messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The update that turns the request's messages into the reply's."""
-    before = {message.id: message for message in asked if isinstance(message, BaseMessage)}
-    after = {message.id for message in replied}
+    before = {message.id: message for message in past_messages if isinstance(message, BaseMessage)}
+    after = {message.id for message in reply_messages}
     # A regenerated run has the withheld draft and the note on it before the last human message.
-    new = [message for message in replied[answer_start(replied) :] if before.get(message.id) != message]
+    new = [message for message in reply_messages[answer_start(reply_messages) :] if before.get(message.id) != message]
     return [*(RemoveMessage(id=identity) for identity in before if identity and identity not in after), *new]

@@ -27,7 +27,7 @@ THREADS = "VISTA_GUARD_THREADS"
 
 
 class _Request:
-    """A caller's passes: those to come, and what became of the others."""
+    """A caller's passes: those to come, and the results of the others."""
 
     def __init__(self, call: Callable[[Any], Any], inputs: Sequence[Any]) -> None:
         self.call = call
@@ -66,7 +66,7 @@ class Passes:
         self._threads: list[Thread] = []
 
     def run(self, call: Callable[[T], R], inputs: Sequence[T]) -> list[R]:
-        """`call` of each of `inputs`, in their order. They are started in that order too.
+        """Returns `call` of each of `inputs`, in order, and starts them in that order.
 
         Raises:
             Exception: what the first failing call raised; calls of this request that had not started are dropped.
@@ -92,7 +92,7 @@ class Passes:
 
     @contextmanager
     def _place(self) -> Iterator[None]:
-        """One of the places of those that take turns. A place that becomes free goes to whoever waits longest."""
+        """Holds one of the places for requests. A place that becomes free goes to the longest waiting."""
         with self._changed:
             gate = Event() if self._inside >= self._most else None
             if gate is None:
@@ -125,11 +125,11 @@ class Passes:
             del request  # a worker that waits must not keep what was asked last
 
     def _own(self, request: _Request) -> int | None:
-        """A pass for the caller itself, while nobody else waits: handing it to another thread would only take time."""
+        """A pass for the caller's own thread, while nobody else waits, which saves a handover."""
         with self._changed:
             if self._running < self._workers and len(self._line) == 1 and self._line[0] is request:
                 return self._take()[1]
-            self._wake()  # the workers were told of one pass less
+            self._wake()  # the workers were notified of one pass less
             return None
 
     def _next(self) -> tuple[_Request, int]:
@@ -174,15 +174,15 @@ class Passes:
 
 @lru_cache(maxsize=1)
 def shared_passes() -> Passes:
-    """The one queue of the process, for all its models: together they use no more cores than there are.
+    """The process's queue for all its models, which together use no more cores than there are.
 
     Raises:
         ConfigError: `VISTA_GUARD_THREADS` is no whole number from 0 on.
     """
-    given = os.environ.get(THREADS, "0")
-    if not given.isdecimal():
-        raise ConfigError(f"{THREADS} is {given!r}; it must be a whole number: 0 for all cores, or how many to use")
-    return Passes(int(given) or _cores())
+    value = os.environ.get(THREADS, "0")
+    if not value.isdecimal():
+        raise ConfigError(f"{THREADS} is {value!r}; it must be a whole number: 0 for all cores, or how many to use")
+    return Passes(int(value) or _cores())
 
 
 def _cores() -> int:

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face hub: found in the local cache, downloaded where they are not there."""
+"""Models of the Hugging Face hub, from the local cache or downloaded."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ SMALL_FILES = (
 
 
 def model_folder(name: str, role: str, *, file: str | None = None) -> ModelFolder:
-    """The folder that `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a path stands for.
+    """Finds or downloads the folder of `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a path.
 
     Args:
         name: as above.
-        role: what the model is for, in errors: the setting that names it.
+        role: the setting that names the model, for errors.
         file: the ONNX file to take in place of the usual ones.
 
     Raises:
@@ -48,15 +48,15 @@ def model_folder(name: str, role: str, *, file: str | None = None) -> ModelFolde
 
 
 def _hub_folder(name: str, file: str | None, role: str) -> ModelFolder:
-    """From the local cache, without the network; downloaded when it is not whole there: ONNX before weights for torch."""
+    """Reads the local cache, without the network; downloads a model that is not complete there, ONNX before torch weights."""
     require(f"{role} hf:{name}", "huggingface_hub", extra="verifiers")
     repo, _, revision = name.partition("@")
     if repo.count("/") != 1 or not all(repo.split("/")):
         raise ConfigError(f"{role} is 'hf:{name}'; it takes hf:ORG/MODEL or hf:ORG/MODEL@REVISION")
-    cached = _cached(repo, revision or None)
+    cached = _cached_folder(repo, revision or None)
     if cached is not None and _is_whole(cached, file):
         return ModelFolder.read(cached, f"hf:{name}", role)
-    return ModelFolder.read(_downloaded(repo, revision or None, file, role), f"hf:{name}", role)
+    return ModelFolder.read(_download(repo, revision or None, file, role), f"hf:{name}", role)
 
 
 def hub_file(repo: str, file: str) -> Path:
@@ -66,28 +66,28 @@ def hub_file(repo: str, file: str) -> Path:
         ConfigError: as for `model_folder`.
     """
     require(f"a verifier that needs {file} of {repo}", "huggingface_hub", extra="verifiers")
-    cached = _cached(repo, None)
+    cached = _cached_folder(repo, None)
     if cached is not None and (cached / file).is_file():
         return cached / file
-    return _fetched(repo, None, [file]) / file
+    return _fetch(repo, None, [file]) / file
 
 
 def wanted_files(files: Collection[str], file: str | None, *, torch: bool, writes: bool = False) -> list[str] | None:
-    """Of a repository's files those to download; None when it holds nothing that can be run here.
+    """Selects the files of a repository to download; None when it holds nothing that can be run here.
 
     Args:
-        files: all that the repository has.
-        file: the ONNX file that is wanted, if one is.
-        torch: whether weights for torch are of use.
-        writes: whether the model writes texts, which the second decoder makes quicker.
+        files: all files of the repository.
+        file: the requested ONNX file, if any.
+        torch: True if torch weights can be run.
+        writes: True for a model that writes texts, which the second decoder speeds up.
     """
     small = [name for name in SMALL_FILES if name in files]
-    graphs = [(file,)] if file is not None else [*((one,) for one in ONNX_FILES), *SEQ2SEQ_FILES]
+    graphs = [(file,)] if file is not None else [*((graph,) for graph in ONNX_FILES), *SEQ2SEQ_FILES]
     for names in graphs:
         if all(name in files for name in names):
             names = (*names, *(name for name in (cached_decoder(names[-1]),) if writes and name in files))
-            beside = [name for name in files if name.startswith(tuple(f"{one}_data" for one in names))]
-            return [*small, *names, *(f"{one}.data" for one in names if f"{one}.data" in files), *beside]
+            external_data = [name for name in files if name.startswith(tuple(f"{graph}_data" for graph in names))]
+            return [*small, *names, *(f"{graph}.data" for graph in names if f"{graph}.data" in files), *external_data]
     weights = next((name for name in TORCH_FILES if name in files), None)
     if weights is None or not torch or file is not None:
         return None
@@ -97,24 +97,24 @@ def wanted_files(files: Collection[str], file: str | None, *, torch: bool, write
     return [*small, weights, *(name for name in files if "-of-" in name and name.endswith(suffix))]
 
 
-def _cached(repo: str, revision: str | None) -> Path | None:
+def _cached_folder(repo: str, revision: str | None) -> Path | None:
     """The repository's folder in the cache, in which files may be missing."""
     from huggingface_hub import try_to_load_from_cache
 
     for file in ("config.json", "tokenizer.json"):
-        found = try_to_load_from_cache(repo, file, revision=revision, cache_dir=_cache())
-        if isinstance(found, str):
-            return Path(found).parent
+        path = try_to_load_from_cache(repo, file, revision=revision, cache_dir=_cache())
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 
 def _is_whole(path: Path, file: str | None) -> bool:
     """True if the cached files are enough to run the model; a single file may have been fetched before."""
-    here = [one.relative_to(path).as_posix() for one in path.rglob("*") if one.is_file()]
-    return "config.json" in here and wanted_files(here, file, torch=_has_torch()) is not None
+    names = [entry.relative_to(path).as_posix() for entry in path.rglob("*") if entry.is_file()]
+    return "config.json" in names and wanted_files(names, file, torch=_has_torch()) is not None
 
 
-def _downloaded(repo: str, revision: str | None, file: str | None, role: str) -> Path:
+def _download(repo: str, revision: str | None, file: str | None, role: str) -> Path:
     from huggingface_hub import HfApi
 
     try:
@@ -124,7 +124,7 @@ def _downloaded(repo: str, revision: str | None, file: str | None, role: str) ->
     wanted = wanted_files(files, file, torch=_has_torch(), writes=role == "decomposer")
     if wanted is None:
         raise ConfigError(_nothing_to_run(repo, files, file, role))
-    return _fetched(repo, revision, wanted, role)
+    return _fetch(repo, revision, wanted, role)
 
 
 def _nothing_to_run(repo: str, files: Collection[str], file: str | None, role: str) -> str:
@@ -136,16 +136,16 @@ def _nothing_to_run(repo: str, files: Collection[str], file: str | None, role: s
             f"{role} hf:{repo} has no model.onnx, only weights for torch, and torch or transformers is missing: "
             f"{how_to_install('torch')}; or export it to ONNX and name the folder (docs/verifiers.md)"
         )
-    graphs_told = f"; of its ONNX files ({', '.join(graphs)}) {role}_options.file can name one" if graphs else ""
-    return f"{role} hf:{repo} has neither model.onnx nor weights for torch{graphs_told}"
+    graphs_hint = f"; of its ONNX files ({', '.join(graphs)}) {role}_options.file can name one" if graphs else ""
+    return f"{role} hf:{repo} has neither model.onnx nor weights for torch{graphs_hint}"
 
 
-def _fetched(repo: str, revision: str | None, files: list[str], role: str = "verifier") -> Path:
+def _fetch(repo: str, revision: str | None, files: list[str], role: str = "verifier") -> Path:
     from huggingface_hub import snapshot_download
 
     try:
         return Path(snapshot_download(repo, revision=revision, allow_patterns=files, cache_dir=_cache()))
-    except Exception as exc:  # see `_downloaded`
+    except Exception as exc:  # as above
         raise _unreachable(repo, exc, role) from exc
 
 
@@ -166,7 +166,7 @@ def _unreachable(repo: str, exc: Exception, role: str) -> ConfigError:
 
 
 def _cache() -> Any:
-    """Where the hub's cache is now: HF_HUB_CACHE or HF_HOME say so, when they are set."""
+    """The folder of the hub's cache, from HF_HUB_CACHE or HF_HOME when they are set."""
     from huggingface_hub import constants
 
     return constants.HF_HUB_CACHE

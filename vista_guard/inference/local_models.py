@@ -33,7 +33,7 @@ SEQ2SEQ_FILES = (
 
 
 def cached_decoder(decoder: str) -> str:
-    """The name of the decoder that takes the attention of earlier tokens as input, beside the one that does not."""
+    """The file name of the decoder's variant that takes the cached attention of earlier tokens."""
     return decoder.replace("decoder_model", "decoder_with_past_model")
 
 
@@ -42,7 +42,7 @@ TORCH_FILES = ("model.safetensors", "model.safetensors.index.json", "pytorch_mod
 
 @dataclass(frozen=True)
 class ModelFolder:
-    """Where a model's files are. `name` is how the settings call it, `role` which of them does."""
+    """A model's folder. `name` is the model's name in the settings, `role` the setting that names it."""
 
     path: Path
     name: str
@@ -79,18 +79,18 @@ class ModelFolder:
         return cached.removeprefix("models--").replace("--", "/") if cached else path.name
 
     def json(self, file: str) -> Mapping[str, Any]:
-        """A JSON file of the folder; empty when there is none."""
+        """Reads a JSON file of the folder; empty when there is none."""
         return read_json(self.path / file)
 
     def first(self, files: Sequence[str]) -> Path | None:
-        """The first of these files that is there."""
+        """The first of these files that exists."""
         return next((self.path / file for file in files if (self.path / file).is_file()), None)
 
     def onnx(self, wanted: str | None) -> Path | None:
-        """The ONNX graph of an encoder; the one that is `wanted`, where one is.
+        """The ONNX graph of an encoder: `wanted`, if given.
 
         Raises:
-            ConfigError: the wanted file is not there.
+            ConfigError: the wanted file does not exist.
         """
         if wanted is None:
             return self.first(ONNX_FILES)
@@ -107,7 +107,7 @@ class ModelFolder:
 
 
 def read_json(file: Path) -> Mapping[str, Any]:
-    """A JSON object; empty when there is no such file.
+    """Reads a JSON object; empty when there is no such file.
 
     Raises:
         ConfigError: the file is something else.
@@ -124,7 +124,7 @@ def read_json(file: Path) -> Mapping[str, Any]:
 
 
 def is_quantised(file: Path) -> bool:
-    """Quantised activations take their range from the whole batch: an input's output would depend on its neighbours."""
+    """True for quantised activations, whose range is that of the whole batch: outputs would depend on neighbours in it."""
     return any(word in file.name.lower() for word in ("quant", "int8", "_q4", "_q8"))
 
 
@@ -132,9 +132,9 @@ Text = str | tuple[str, str]
 
 
 class ModelTokens:
-    """Texts, or pairs of texts, to tokens. Nothing is cut unless `cut_at` says so. Safe to share between threads.
+    """Tokenises texts or pairs of texts. Nothing is cut unless `cut_at` says so. Safe to share between threads.
 
-    Where a folder has no `tokenizer.json`, `instead` is read, or transformers makes one of an older form.
+    Where a folder has no `tokenizer.json`, it reads `instead`, or transformers converts an older form.
 
     Attributes:
         pad: id of the token that fills a batch.
@@ -151,18 +151,18 @@ class ModelTokens:
         tokenizer.no_truncation()
         special = {**folder.json("special_tokens_map.json"), **folder.json("tokenizer_config.json")}
         self.pad = _pad(folder, tokenizer, special)
-        named = _special(special, "eos_token") or _special(special, "sep_token")
-        self.eos = named or _known_token(tokenizer, "</s>", "[SEP]")
+        eos = _special(special, "eos_token") or _special(special, "sep_token")
+        self.eos = eos or _known_token(tokenizer, "</s>", "[SEP]")
         longest = special.get("model_max_length")
         # transformers writes a number of 31 digits where a tokenizer has no limit.
         self.model_max = int(longest) if isinstance(longest, int | float) and longest < 1_000_000 else None
 
     def encode(self, texts: Sequence[Text]) -> list[Encoding]:
-        """With special tokens, in the order of the texts."""
+        """Tokenises texts, with special tokens, in order."""
         return self._tokenizer.encode_batch(list(texts))
 
     def cut_at(self, tokens: int) -> None:
-        """From now on a text is read up to so many tokens, special ones included."""
+        """Cuts texts to this many tokens from now on, special ones included."""
         self._tokenizer.enable_truncation(tokens)
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -170,7 +170,7 @@ class ModelTokens:
         return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Where each token of a text stands in it, special tokens left out."""
+        """The span of each token in the text, special tokens left out."""
         return list(self._tokenizer.encode(text, add_special_tokens=False).offsets)
 
 
@@ -187,29 +187,29 @@ def _tokenizer(folder: ModelFolder, instead: Path | None) -> Tokenizer:
 
 
 def _convert_tokenizer(folder: ModelFolder) -> Tokenizer:
-    """A tokenizer of an older form, which transformers knows how to turn into a `tokenizer.json`."""
+    """Converts a tokenizer of an older form with transformers."""
     what = f"{folder} has no tokenizer.json, and to make one of its older files it"
     require(what, "transformers", "sentencepiece", extra="torch")
     from transformers import AutoTokenizer
 
     try:
-        made: Any = AutoTokenizer.from_pretrained(str(folder.path), use_fast=True, local_files_only=True)
-        return made.backend_tokenizer  # type: ignore[no-any-return]  # transformers has no types for it
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(folder.path), use_fast=True, local_files_only=True)
+        return tokenizer.backend_tokenizer  # type: ignore[no-any-return]  # transformers has no types for it
     except Exception as exc:  # whatever the conversion of that model's files raises
         why = " ".join(str(exc).split())[:200]
         raise ConfigError(f"{folder} has no tokenizer.json, and none can be made of {folder.path}: {why}") from exc
 
 
 def _pad(folder: ModelFolder, tokenizer: Tokenizer, special: Mapping[str, Any]) -> int:
-    given = folder.config.get("pad_token_id")
-    if isinstance(given, int):
-        return given
+    token_id = folder.config.get("pad_token_id")
+    if isinstance(token_id, int):
+        return token_id
     name = _special(special, "pad_token") or _known_token(tokenizer, "<pad>", "[PAD]")
     return tokenizer.token_to_id(name) or 0 if name else 0
 
 
 def _special(special: Mapping[str, Any], name: str) -> str:
-    """A special token, which is written as a text or as an object with its text."""
+    """Reads a special token, written as a text or as an object with its text."""
     value = special.get(name)
     value = value.get("content") if isinstance(value, Mapping) else value
     return value if isinstance(value, str) else ""
@@ -236,7 +236,7 @@ class Network(Protocol):
     """A model in memory. Safe to call from several threads."""
 
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
-        """Of each text (texts, outputs), or of each of its tokens (texts, tokens, outputs)."""
+        """Logits of each text (texts, outputs), or of each of its tokens (texts, tokens, outputs)."""
         ...
 
     def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
@@ -245,23 +245,23 @@ class Network(Protocol):
 
 
 def run(network: Network, encodings: Sequence[Encoding], *, pad: int, batch_size: int) -> list[NDArray[np.float32]]:
-    """The network's logits of each text, in order; those of padding are left out.
+    """The network's logits of each text, in order, without those of padding.
 
     `pad` is the id that fills shorter texts up, `batch_size` the most texts of a pass.
     """
     # The longest first: a long one that starts last would leave the other cores without work.
     order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
     groups = list(group_by_length(order, lambda index: len(encodings[index].ids), batch_size))
-    found: list[Any] = [None] * len(encodings)
+    rows: list[Any] = [None] * len(encodings)
     outputs = network.each([pad_batch([encodings[index] for index in group], pad) for group in groups])
     for group, logits in zip(groups, outputs, strict=True):
         for index, row in zip(group, logits, strict=True):
-            found[index] = row[: len(encodings[index].ids)] if row.ndim == 2 else row
-    return found
+            rows[index] = row[: len(encodings[index].ids)] if row.ndim == 2 else row
+    return rows
 
 
 def group_by_length(order: Sequence[int], length: Callable[[int], int], most: int) -> Iterator[list[int]]:
-    """Neighbours in `order`, the longest first, as many as a pass may hold."""
+    """Groups neighbours in `order`, the longest first, as many as a pass may hold."""
     group: list[int] = []
     for index in order:
         if group and (len(group) == most or length(group[0]) * (len(group) + 1) > BATCH_TOKENS):
@@ -276,18 +276,18 @@ def pad_batch(encodings: Sequence[Encoding], pad: int) -> TokenBatch:
     """The tokens of some texts as arrays."""
     import numpy as np
 
-    longest = max(len(one.ids) for one in encodings)
+    longest = max(len(encoding.ids) for encoding in encodings)
     ids = np.full((len(encodings), longest), pad, np.int64)
     mask, types = np.zeros_like(ids), np.zeros_like(ids)
-    for row, one in enumerate(encodings):
-        ids[row, : len(one.ids)] = one.ids
-        mask[row, : len(one.ids)] = 1
-        types[row, : len(one.ids)] = one.type_ids
+    for row, encoding in enumerate(encodings):
+        ids[row, : len(encoding.ids)] = encoding.ids
+        mask[row, : len(encoding.ids)] = 1
+        types[row, : len(encoding.ids)] = encoding.type_ids
     return TokenBatch(ids, mask, types)
 
 
 _OUTPUTS = ("tri_label_logits", "logits")
-"""Names of the output that is read, the first that a graph has; else its first output is."""
+"""Output to read: the first of these names that a graph has, else its first output."""
 VECTOR_OUTPUTS = ("sentence_embedding", "token_embeddings", "last_hidden_state")
 """The same for an embedder: the text's own vector, else those of its tokens."""
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
@@ -311,24 +311,24 @@ class EncoderGraph(_Graph):
 
     def __init__(self, file: Path, folder: ModelFolder, device: str, wanted: Sequence[str] = _OUTPUTS) -> None:
         self._session = _session(file, folder, device)
-        self._inputs = {one.name for one in self._session.get_inputs()}
-        outputs = [one.name for one in self._session.get_outputs()]
+        self._inputs = {node.name for node in self._session.get_inputs()}
+        outputs = [node.name for node in self._session.get_outputs()]
         self._output = next((known for known in wanted if known in outputs), outputs[0])
-        if odd := sorted(self._inputs - _KNOWN_INPUTS):
+        if unknown := sorted(self._inputs - _KNOWN_INPUTS):
             raise ConfigError(
-                f"{folder}: its ONNX graph asks for {', '.join(odd)}; it must take input_ids, attention_mask and, "
+                f"{folder}: its ONNX graph asks for {', '.join(unknown)}; it must take input_ids, attention_mask and, "
                 "where the model has them, token_type_ids"
             )
 
     def logits(self, batch: TokenBatch) -> NDArray[np.float32]:
-        given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
-        feed = {key: value for key, value in given.items() if key in self._inputs}
+        arrays = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
+        feed = {key: value for key, value in arrays.items() if key in self._inputs}
         logits: NDArray[np.float32] = self._session.run([self._output], feed)[0].astype("float32")
         return logits
 
 
 class DecoderGraph(_Graph):
-    """Implements `Network`: an encoder and a decoder, of which the first step is read: (texts, vocabulary).
+    """Implements `Network`: an encoder and the first step of a decoder, (texts, vocabulary).
 
     `start` is the token that the decoder begins with.
 
@@ -360,7 +360,7 @@ class Generator(Protocol):
     """A model in memory that writes. Safe to call from several threads."""
 
     def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
-        """Of each text the tokens of the answer, the likeliest one at each step, with its end token where that came within
+        """The tokens of the answer to each text, the likeliest at each step, with the end token where that came within
         `most` tokens."""
         ...
 
@@ -382,32 +382,32 @@ class GeneratorGraph:
 
     def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
         """Implements `Generator.generate`, in the queue that all models of the process share."""
-        return shared_passes().run(lambda one: self._generate(one, most), [batch])[0]
+        return shared_passes().run(lambda inputs: self._generate(inputs, most), [batch])[0]
 
     def _generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
         import numpy as np
 
-        written, source = _encode(self._encoder, batch, self._start)
+        ids, source = _encode(self._encoder, batch, self._start)
         past: dict[str, Any] = {}
         is_open = np.ones(len(batch.ids), bool)
         for _ in range(most):
-            logits, past = self._step(written, source, past)
-            chosen = np.where(is_open, logits.argmax(axis=-1), self._end)
-            written = np.concatenate([written, chosen[:, None]], axis=1)
-            is_open &= chosen != self._end
+            logits, past = self._step(ids, source, past)
+            next_ids = np.where(is_open, logits.argmax(axis=-1), self._end)
+            ids = np.concatenate([ids, next_ids[:, None]], axis=1)
+            is_open &= next_ids != self._end
             if not is_open.any():
                 break
-        return [up_to(self._end, row[1:].tolist()) for row in written]
+        return [up_to(self._end, row[1:].tolist()) for row in ids]
 
     def _step(
-        self, written: NDArray[np.int64], source: Mapping[str, Any], past: Mapping[str, Any]
+        self, ids: NDArray[np.int64], source: Mapping[str, Any], past: Mapping[str, Any]
     ) -> tuple[NDArray[np.float32], dict[str, Any]]:
         """The logits of the next token, and the attention of all tokens so far."""
         session = self._cached if past and self._cached is not None else self._decoder
-        given = {**source, **past, "input_ids": written[:, -1:] if past else written}
-        wanted = {one.name for one in session.get_inputs()}
-        names = [one.name for one in session.get_outputs()]
-        outputs = dict(zip(names, session.run(None, {key: given[key] for key in wanted if key in given}), strict=True))
+        feed = {**source, **past, "input_ids": ids[:, -1:] if past else ids}
+        inputs = {node.name for node in session.get_inputs()}
+        names = [node.name for node in session.get_outputs()]
+        outputs = dict(zip(names, session.run(None, {key: feed[key] for key in inputs if key in feed}), strict=True))
         present = {
             name.replace("present", "past_key_values"): value for name, value in outputs.items() if "present" in name
         }
@@ -451,7 +451,7 @@ def _session(file: Path, folder: ModelFolder, device: str) -> InferenceSession:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry(*EXACT_PRODUCTS)
-    options.log_severity_level = 3  # errors: what else onnxruntime finds odd in a graph is no use to who runs it
+    options.log_severity_level = 3  # errors only: its remarks on a graph are of no use to users
     try:
         return InferenceSession(str(file), options, providers=providers)
     except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file

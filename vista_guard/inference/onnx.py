@@ -25,7 +25,7 @@ WEIGHTS = Path(__file__).parents[1] / "weights"
 Text = str | tuple[str, str]
 
 _FEW = 64
-"""Texts that one thread tokenises."""
+"""Most texts that the calling thread tokenises alone."""
 
 
 def weights_file(name: str, folder: Path = WEIGHTS) -> Path:
@@ -75,7 +75,7 @@ class Encoder:
         return cls(session, tokenizer)
 
     def tokens(self, texts: Sequence[Text]) -> list[Encoding]:
-        """Tokenised inputs, in order."""
+        """Tokenises the inputs, in order."""
         if len(texts) > _FEW:
             return self._tokenizer.encode_batch(list(texts))
         # A batch goes through a pool of threads, which costs a few texts more than it saves: 4 ms of 5 on a busy machine.
@@ -91,7 +91,7 @@ class Encoder:
         # The longest first: a long one that starts last would leave the other cores without work.
         order = sorted(range(len(encodings)), key=lambda index: -len(encodings[index].ids))
         rows = self._passes.run(self._forward, [encodings[index] for index in order])
-        return np.stack([row for _, row in sorted(zip(order, rows, strict=True), key=lambda one: one[0])])
+        return np.stack([row for _, row in sorted(zip(order, rows, strict=True), key=lambda pair: pair[0])])
 
     def _forward(self, encoding: Encoding) -> NDArray[np.float32]:
         import numpy as np
@@ -107,7 +107,7 @@ class Encoder:
 
 @lru_cache(maxsize=4)
 def shared_encoder(name: str, max_length: int) -> Encoder:
-    """One encoder a process for each shipped model, however many guards use it."""
+    """One encoder per process for each shipped model, however many guards use it."""
     return Encoder.load(name, max_length=max_length)
 
 

@@ -1,4 +1,4 @@
-"""Models that users bring as weights for torch. Only here, and only where the extra `torch` is installed, torch is loaded."""
+"""Models that users bring as torch weights. Only this module loads torch, where the extra `torch` is installed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Kind = Literal["classes", "tokens", "decoder", "hhem", "alignscore", "vectors"]
-"""What is built around the weights."""
+"""The kinds of model that can be built around the weights."""
 
 FLAN_T5_BASE = {
     "d_model": 768,
@@ -40,14 +40,14 @@ class TorchNetwork:
 
         Args:
             folder: with config.json and the weights.
-            kind: what is built around them.
+            kind: the model to build around them.
             device: `cpu`, `cuda`, `cuda:1`.
             start: the token that a decoder begins with.
 
         Raises:
             ConfigError: torch or transformers is missing, the device is not there, or the weights are not of that kind.
         """
-        module, self._forward = _built(folder, device, lambda: _BUILDERS[kind](folder, start))
+        module, self._forward = _build_model(folder, device, lambda: _BUILDERS[kind](folder, start))
         module.to(device).eval()
         self._device = device
         # Of kinds built by hand none distinguishes first and second segment.
@@ -58,13 +58,13 @@ class TorchNetwork:
         """Implements `Network.logits`."""
         import torch
 
-        given = {"input_ids": batch.ids, "attention_mask": batch.mask}
+        arrays = {"input_ids": batch.ids, "attention_mask": batch.mask}
         if self._types:
-            given["token_type_ids"] = batch.types
+            arrays["token_type_ids"] = batch.types
         with self._lock, torch.inference_mode():
-            tensors = {key: torch.from_numpy(value).to(self._device) for key, value in given.items()}
-            found: NDArray[np.float32] = self._forward(tensors).float().cpu().numpy()
-        return found
+            tensors = {key: torch.from_numpy(value).to(self._device) for key, value in arrays.items()}
+            output: NDArray[np.float32] = self._forward(tensors).float().cpu().numpy()
+        return output
 
     def each(self, batches: Sequence[TokenBatch]) -> list[NDArray[np.float32]]:
         """Implements `Network.each`, one after the other."""
@@ -82,18 +82,18 @@ class TorchGenerator:
         """
         start, end = start_and_end(folder)
         self._tokens = {"decoder_start_token_id": start, "eos_token_id": end, "pad_token_id": pad}
-        model = _built(folder, device, lambda: _pretrained(folder, "AutoModelForSeq2SeqLM"))
+        model = _build_model(folder, device, lambda: _pretrained(folder, "AutoModelForSeq2SeqLM"))
         self._model, self._device, self._lock = model.to(device).eval(), device, threading.Lock()
 
     def generate(self, batch: TokenBatch, most: int) -> list[list[int]]:
-        """Implements `Generator.generate`. The folder's own settings of beams and sampling are not followed."""
+        """Implements `Generator.generate`. Ignores the folder's own settings of beams and sampling."""
         import torch
         from transformers import GenerationConfig
 
         config = GenerationConfig(max_new_tokens=most, num_beams=1, do_sample=False, **self._tokens)
         end = self._tokens["eos_token_id"]
         with self._lock, torch.inference_mode():
-            ids, mask = (torch.from_numpy(one).to(self._device) for one in (batch.ids, batch.mask))
+            ids, mask = (torch.from_numpy(array).to(self._device) for array in (batch.ids, batch.mask))
             rows = self._model.generate(input_ids=ids, attention_mask=mask, generation_config=config).cpu().tolist()
         return [up_to(end, row[1:]) for row in rows]
 
@@ -101,8 +101,8 @@ class TorchGenerator:
 T = TypeVar("T")
 
 
-def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
-    """The model that `build` makes of the folder's weights; any failure is a `ConfigError`."""
+def _build_model(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
+    """Builds the model from the folder's weights; any failure is a `ConfigError`."""
     require(f"{folder} has weights for torch only, and to run them it", "torch", "transformers", extra="torch")
     import torch
 
@@ -116,13 +116,15 @@ def _built(folder: ModelFolder, device: str, build: Callable[[], T]) -> T:
 
 
 def causal_model(folder: ModelFolder, device: str) -> tuple[Any, Any]:
-    """A language model that hands out its attention, and its tokenizer.
+    """A language model that returns its attention, and its tokenizer.
 
     Raises:
         ConfigError: torch or transformers is missing, or the weights are of no such model.
     """
-    model = _built(folder, device, lambda: _pretrained(folder, "AutoModelForCausalLM", attn_implementation="eager"))
-    return model.to(device).eval(), _built(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
+    model = _build_model(
+        folder, device, lambda: _pretrained(folder, "AutoModelForCausalLM", attn_implementation="eager")
+    )
+    return model.to(device).eval(), _build_model(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
 
 
 RANKER_SYSTEM = (
@@ -146,10 +148,10 @@ class TorchRanker:
     """
 
     def __init__(self, folder: ModelFolder, device: str) -> None:
-        self._speaks = any("CausalLM" in str(one) for one in folder.config.get("architectures") or ())
+        self._speaks = any("CausalLM" in str(name) for name in folder.config.get("architectures") or ())
         kind = "AutoModelForCausalLM" if self._speaks else "AutoModelForSequenceClassification"
-        model = _built(folder, device, lambda: _pretrained(folder, kind))
-        self._tokens = _built(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
+        model = _build_model(folder, device, lambda: _pretrained(folder, kind))
+        self._tokens = _build_model(folder, device, lambda: _pretrained(folder, "AutoTokenizer"))
         self._model, self._device, self._lock = model.to(device).eval(), device, threading.Lock()
         most = getattr(model.config, "max_position_embeddings", None) or _MOST_RANKED
         self._most = min(most, self._tokens.model_max_length, _MOST_RANKED)
@@ -164,27 +166,27 @@ class TorchRanker:
     def _score(self, query: str, text: str) -> float:
         import torch
 
-        given = self._spoken(query, text) if self._speaks else self._pair(query, text)
-        logits = self._model(**{key: torch.tensor([ids], device=self._device) for key, ids in given.items()}).logits[0]
+        inputs = self._prompt(query, text) if self._speaks else self._pair(query, text)
+        logits = self._model(**{key: torch.tensor([ids], device=self._device) for key, ids in inputs.items()}).logits[0]
         if self._speaks:
             yes, no = (self._tokens.convert_tokens_to_ids(word) for word in ("yes", "no"))
             return float(torch.log_softmax(logits[-1, [no, yes]].float(), 0)[1])
         return float(logits[0] if len(logits) == 1 else torch.log_softmax(logits.float(), 0)[-1])
 
     def _pair(self, query: str, text: str) -> Mapping[str, list[int]]:
-        given: Mapping[str, list[int]] = self._tokens(query, text, truncation=True, max_length=self._most)
-        return given
+        inputs: Mapping[str, list[int]] = self._tokens(query, text, truncation=True, max_length=self._most)
+        return inputs
 
-    def _spoken(self, query: str, text: str) -> Mapping[str, list[int]]:
+    def _prompt(self, query: str, text: str) -> Mapping[str, list[int]]:
         before, after = (self._tokens(part, add_special_tokens=False)["input_ids"] for part in _RANKER_TURNS)
-        said = f"<Instruct>: {RANKER_TASK}\n<Query>: {query}\n<Document>: {text}"
+        content = f"<Instruct>: {RANKER_TASK}\n<Query>: {query}\n<Document>: {text}"
         room = self._most - len(before) - len(after)
-        inside = self._tokens(said, add_special_tokens=False, truncation=True, max_length=room)["input_ids"]
+        inside = self._tokens(content, add_special_tokens=False, truncation=True, max_length=room)["input_ids"]
         return {"input_ids": [*before, *inside, *after]}
 
 
 def _pretrained(folder: ModelFolder, kind: str, **options: Any) -> Any:
-    """The folder, loaded by the class of transformers with this name."""
+    """Loads the folder by the class of transformers with this name."""
     import transformers
 
     return getattr(transformers, kind).from_pretrained(str(folder.path), local_files_only=True, **options)
@@ -214,10 +216,10 @@ def _decoder(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:
 
     model = _pretrained(folder, "AutoModelForSeq2SeqLM")
 
-    def forward(given: Mapping[str, Any]) -> Any:
-        ids = given["input_ids"]
+    def forward(tensors: Mapping[str, Any]) -> Any:
+        ids = tensors["input_ids"]
         begin = torch.full((len(ids), 1), start, dtype=ids.dtype, device=ids.device)
-        return model(**given, decoder_input_ids=begin).logits[:, 0, :]
+        return model(**tensors, decoder_input_ids=begin).logits[:, 0, :]
 
     return model, forward
 
@@ -238,11 +240,11 @@ def _foundation(folder: ModelFolder) -> Mapping[str, Any]:
     """The T5 configuration that an HHEM names, or has in its own."""
     if "d_model" in folder.config:
         return {key: folder.config[key] for key in FLAN_T5_BASE if key in folder.config}
-    named = str(folder.config.get("foundation", "google/flan-t5-base"))
-    if named == "google/flan-t5-base":
+    name = str(folder.config.get("foundation", "google/flan-t5-base"))
+    if name == "google/flan-t5-base":
         return FLAN_T5_BASE
-    found = json.loads(hub_file(named, "config.json").read_text(encoding="utf-8"))
-    return {key: found[key] for key in FLAN_T5_BASE if key in found}
+    config = json.loads(hub_file(name, "config.json").read_text(encoding="utf-8"))
+    return {key: config[key] for key in FLAN_T5_BASE if key in config}
 
 
 def _alignscore(folder: ModelFolder, start: int) -> tuple[Any, _Forward]:  # noqa: ARG001
@@ -293,7 +295,7 @@ def _state(folder: ModelFolder) -> dict[str, Any]:
 
 
 def _load(module: Any, state: Mapping[str, Any]) -> None:
-    """Every weight of the module must be there; what else the file holds, such as position ids, is of no use."""
+    """Loads every weight of the module; ignores anything else in the file, such as position ids."""
     missing = [
         key for key in module.load_state_dict(state, strict=False).missing_keys if not key.endswith("position_ids")
     ]

@@ -10,7 +10,7 @@ from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.guard import Guard
 from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer
-from vista_guard.openai_api.wire import Json, Problem, checked_name
+from vista_guard.openai_api.wire import Json, Problem, check_name
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate, check_gate
 
@@ -29,7 +29,7 @@ except ImportError as exc:
 
 _WORDLESS: Final = (EmbeddingResponse, ImageResponse, TranscriptionResponse)
 _SENT: Final = ("model", "messages", "stream", "n", "response_format", "tools", "logprobs", "modalities", "store")
-"""Fields of a chat request that tell how its answer is read."""
+"""Fields of a chat request that affect how its answer is read."""
 
 
 class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where LiteLLM is not installed
@@ -41,7 +41,7 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
 
     Args:
         guard: judges; made from the settings when not given.
-        gate: what of a stream is held until it is judged.
+        gate: how much of a stream is held until it is judged.
         options: of LiteLLM's guardrails (`guardrail_name`, `event_hook`, `default_on`).
     """
 
@@ -53,7 +53,7 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         self.gate: Gate = gate
 
     async def async_post_call_success_hook(self, data: dict[str, Any], user_api_key_dict: Any, response: Any) -> Any:
-        """Returns the answer as it is delivered: unchanged, repaired, or the policy's message in its place."""
+        """Returns the answer to deliver: unchanged, repaired, or replaced by the policy's message."""
         if isinstance(response, _WORDLESS):
             return response
         if not isinstance(response, ModelResponse):
@@ -75,8 +75,8 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         """Yields the chunks that may be shown, the last ones with the verdict."""
         try:
             streamed = StreamedAnswer(self._exchange(request_data, user_api_key_dict), _ask_nobody)
-            async with aclosing(streamed.shown(_events(response))) as shown:
-                async for event in shown:
+            async with aclosing(streamed.shown(_events(response))) as events:
+                async for event in events:
                     yield ModelResponseStream(**event)
         except (InputError, Problem) as exc:
             raise _refusal(400 if isinstance(exc, InputError) else 502, str(exc)) from exc
@@ -85,16 +85,16 @@ class VistaGuardrail(CustomGuardrail):  # type: ignore[misc]  # untyped where Li
         # What LiteLLM adds to a request stands beside what the caller put into `metadata`.
         metadata = (data.get("metadata") or {}).get("requester_metadata") or {}
         request: Json = {name: data[name] for name in _SENT if name in data}
-        asked = DIALECTS["chat"].read({**request, "documents": metadata.get("documents")}, PATTERNS)
-        given = metadata.get("conversation_id")
-        name = None if given is None else checked_name(given, "metadata.conversation_id")
+        parsed = DIALECTS["chat"].read({**request, "documents": metadata.get("documents")}, PATTERNS)
+        conversation_id = metadata.get("conversation_id")
+        name = None if conversation_id is None else check_name(conversation_id, "metadata.conversation_id")
         identity = None if name is None else f"litellm/{caller.api_key or 'anonymous'}/{name}"
         exchange = Exchange(
             self.guard,
             DIALECTS["chat"],
-            asked,
-            asked.conversation(identity),
-            asked.grounds(),
+            parsed,
+            parsed.conversation(identity),
+            parsed.grounds(),
             _tell_nobody,
             name=name,
             gate=self.gate,
@@ -116,7 +116,7 @@ async def _ask_nobody(_: Json) -> Any:
 
 
 async def _tell_nobody(_: Judged) -> None:
-    """Nothing goes on from an answer: each request of LiteLLM's brings its history."""
+    """Does nothing: each request of LiteLLM's brings its history."""
 
 
 def _refusal(status: int, message: str) -> Exception:

@@ -41,11 +41,11 @@ async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[
         JudgeError: the judge failed, or its claims cannot be used.
     """
     claims = tuple(await _ask(judge, "decompose", judge.decompose(turn, history)))
-    _usable(judge, turn, claims)
+    _check_usable(judge, turn, claims)
     return claims
 
 
-def _usable(judge: Judge, turn: Turn, claims: Sequence[Claim]) -> None:
+def _check_usable(judge: Judge, turn: Turn, claims: Sequence[Claim]) -> None:
     ids = [claim.id for claim in claims]
     if len(set(ids)) != len(ids):
         raise JudgeError(f"{judge.info.name} gave two claims the same id: {ids}")
@@ -59,7 +59,7 @@ def _usable(judge: Judge, turn: Turn, claims: Sequence[Claim]) -> None:
 async def judge_turn(
     judge: Judge, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
 ) -> tuple[Check | Unchecked, ...] | None:
-    """Claims and verdicts at once, from a judge that gives both; None when it is to be asked stage by stage.
+    """Claims and verdicts in one call, from a judge that supports it; None when it must be asked stage by stage.
 
     Raises:
         JudgeError: the judge failed, or its claims cannot be used.
@@ -69,12 +69,12 @@ async def judge_turn(
     answers = await _ask(judge, "judge_turn", judge.judge_turn(turn, history, evidence))
     if answers is None:
         return None
-    _usable(judge, turn, [answer.claim for answer in answers])
-    return tuple(placed(answer, evidence) for answer in answers)
+    _check_usable(judge, turn, [answer.claim for answer in answers])
+    return tuple(place_quotes(answer, evidence) for answer in answers)
 
 
 async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-    """One answer a claim, in order. The judge is not asked about an `UncheckedClaim`."""
+    """One answer per claim, in order; an `UncheckedClaim` never reaches the judge."""
 
     async def ask(left: Sequence[Claim]) -> Sequence[Check | Unchecked]:
         try:
@@ -84,7 +84,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
         if not one_each(left, answers):
             error = f"{judge.info.name} did not answer with one check for each claim"
             return [Unchecked(claim=claim, error=error) for claim in left]
-        return [placed(answer, evidence) for answer in answers]
+        return [place_quotes(answer, evidence) for answer in answers]
 
     return await except_unchecked(claims, ask)
 
@@ -92,7 +92,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
 async def except_unchecked(
     claims: Sequence[Claim], ask: Callable[[Sequence[Claim]], Awaitable[Sequence[Check | Unchecked]]]
 ) -> list[Check | Unchecked]:
-    """The answers of `ask`, in order, with those that need no judge: an `UncheckedClaim` is its own answer."""
+    """The answers of `ask`, in order; an `UncheckedClaim` becomes `Unchecked` without a call."""
     left = [claim for claim in claims if not isinstance(claim, UncheckedClaim)]
     answers = iter(await ask(left) if left else ())
     return [
@@ -104,7 +104,7 @@ async def except_unchecked(
 
 
 async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSet) -> list[Finding | Unchecked]:
-    """One answer a check, in order."""
+    """One answer per check, in order."""
     if not checks:
         return []
     claims = [check.claim for check in checks]
@@ -122,30 +122,32 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
             error = f"{judge.info.name} categorised an unsupported claim as VERIFIED"
             findings.append(Unchecked(claim=answer.claim, error=error))
         else:
-            findings.append(supported_as(check, placed(answer, evidence)) if isinstance(answer, Finding) else answer)
+            findings.append(
+                with_support(check, place_quotes(answer, evidence)) if isinstance(answer, Finding) else answer
+            )
     return findings
 
 
 Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
 
 
-def placed(answer: Placed, evidence: EvidenceSet) -> Placed:
-    """The answer with where its quotes stand and how they were found; for a claim that LACKS evidence, what came nearest."""
+def place_quotes(answer: Placed, evidence: EvidenceSet) -> Placed:
+    """Adds to each quote its headings and how it was found; to a LACKING_EVIDENCE finding, the nearest quote."""
     if isinstance(answer, Unchecked):
         return answer
     update: dict[str, Any] = {}
     sources = [passage for passage in evidence.documents if passage.found or passage.headings]
     for name in ("evidence", "counter_evidence") if isinstance(answer, Check) else ("evidence",):
         if sources and (quotes := getattr(answer, name)):
-            update[name] = tuple(_placed_quote(quote, sources) for quote in quotes)
+            update[name] = tuple(_place_quote(quote, sources) for quote in quotes)
     if isinstance(answer, Check) and answer.finding is not None:
-        update["finding"] = placed(answer.finding, evidence)
+        update["finding"] = place_quotes(answer.finding, evidence)
     if isinstance(answer, Finding) and answer.label is Label.LACKING_EVIDENCE and not answer.evidence:
         update["nearest"] = answer.nearest or nearest_quote(answer.claim.text, evidence.documents)
     return cast("Placed", answer.model_copy(update=update)) if update else answer
 
 
-def _placed_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
+def _place_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
     if quote.found is not None or quote.source is not SourceKind.DOCUMENT:
         return quote
     for passage in sources:
@@ -156,30 +158,30 @@ def _placed_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
     return quote
 
 
-def supported_as(check: Check, finding: Finding) -> Finding:
-    """The finding with the support of its check, unless it has one."""
-    given = finding.support is not None or check.support is None
-    return finding if given else finding.model_copy(update={"support": check.support})
+def with_support(check: Check, finding: Finding) -> Finding:
+    """The finding with its check's support, unless it has its own."""
+    has_support = finding.support is not None or check.support is None
+    return finding if has_support else finding.model_copy(update={"support": check.support})
 
 
-async def _ask(judge: Judge, question: str, answering: Awaitable[T]) -> T:
+async def _ask(judge: Judge, question: str, answer: Awaitable[T]) -> T:
     with spans.judge(judge.info, question):
-        return await await_answer(answering)
+        return await await_answer(answer)
 
 
 async def await_answer(question: Awaitable[T]) -> T:
     """The judge's answer, or its error as a `JudgeError`.
 
     Raises:
-        JudgeError: whatever it raised instead.
-        RecordingError: a recording that does not hold the question; it is no judge's failure.
+        JudgeError: the judge raised something else.
+        RecordingError: the recording lacks the question; not a failure of the judge.
     """
     try:
         return await question
     except (JudgeError, RecordingError):
         raise
     except Exception as exc:
-        # A judge is somebody else's code at this point. Whatever it raises, the turn was not judged, and the policy decides.
+        # A judge may be third-party code. Whatever it raises, the turn was not judged, and the policy decides.
         raise JudgeError(f"the judge failed: {type(exc).__name__}: {exc}") from exc
 
 
@@ -189,7 +191,7 @@ def one_each(claims: Sequence[Claim], answers: Sequence[Check | Finding | Unchec
 
 
 class Meter:
-    """Adds up what a turn used so far. Safe to share between threads."""
+    """Adds up a turn's usage. Thread-safe."""
 
     def __init__(self, so_far: Usage | None = None) -> None:
         self._usage = so_far or Usage()
@@ -198,7 +200,7 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """All that was used so far, with what the meter began with."""
+        """Usage so far, including the initial value."""
         return self._usage
 
     @property
@@ -207,12 +209,12 @@ class Meter:
         return tuple(self._warnings)
 
     def add(self, spent: Usage) -> None:
-        """Counts what was used."""
+        """Adds to the usage."""
         with self._lock:
             self._usage = self._usage + spent
 
     def warn(self, text: str) -> None:
-        """Says something about the turn in its report, once."""
+        """Adds a warning to the turn's report, once."""
         with self._lock:
             self._warnings[text] = None
 
@@ -232,12 +234,12 @@ def measure(so_far: Usage | None = None) -> Iterator[Meter]:
 
 
 def meter() -> Meter:
-    """The meter of the turn that is being judged; one that nobody reads, outside of any turn."""
+    """The current turn's meter; outside a turn, a throwaway one."""
     return _current.get() or Meter()
 
 
 class Echo(Meter):
-    """Tells the meter around it everything, at once, and remembers what it was told itself."""
+    """Forwards everything to the outer meter and keeps its own totals."""
 
     def __init__(self, around: Meter) -> None:
         super().__init__()
@@ -246,7 +248,7 @@ class Echo(Meter):
 
     @property
     def usage(self) -> Usage:
-        # What a turn may still spend is told by all that it spent, not by this call.
+        # Budgets depend on the whole turn's usage, not on this call's.
         return self._around.usage
 
     def add(self, spent: Usage) -> None:
@@ -272,15 +274,15 @@ def overhear() -> Iterator[Echo]:
 
 @dataclass
 class Growing:
-    """A turn that is judged while it is written: what decomposers know of its sentences, so that each is asked about once.
+    """A turn judged while it is written: caches what decomposers know of its sentences, so each is asked about once.
 
-    `complete` from the moment when all of it is there; until then a sentence that wants to be read with those behind it may be
-    answered by a pending `UncheckedClaim`.
+    `complete` once all of it has arrived; until then a sentence that needs the following ones may get a pending
+    `UncheckedClaim`.
     """
 
     complete: bool = False
     hurried: bool = False
-    """True where nothing may wait although the turn goes on."""
+    """True if nothing may wait, although the turn goes on."""
     known: MutableMapping[str, Any] = field(default_factory=dict)
 
 
@@ -289,7 +291,7 @@ _growing: ContextVar[Growing | None] = ContextVar("vista_guard_growing", default
 
 @contextmanager
 def grow(turn: Growing) -> Iterator[None]:
-    """Says inside the block that the turn is one that is being written."""
+    """Sets the turn being written for the duration of the block."""
     token = _growing.set(turn)
     try:
         yield
@@ -298,5 +300,5 @@ def grow(turn: Growing) -> Iterator[None]:
 
 
 def growing() -> Growing:
-    """The turn that is being written; outside of a stream a complete one of which nothing is known."""
+    """The turn being written; outside a stream, an empty complete one."""
     return _growing.get() or Growing(complete=True)

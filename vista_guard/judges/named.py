@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
 
 Asking = Callable[["ChatModel", ModelOptions], Judge]
-"""Makes a judge of a chat model."""
+"""Builds a judge from a chat model."""
 
 FORMS = """\
   embedded                          the judge inside this package: no key, no network
@@ -38,22 +38,22 @@ def build_judge(
     retriever: Embedder | None = None,
     behind: Callable[[Judge], Judge] | None = None,
 ) -> Judge:
-    """The judge that `settings.judge` names, recorded and cached as the settings say.
+    """Builds the judge named by `settings.judge`, with recording and caching from the settings.
 
     Args:
-        settings: name the judge, and the verifier inside an embedded one.
+        settings: names of the judge and of an embedded judge's verifier.
         embedder: finds the evidence for an embedded judge.
-        verifier: for the embedded judge, in place of the one that the settings name.
-        asking: makes a judge of each chat model that the settings name, in place of `ModelJudge`.
-        retriever: ranks passages where the first one decides (`weighing`); `embedder` when not given.
-        behind: puts something before the judge, such as a decomposer, that is recorded with it.
+        verifier: for the embedded judge; overrides the settings.
+        asking: builds the judge for each chat model in the settings, in place of `ModelJudge`.
+        retriever: ranks passages with `weighing = "first"`; defaults to `embedder`.
+        behind: wraps the judge, for example with a decomposer, before it is recorded.
 
     Raises:
-        ConfigError: no such judge, or one that cannot be set up; says what judges there are.
+        ConfigError: unknown judge, or one that cannot be set up; lists the judges.
     """
     _check_verifier(settings, verifier)
-    embedded = partial(_embedded, settings, embedder, verifier, retriever or embedder)
-    judge = _named(settings.judge, settings, embedded, asking)
+    embedded = partial(_embedded_judge, settings, embedder, verifier, retriever or embedder)
+    judge = _build(settings.judge, settings, embedded, asking)
     judge = behind(judge) if behind else judge
     if settings.judge_recording is None:
         return judge
@@ -63,17 +63,17 @@ def build_judge(
 
 
 def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
-    named = settings.verifier if verifier is None else verifier.name
-    if named in (None, "shipped") and settings.verifier_options.multilingual:
+    name = settings.verifier if verifier is None else verifier.name
+    if name in (None, "shipped") and settings.verifier_options.multilingual:
         raise ConfigError(
             "verifier_options.multilingual is true, and the shipped verifier reads English alone. Set verifier to a model that "
             "reads the other languages too, for example 'hf:MoritzLaurer/mDeBERTa-v3-base-mnli-xnli', or leave it out"
         )
     if "embedded" in re.split("[:,]", settings.judge):
         return
-    if named is not None:
+    if name is not None:
         raise ConfigError(
-            f"verifier is {named!r}, and judge is {settings.judge!r}, but only the embedded judge has a verifier. "
+            f"verifier is {name!r}, and judge is {settings.judge!r}, but only the embedded judge has a verifier. "
             "Set judge to 'embedded', or leave verifier out"
         )
     if settings.weighing == "first":
@@ -83,8 +83,8 @@ def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
         )
 
 
-def _embedded(settings: Settings, embedder: Embedder, verifier: Verifier | None, retriever: Embedder) -> Judge:
-    """The embedded judge, alone or as part of another one."""
+def _embedded_judge(settings: Settings, embedder: Embedder, verifier: Verifier | None, retriever: Embedder) -> Judge:
+    """The embedded judge, alone or inside another judge."""
     from vista_guard.judges.embedded import EmbeddedJudge
 
     load = partial(
@@ -109,12 +109,12 @@ def _embedded(settings: Settings, embedder: Embedder, verifier: Verifier | None,
 
 
 def names_model(judge: str) -> bool:
-    """True if a judge's name stands for a single chat model."""
+    """True if the judge's name is that of a single chat model."""
     kind, _, rest = judge.strip().partition(":")
     return kind in ("openai", "langchain") and bool(rest)
 
 
-def _named(name: str, settings: Settings, embedded: Callable[[], Judge], asking: Asking | None) -> Judge:
+def _build(name: str, settings: Settings, embedded: Callable[[], Judge], asking: Asking | None) -> Judge:
     kind, _, rest = name.strip().partition(":")
     if kind == "embedded" and not rest:
         return embedded()
@@ -127,11 +127,11 @@ def _named(name: str, settings: Settings, embedded: Callable[[], Judge], asking:
             )
         return StoredJudge.replayed(Path(rest))
     if names_model(name):
-        return _by_model(name.strip(), settings, asking)
+        return _model_judge(name.strip(), settings, asking)
     if kind == "cascade" and rest:
         from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
 
-        first, second = (_named(part, settings, embedded, asking) for part in _split(name, rest, 2))
+        first, second = (_build(part, settings, embedded, asking) for part in _split(name, rest, 2))
         cascade = settings.cascade
         return CascadeJudge(
             first,
@@ -143,7 +143,7 @@ def _named(name: str, settings: Settings, embedded: Callable[[], Judge], asking:
     if kind == "ensemble" and rest:
         from vista_guard.judges.composed.ensemble import EnsembleJudge
 
-        return EnsembleJudge([_named(part, settings, embedded, asking) for part in _split(name, rest, 9)])
+        return EnsembleJudge([_build(part, settings, embedded, asking) for part in _split(name, rest, 9)])
     raise ConfigError(f"judge is {name!r}, which does not exist. The judges are:\n{FORMS}")
 
 
@@ -159,12 +159,12 @@ def _split(name: str, rest: str, most: int) -> Sequence[str]:
     return parts
 
 
-def _by_model(name: str, settings: Settings, asking: Asking | None) -> Judge:
+def _model_judge(name: str, settings: Settings, asking: Asking | None) -> Judge:
     from vista_guard.judges.model import ModelJudge, chat_model
 
     options = settings.model
     if settings.strict_reference:
-        # The reference implementation asks one thing after the other, and shows the history to decomposition only.
+        # The reference implementation asks sequentially, and shows the history to decomposition only.
         options = options.model_copy(update={"strategy": "per_claim", "concurrency": 1})
     judge = (asking or ModelJudge)(chat_model(name, options), options)
     if settings.judge_cache is None:

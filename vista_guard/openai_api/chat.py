@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_chunk, sift_completion
+from vista_guard.openai_api.fields import Sifting, scrub_error, sift_chunk, sift_completion
 from vista_guard.openai_api.wire import (
     DONE,
     FIELD,
@@ -13,10 +13,10 @@ from vista_guard.openai_api.wire import (
     PendingLogprobs,
     Problem,
     UpstreamFailed,
+    add_usage,
     as_list,
     as_object,
     read_chat,
-    summed,
     text_of,
 )
 from vista_guard.stream.source import Delta, Passed
@@ -48,15 +48,15 @@ class Chat:
         return None
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:
-        """A withheld message loses all that could repeat it; a mended one what spells, speaks or points into its text."""
+        """A withheld message loses all that could repeat it; a repaired one loses audio, citations and log probabilities."""
         chosen = _choices(answer)[choice]
         message = as_object(chosen.get("message"))
         if blocked:
             chosen["message"] = {"role": "assistant", "content": text, "refusal": None}
             chosen["finish_reason"] = "content_filter"
         else:
-            kept = {name: held for name, held in message.items() if name not in ("audio", "annotations")}
-            chosen["message"] = {**kept, "content": text}
+            remaining = {name: value for name, value in message.items() if name not in ("audio", "annotations")}
+            chosen["message"] = {**remaining, "content": text}
         chosen["logprobs"] = None
 
     def stream(self, sifting: Sifting, spent: Json | None = None) -> ChatStream:
@@ -66,7 +66,7 @@ class Chat:
 class ChatStream:
     """Chunks in, chunks out. The finish reason and what follows it are held back for the verdict.
 
-    `read` runs ahead of what is written: text that is being judged lies between them.
+    `read` runs ahead of the output by the text that is being judged.
     """
 
     def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
@@ -89,10 +89,10 @@ class ChatStream:
     def read(self, event: Json) -> Iterator[Delta]:
         """Only choice 0 is read: others were not asked for."""
         if event.get("error"):
-            raise UpstreamFailed({"error": scrubbed_error(event["error"])})
+            raise UpstreamFailed({"error": scrub_error(event["error"])})
         event = sift_chunk(event, self._sifting)
         if isinstance(usage := event.get("usage"), dict):
-            self.usage = summed(self._spent, usage)
+            self.usage = add_usage(self._spent, usage)
             event = {**event, "usage": self.usage}
         self._envelope = {key: value for key, value in event.items() if key not in ("choices", "usage")}
         choices = event.get("choices")
@@ -114,15 +114,18 @@ class ChatStream:
             del delta["content"]
         self._cited += as_list(delta.pop("annotations", None))
         finish = choice.get("finish_reason")
-        rest = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
+        other_fields = {key: value for key, value in choice.items() if key not in ("delta", "finish_reason")}
         if self._worth_passing(delta, finish):
-            shown = {**rest, "delta": delta, "logprobs": None, "finish_reason": None}
-            yield Passed({**event, "choices": [shown]}, binding=_calls(delta))
+            passed_choice = {**other_fields, "delta": delta, "logprobs": None, "finish_reason": None}
+            yield Passed({**event, "choices": [passed_choice]}, binding=_calls(delta))
         if text:
             self._logprobs.read(text, as_list(as_object(logprobs).get("content")))
             yield text
         if finish is not None:
-            self._finish = {**event, "choices": [{**rest, "delta": {}, "logprobs": None, "finish_reason": finish}]}
+            self._finish = {
+                **event,
+                "choices": [{**other_fields, "delta": {}, "logprobs": None, "finish_reason": finish}],
+            }
 
     def _worth_passing(self, delta: Json, finish: object) -> bool:
         has_words = any(value not in (None, "", [], {}) for key, value in delta.items() if key != "role")
@@ -132,8 +135,8 @@ class ChatStream:
     def text(self, text: str) -> Iterator[Json]:
         """One chunk, with the log probabilities of the tokens that it completes."""
         self._said = True
-        given = self._logprobs.show(text)
-        logprobs = {"content": given, "refusal": None} if given else None
+        entries = self._logprobs.show(text)
+        logprobs = {"content": entries, "refusal": None} if entries else None
         yield self._chunk({"index": 0, "delta": {"content": text}, "logprobs": logprobs, "finish_reason": None})
 
     def passed(self, item: Json) -> Iterator[Json]:
@@ -141,10 +144,10 @@ class ChatStream:
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
         """Citations of text delivered unchanged, the finish reason with the verdict, then usage."""
-        made = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
-        last = self._chunk(made) if blocked or self._finish is None else self._finish
+        choice = {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "content_filter" if blocked else "stop"}
+        last = self._chunk(choice) if blocked or self._finish is None else self._finish
         if self._cited and self._said and not blocked and self._logprobs.faithful:
-            yield self._chunk({**made, "delta": {"annotations": self._cited}, "finish_reason": None})
+            yield self._chunk({**choice, "delta": {"annotations": self._cited}, "finish_reason": None})
         yield last if verdict is None else {**last, FIELD: verdict}
         yield from self._tail
 

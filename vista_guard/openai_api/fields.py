@@ -1,7 +1,7 @@
 """The known fields of an upstream's answer: one table for both APIs, whole and streamed.
 
 A field passes when the table knows it and its value has the form of that field; all else is dropped, counted, and named once in
-the log. Words of the model are known by where they stand: they are judged. What passes unjudged is in `Sifting.unjudged`.
+the log. The model's words are known by their place and judged. `Sifting.unjudged` lists what passes unjudged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPOKEN_NAMES: Final = frozenset(
     {"answer", "choices", "content", "message", "output", "output_text", "response", "text"}
 )
 _UNTOLD: Final = frozenset({"obfuscation", "billing", "vista_guard"})
-"""Fields of OpenAI's own, and the verdict of a guard behind this one, that do not pass, and that nobody needs to be told of."""
+"""Fields of OpenAI's own, and the verdict of a guard behind this one: dropped without a log entry."""
 _PROSE: Final = re.compile(r"\S\s+\S")
 _NAME: Final = re.compile(r"[A-Za-z_.]{1,40}")
 _MOST_NAMES: Final = 200
@@ -45,8 +45,8 @@ _named: set[str] = set()
 class Sifting:
     """Notes on one answer while it is compared with the table.
 
-    A field that repeats one of the request `asked` passes when it is the same. `on_drop` is told the place of all that did not
-    pass. With `structured` the answer is data for a program and is not judged: a refusal stays what it is then. `lost` says that
+    A field that repeats one of the request `asked` passes when it is the same. `on_drop` is called with the place of each drop.
+    With `structured` the answer is data for a program and is not judged: a refusal stays what it is then. `lost` says that
     words of the answer may have been dropped.
     """
 
@@ -62,16 +62,16 @@ class Sifting:
             self.unjudged.add("structured")
 
     def drop(self, place: Place, name: str = "", value: object = None) -> None:
-        """Counts what does not pass; the log learns each field's name once, and nothing of its value."""
+        """Counts what is dropped; logs each field's name once, and never its value."""
         self.dropped += 1
         self.lost = self.lost or ((place in _SPOKEN or name in _SPOKEN_NAMES) and _has_prose(value))
         if self.on_drop is not None:
             self.on_drop(place)
         # Upstream chose the name, too, and may have made it of the draft: only a plain one is logged.
-        named = f"{place}.{name}" if _NAME.fullmatch(name) else f"{place} (of no plain name)"
-        if named not in _named and len(_named) < _MOST_NAMES:
-            _named.add(named)
-            logger.warning("upstream sends %s, which the guard does not know and does not pass on", named)
+        label = f"{place}.{name}" if _NAME.fullmatch(name) else f"{place} (of no plain name)"
+        if label not in _named and len(_named) < _MOST_NAMES:
+            _named.add(label)
+            logger.warning("upstream sends %s, which the guard does not know and does not pass on", label)
 
     @property
     def told(self) -> list[str]:
@@ -79,15 +79,15 @@ class Sifting:
 
 
 def _has_prose(value: object) -> bool:
-    waiting = [value]
-    while waiting:
-        held = waiting.pop()
-        if isinstance(held, str) and _PROSE.search(held):
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str) and _PROSE.search(item):
             return True
-        if isinstance(held, dict):
-            waiting += [*held, *held.values()]
-        elif isinstance(held, list):
-            waiting += held
+        if isinstance(item, dict):
+            stack += [*item, *item.values()]
+        elif isinstance(item, list):
+            stack += item
     return False
 
 
@@ -122,7 +122,7 @@ _flag: Final = _when(lambda value: isinstance(value, bool))
 
 
 def _anything(value: object, _: Sifting) -> object:
-    """Only for what passes unjudged by design, and is listed so."""
+    """For values that pass unjudged by design and are listed as such."""
     return value
 
 
@@ -150,19 +150,19 @@ def _note_unjudged(kind: Unjudged, rule: Rule) -> Rule:
 
 
 def _each(place: Place, rule: Rule) -> Rule:
-    """A list of what passes of its items."""
+    """A list, reduced to the items that pass."""
 
     def read(value: object, sifting: Sifting) -> object:
         if not isinstance(value, list):
             return DROPPED
-        kept = []
-        for given in value:
-            passed = rule(given, sifting)
+        items = []
+        for item in value:
+            passed = rule(item, sifting)
             if passed is DROPPED:
-                sifting.drop(place, value=given)
+                sifting.drop(place, value=item)
             else:
-                kept.append(passed)
-        return kept
+                items.append(passed)
+        return items
 
     return read
 
@@ -173,15 +173,15 @@ def _fields(place: Place, rules: Mapping[str, Rule]) -> Rule:
     def read(value: object, sifting: Sifting) -> object:
         if not isinstance(value, dict):
             return DROPPED
-        kept: Json = {}
-        for name, given in value.items():
+        fields: Json = {}
+        for name, item in value.items():
             rule = rules.get(name)
-            passed = DROPPED if rule is None else None if given is None else rule(given, sifting)
+            passed = DROPPED if rule is None else None if item is None else rule(item, sifting)
             if passed is not DROPPED:
-                kept[name] = passed
-            elif given not in _EMPTY and name not in _UNTOLD:
-                sifting.drop(place, name, given)
-        return kept
+                fields[name] = passed
+            elif item not in _EMPTY and name not in _UNTOLD:
+                sifting.drop(place, name, item)
+        return fields
 
     return read
 
@@ -268,21 +268,21 @@ def _token_entries(text: object, entries: object, sifting: Sifting) -> list[Json
 def _token_bytes(entry: object) -> bytes | None:
     if not isinstance(entry, dict):
         return None
-    given, token = entry.get("bytes"), entry.get("token")
-    if isinstance(given, list) and all(type(byte) is int and 0 <= byte < 256 for byte in given):
-        return bytes(given)
+    codes, token = entry.get("bytes"), entry.get("token")
+    if isinstance(codes, list) and all(type(byte) is int and 0 <= byte < 256 for byte in codes):
+        return bytes(codes)
     return token.encode(errors="replace") if isinstance(token, str) else None
 
 
 def _token_entry(entry: object, spelling: bytes) -> Json:
-    """Made anew from its bytes: a token is told as they spell it, whatever it calls itself."""
-    given = as_object(entry)
-    logprob = given.get("logprob")
+    """Rebuilt from its bytes: the token is what they spell, whatever it claims to be."""
+    fields = as_object(entry)
+    logprob = fields.get("logprob")
     likely = logprob if isinstance(logprob, int | float) and not isinstance(logprob, bool) else None
-    more: Json = {"bytes": list(spelling)} if isinstance(given.get("bytes"), list) else {}
-    if "top_logprobs" in given:
-        more["top_logprobs"] = []
-    return {"token": spelling.decode(errors="backslashreplace"), "logprob": likely, **more}
+    extra: Json = {"bytes": list(spelling)} if isinstance(fields.get("bytes"), list) else {}
+    if "top_logprobs" in fields:
+        extra["top_logprobs"] = []
+    return {"token": spelling.decode(errors="backslashreplace"), "logprob": likely, **extra}
 
 
 # Errors: where an answer had begun, their words may be the draft's.
@@ -296,11 +296,11 @@ def request_error(status: int, body: object) -> Json:
     """The error of a request that was refused, in upstream's words where no model has spoken yet."""
     error = body.get("error", body) if isinstance(body, dict) else None
     message = error.get("message") if isinstance(error, dict) else error
-    scrubbed = scrubbed_error(error)
+    scrubbed = scrub_error(error)
     # Servers that cannot read what their model said answer with a 500 that quotes it.
     if isinstance(message, str) and (400 <= status < 500 or status == 503):
-        named = as_object(_REQUEST_ERROR(error, Sifting()))
-        return {**scrubbed, "message": message[:_LONGEST_ERROR], **named}
+        details = as_object(_REQUEST_ERROR(error, Sifting()))
+        return {**scrubbed, "message": message[:_LONGEST_ERROR], **details}
     return {
         **scrubbed,
         "message": f"upstream answered with status {status}",
@@ -308,7 +308,7 @@ def request_error(status: int, body: object) -> Json:
     }
 
 
-def scrubbed_error(error: object) -> Json:
+def scrub_error(error: object) -> Json:
     """Type and code of an error, when they are plain names, and words of our own."""
     kind, code = (as_object(error).get(name) for name in ("type", "code"))
     return {
@@ -348,10 +348,10 @@ def _content(joint: str) -> Rule:
     """The content as one text; some servers send it in parts."""
 
     def read(value: object, sifting: Sifting) -> object:
-        given = value if isinstance(value, list) else [value]
-        parts = [_part_words(part) for part in given]
+        items = value if isinstance(value, list) else [value]
+        parts = [_part_words(part) for part in items]
         texts = [text for text in parts if isinstance(text, str)]
-        for part, text in zip(given, parts, strict=True):
+        for part, text in zip(items, parts, strict=True):
             if not isinstance(text, str):
                 sifting.drop("part", value=part)
         return joint.join(texts) if texts or not parts else DROPPED
@@ -360,7 +360,7 @@ def _content(joint: str) -> Rule:
 
 
 def _message(joint: str) -> Rule:
-    held = _fields(
+    rule = _fields(
         "message",
         {
             "role": _one_of("assistant"),
@@ -376,14 +376,14 @@ def _message(joint: str) -> Rule:
     )
 
     def read(value: object, sifting: Sifting) -> object:
-        kept = held(value, sifting)
-        return kept if sifting.structured or not isinstance(kept, dict) else _in_words(kept, joint, sifting)
+        message = rule(value, sifting)
+        return message if sifting.structured or not isinstance(message, dict) else _in_words(message, joint, sifting)
 
     return read
 
 
 def _in_words(message: Json, joint: str, sifting: Sifting) -> Json:
-    """A refusal, and what is spoken, are words as all others: they are judged, and delivered, as the content."""
+    """Merges refusal and transcript into the content, so that they are judged and delivered like all words."""
     audio, content = message.get("audio"), message.get("content")
     transcript = audio.get("transcript") if isinstance(audio, dict) else None
     texts = [text for text in (content, message.get("refusal")) if text]
@@ -412,14 +412,14 @@ def _delta(value: object, sifting: Sifting) -> object:
         value = {**value, "audio": {"transcript": audio.get("transcript")}}
         if audio.get("data"):
             sifting.drop("audio", "data")
-    kept = _DELTA(value, sifting)
-    if isinstance(kept, dict):
-        kept.pop("audio", None)
-    return kept
+    delta = _DELTA(value, sifting)
+    if isinstance(delta, dict):
+        delta.pop("audio", None)
+    return delta
 
 
 def _finish(value: object, sifting: Sifting) -> object:
-    """Why upstream ended. A reason of its own is still an end; some servers say with every chunk that it is none."""
+    """The finish reason. An unknown one is still an end; some servers send an empty one with every chunk."""
     if value in ("", "null"):
         return None
     if isinstance(value, str) and value in _FINISHES:
@@ -428,33 +428,33 @@ def _finish(value: object, sifting: Sifting) -> object:
     return "stop"
 
 
-def _choices(name: str, message: Rule, most: int) -> Rule:
+def _choices(name: str, message: Rule, limit: int) -> Rule:
     """The choices, each index once, with the log probabilities of their own text."""
-    known = {"index": _integer, name: message, "finish_reason": _finish, "logprobs": _anything}
-    rule = _fields("choice", {**known, "content_filter_results": _FILTERED, "stop_reason": _integer})
+    rules = {"index": _integer, name: message, "finish_reason": _finish, "logprobs": _anything}
+    rule = _fields("choice", {**rules, "content_filter_results": _FILTERED, "stop_reason": _integer})
 
     def read(value: object, sifting: Sifting) -> object:
         if not isinstance(value, list):
             return DROPPED
-        kept: dict[int, Json] = {}
-        for position, given in enumerate(value):
-            choice = rule(given, sifting)
+        choices: dict[int, Json] = {}
+        for position, item in enumerate(value):
+            choice = rule(item, sifting)
             index = DROPPED
             if isinstance(choice, dict):
                 index = choice["index"] = position if choice.get("index") is None else choice["index"]
-            if not isinstance(choice, dict) or not isinstance(index, int) or index in kept or not 0 <= index < most:
-                sifting.drop("choice", value=given)
+            if not isinstance(choice, dict) or not isinstance(index, int) or index in choices or not 0 <= index < limit:
+                sifting.drop("choice", value=item)
                 continue
             if choice.get("logprobs") is not None:
-                choice["logprobs"] = _own_logprobs(given.get(name), choice["logprobs"], sifting)
-            kept[index] = choice
-        return list(kept.values())
+                choice["logprobs"] = _own_logprobs(item.get(name), choice["logprobs"], sifting)
+            choices[index] = choice
+        return list(choices.values())
 
     return read
 
 
-def _own_logprobs(message: object, given: object, sifting: Sifting) -> Json | None:
-    entries = _token_entries(as_object(message).get("content"), as_object(given).get("content"), sifting)
+def _own_logprobs(message: object, logprobs: object, sifting: Sifting) -> Json | None:
+    entries = _token_entries(as_object(message).get("content"), as_object(logprobs).get("content"), sifting)
     return {"content": entries, "refusal": None} if entries else None
 
 
@@ -522,7 +522,7 @@ _TOOL_FIELDS: Final = {
     "program_output": "result",
     "additional_tools": "role tools",
 }
-"""What tools are called with, and answer: passed unjudged by design, and listed so."""
+"""Arguments and answers of tools: they pass unjudged by design and are listed as such."""
 
 _THOUGHT: Final = _note_unjudged(
     "reasoning", _fields("part", {"type": _one_of("summary_text reasoning_text"), "text": _words})
@@ -531,21 +531,21 @@ _KNOWN: Final = _all(_token, "type id status call_id")
 
 
 def _part(value: object, sifting: Sifting) -> object:
-    """A part of a message: its words, as text to be judged, and what points into them."""
+    """A part of a message: its words, as text to be judged, and its citations."""
     text = _part_words(value)
     if text is DROPPED:
         return DROPPED
-    given = as_object(value)
-    kept: Json = {"type": "output_text", "text": text}
-    if given.get("type") == "refusal":
-        refused: Json = {"type": "refusal", "refusal": text}
-        return refused if sifting.structured else {**kept, "annotations": [], "logprobs": []}
-    if "annotations" in given:
-        cited = _CITATIONS(given["annotations"], sifting)
-        kept["annotations"] = cited if isinstance(cited, list) else []
-    if "logprobs" in given:
-        kept["logprobs"] = _token_entries(text, given["logprobs"], sifting)
-    return kept
+    part = as_object(value)
+    output_part: Json = {"type": "output_text", "text": text}
+    if part.get("type") == "refusal":
+        refusal: Json = {"type": "refusal", "refusal": text}
+        return refusal if sifting.structured else {**output_part, "annotations": [], "logprobs": []}
+    if "annotations" in part:
+        citations = _CITATIONS(part["annotations"], sifting)
+        output_part["annotations"] = citations if isinstance(citations, list) else []
+    if "logprobs" in part:
+        output_part["logprobs"] = _token_entries(text, part["logprobs"], sifting)
+    return output_part
 
 
 _PARTS: Final = _each("part", _part)
@@ -573,7 +573,7 @@ _ITEMS: Final[dict[str, Rule]] = {
 
 
 def _item(value: object, sifting: Sifting) -> object:
-    """An item of an output. One that speaks without saying what it is, is a message."""
+    """An item of an output. One with content but no type is a message."""
     if not isinstance(value, dict):
         return DROPPED
     kind = value.get("type", "message" if "content" in value else None)
@@ -582,7 +582,7 @@ def _item(value: object, sifting: Sifting) -> object:
 
 
 def _response_error(value: object, _: Sifting) -> object:
-    error = scrubbed_error(value)
+    error = scrub_error(value)
     return {"code": error["code"] or "server_error", "message": error["message"]}
 
 
@@ -626,9 +626,9 @@ def sift_response(answer: Json, sifting: Sifting) -> Json:
     """The part of a response that passes: its words, to be judged, and fields known to hold none."""
     response = as_object(_RESPONSE(answer, sifting))
     if "output_text" in response:
-        given, response["output_text"] = response["output_text"], _output_text(response.get("output"))
-        if given and not response["output_text"]:
-            sifting.drop("response", "output_text", given)
+        text, response["output_text"] = response["output_text"], _output_text(response.get("output"))
+        if text and not response["output_text"]:
+            sifting.drop("response", "output_text", text)
     return response
 
 
@@ -645,7 +645,7 @@ _PLACE: Final = _all(_token, "type item_id") | _all(
     _integer, "sequence_number output_index content_index summary_index command_index"
 )
 _NOWHERE: Final[Json] = {"item_id": "", "output_index": 0, "content_index": 0}
-"""Where a text is, of which upstream does not say where it is."""
+"""Default place of a text for which upstream names none."""
 
 _BEGUN: Final = ("response.created", "response.queued", "response.in_progress")
 _ENDED: Final = ("response.completed", "response.incomplete", "response.failed")
@@ -721,7 +721,7 @@ _NEEDED: Final[dict[str, str]] = {
     **dict(zip(_TEXT_EVENTS, ("delta", "text"), strict=True)),
     _CITED_EVENT: "annotation",
 }
-"""The field without which an event says nothing."""
+"""The field that an event must have."""
 
 _REFUSED: Final = {
     "response.refusal.delta": ("response.output_text.delta", "delta", "delta"),
@@ -734,20 +734,20 @@ def sift_event(event: Json, sifting: Sifting) -> Json | None:
     event = event if sifting.structured else _refusal_in_words(event)
     kind = event.get("type")
     rule = _EVENTS.get(kind) if isinstance(kind, str) else None
-    kept = DROPPED if rule is None else rule(event, sifting)
-    if not isinstance(kind, str) or not isinstance(kept, dict) or kept.get(_NEEDED.get(kind, "type")) is None:
+    sifted = DROPPED if rule is None else rule(event, sifting)
+    if not isinstance(kind, str) or not isinstance(sifted, dict) or sifted.get(_NEEDED.get(kind, "type")) is None:
         sifting.drop("event", kind if isinstance(kind, str) else "", event)
         return None
-    return _complete_event(kind, kept, sifting)
+    return _complete_event(kind, sifted, sifting)
 
 
 def _refusal_in_words(event: Json) -> Json:
     kind = event.get("type")
     if not isinstance(kind, str) or kind not in _REFUSED:
         return event
-    named, given, wanted = _REFUSED[kind]
-    rest = {name: held for name, held in event.items() if name != given}
-    return {**rest, "type": named, wanted: event.get(given), "logprobs": []}
+    text_type, source, target = _REFUSED[kind]
+    others = {name: value for name, value in event.items() if name != source}
+    return {**others, "type": text_type, target: event.get(source), "logprobs": []}
 
 
 def _complete_event(kind: str, event: Json, sifting: Sifting) -> Json:
@@ -767,7 +767,7 @@ def _complete_event(kind: str, event: Json, sifting: Sifting) -> Json:
     return {**event, "response": {**{name: response[name] for name in response if name != "output_text"}, "output": []}}
 
 
-# Answers whose words stood only where the API has none: what is left of them says nothing, and is no answer.
+# Answers whose words stood only in unknown fields: what is left of them is no answer.
 
 
 def is_lost(answer: Json, sifting: Sifting) -> bool:

@@ -1,4 +1,4 @@
-"""An answer of OpenAI's API on its way through the guard, whole or streamed: the one way for the client and the proxy."""
+"""Judges an answer of OpenAI's API, whole or streamed. The client and the proxy share this path."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from vista_guard.openai_api.wire import (
     Problem,
     ReadRequest,
     UnreadableError,
+    add_usage,
     as_list,
     repeatable,
     request_again,
-    summed,
     with_answer,
 )
 from vista_guard.stream.draft import regenerates
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 OFF = (("x-vista-guard-decision", "OFF"), ("x-vista-guard-unjudged", "everything"))
-"""Told in place of a decision where the proxy is switched off. No report ever has it."""
+"""Headers in place of a decision when the proxy is switched off. No report ever has this value."""
 _DELIVERED = (Action.ALLOW, Action.FLAG)
 
 
@@ -108,7 +108,7 @@ _NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
 class Judged:
     report: TurnReport
     documents: tuple[Document, ...]
-    """Brought by the request and by upstream's own tools."""
+    """From the request and from upstream's own tools."""
     choice: int = 0
     response_id: str | None = None
     alone: bool = True
@@ -117,19 +117,19 @@ class Judged:
 
 @dataclass(frozen=True)
 class Exchange:
-    """A request that was read, and who judges the answer to it.
+    """A parsed request, and all that judging its answer takes.
 
     Attributes:
-        past: what was said before the answer, under the id that the stores know it by.
-        documents: what the answer may lean on.
-        on_judged: is told of each answer before it is shown, or before a stream ends; may raise to keep the rest back.
-        name: of the conversation, as the caller knows it.
+        past: the turns before the answer, under the conversation's stored id.
+        documents: evidence for the answer.
+        on_judged: called with each answer before it is shown, or before a stream ends; may raise to withhold the rest.
+        name: the caller's name for the conversation.
         find: finds more documents, in a thread, from the conversation that ends with the answer.
-        choices: how many answers were asked for.
-        seconds: that judging a whole answer may take.
-        show_message: whether the policy's message is streamed in place of what was withheld.
-        on_drop: is told the place of each field that does not pass.
-        repeats: whether the request can be sent once more.
+        choices: number of answers requested.
+        seconds: longest that judging a whole answer may take.
+        show_message: stream the policy's message in place of a withheld answer.
+        on_drop: called with the place of each dropped field.
+        repeats: True if the request can be sent again.
     """
 
     guard: Guard
@@ -157,12 +157,12 @@ class Exchange:
         return request_again(self.dialect.api, self.asked.sent, draft, note)
 
     def check_limits(self) -> None:
-        """Passes when the turn that is asked for can be judged, as far as that is known by now; else InputError."""
+        """Checks the limits that are known before the answer. InputError: the turn could not be judged."""
         if not self.asked.structured:
             check_limits(with_answer(self.past, "", self.documents), self.guard.parts.limits)
 
     def sifting(self) -> Sifting:
-        """For comparing one answer to the request with the table of known fields."""
+        """A new `Sifting` for one answer to the request."""
         return Sifting(self.asked.sent, self.on_drop, self.asked.structured)
 
     def grounds(self) -> Documents:
@@ -177,9 +177,9 @@ class Exchange:
 async def judge_answer(
     exchange: Exchange, answer: Json, ask: Callable[[Json], Awaitable[Json]]
 ) -> tuple[Json, dict[int, TurnReport], list[str]]:
-    """The answer as it is delivered with its verdict, the report on each choice that says something, and what is unjudged.
+    """Returns the answer to deliver with its verdict, the report on each choice with text, and the unjudged kinds.
 
-    `ask` sends a request once more. Problem: the answer cannot be read, or was not judged in time.
+    `ask` sends a request again. Problem: the answer cannot be read, or was not judged in time.
     """
     dialect, sifting = exchange.dialect, exchange.sifting()
     answer = dialect.sift(answer, sifting)
@@ -203,13 +203,13 @@ async def judge_answer(
 
 
 def worst(reports: dict[int, TurnReport]) -> TurnReport:
-    """Several choices are one answer: what is told of it is the worst."""
-    return min(reports.values(), key=lambda one: (not one.blocked, 1.0 if one.score is None else one.score))
+    """The worst report stands for an answer of several choices."""
+    return min(reports.values(), key=lambda report: (not report.blocked, 1.0 if report.score is None else report.score))
 
 
 def _put_verdict(exchange: Exchange, answer: Json, reports: dict[int, TurnReport]) -> list[str]:
     verdict = field(worst(reports), exchange.name) if reports else None
-    # Said of what is delivered: a withheld answer brings nothing but the policy's words.
+    # Lists what is delivered: a withheld answer brings nothing but the policy's words.
     delivered = Sifting(exchange.asked.sent, structured=exchange.asked.structured)
     exchange.dialect.sift(answer, delivered)
     if (verdict := unjudged_field(verdict, delivered.told)) is not None:
@@ -233,11 +233,11 @@ async def _judge_text(exchange: Exchange, answer: Json, place: int, text: str, a
                 documents = join_documents(documents, documents_found)
             report = await _check(exchange.guard, past, text, documents)
     except TimeoutError:
-        raise _late() from None
+        raise _timeout_problem() from None
     if report.response != text or report.blocked:
         dialect.deliver(answer, place, report.response, blocked=report.blocked)
-    known = join_documents(exchange.documents, dialect.documents(answer))
-    await exchange.on_judged(Judged(report, known, _index(answer, place), dialect.response_id(answer), alone))
+    evidence = join_documents(exchange.documents, dialect.documents(answer))
+    await exchange.on_judged(Judged(report, evidence, _index(answer, place), dialect.response_id(answer), alone))
     return report
 
 
@@ -257,23 +257,27 @@ async def _once(text: str) -> AsyncIterator[str]:
 async def _judge_or_ask_again(
     exchange: Exchange, answer: Json, ask: Callable[[Json], Awaitable[Json]]
 ) -> tuple[Json, TurnReport]:
-    """The answer that is delivered, which may be another one than was given, and its report."""
+    """Returns the answer to deliver, which may be a regenerated one, and its report."""
     dialect, last = exchange.dialect, answer
 
     async def again(draft: str, note: str) -> AsyncGenerator[Delta, None]:
         nonlocal last
-        judging.reschedule(None)  # upstream has its own time
+        judging.reschedule(None)  # upstream has its own timeout
         try:
-            following = dialect.sift(await ask(exchange.request_again(draft, note)), exchange.sifting())
+            next_answer = dialect.sift(await ask(exchange.request_again(draft, note)), exchange.sifting())
         finally:
             if exchange.seconds is not None:
                 judging.reschedule(asyncio.get_running_loop().time() + exchange.seconds)
-        if len(dialect.texts(following)) != 1 or following.get("status") == "failed" or following.get("output") == []:
+        if (
+            len(dialect.texts(next_answer)) != 1
+            or next_answer.get("status") == "failed"
+            or next_answer.get("output") == []
+        ):
             raise UnreadableError("upstream's answer failed, is empty, or has several choices")
         if last.get("usage"):
-            following["usage"] = summed(last["usage"], following.get("usage"))
-        last = following
-        async for part in _parts_of_answer(dialect, following):
+            next_answer["usage"] = add_usage(last["usage"], next_answer.get("usage"))
+        last = next_answer
+        async for part in _parts_of_answer(dialect, next_answer):
             yield part
 
     gated = exchange.guard.gated(
@@ -283,14 +287,14 @@ async def _judge_or_ask_again(
         async with asyncio.timeout(exchange.seconds) as judging:
             report = await ending_report(gated)
     except TimeoutError:
-        raise _late() from None
+        raise _timeout_problem() from None
     except InputError:
         return answer, await _judge_text(exchange, answer, 0, dialect.texts(answer)[0], True)
     text = dialect.texts(last)[0]
     if text.strip() and (report.response != text or report.blocked):
         dialect.deliver(last, 0, report.response, blocked=report.blocked)
-    known = join_documents(exchange.documents, dialect.documents(last))
-    await exchange.on_judged(Judged(report, known, _index(last, 0), dialect.response_id(last)))
+    evidence = join_documents(exchange.documents, dialect.documents(last))
+    await exchange.on_judged(Judged(report, evidence, _index(last, 0), dialect.response_id(last)))
     return last, report
 
 
@@ -302,40 +306,40 @@ async def _parts_of_answer(dialect: Dialect, answer: Json) -> AsyncGenerator[Del
     yield Passed(None, binding=dialect.acts(answer))
 
 
-def _late() -> Problem:
+def _timeout_problem() -> Problem:
     return Problem(504, "guard_timeout", "the guard did not judge the answer in time")
 
 
 class StreamedAnswer:
-    """A stream of upstream's as it may be shown. `ask` sends a request once more and gives the events of the answer."""
+    """Upstream's stream as it may be shown. `ask` sends a request again and returns the new answer's events."""
 
     def __init__(self, exchange: Exchange, ask: Callable[[Json], Awaitable[Events]]) -> None:
         self._exchange, self._ask = exchange, ask
         self._choice, self._found = 0, tuple[Document, ...]()
         self.stream: EventStream = exchange.dialect.stream(exchange.sifting())
-        """The stream of the answer that is shown, which may be another one than the first."""
+        """The stream of the answer that is shown, which may be a regenerated one."""
 
     async def shown(self, events: Events) -> AsyncGenerator[Json, None]:
         """The events that may be shown, the last ones with the verdict. Problem, UpstreamFailed: there is no answer to read."""
         several = self._exchange.choices > 1 and not self._exchange.asked.structured
-        async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as shown:
-            async for event in shown:
+        async with aclosing(self._choices_in_turn(events) if several else self._one_choice(events)) as stream:
+            async for event in stream:
                 yield event
 
     async def _choices_in_turn(self, events: Events) -> AsyncGenerator[Json, None]:
         """Held until upstream has ended, then one choice after the other: their chunks come mixed."""
         async with aclosing(events):
-            held = [event async for event in events]
+            buffered = [event async for event in events]
         places = range(self._exchange.choices)
-        spoken = {_chunk_index(choice) for event in held if event for choice in as_list(event.get("choices"))}
+        spoken = {_chunk_index(choice) for event in buffered if event for choice in as_list(event.get("choices"))}
         indices = [index for index in places if index in spoken] or [0]
         for index in indices:
-            own = StreamedAnswer(self._exchange, self._ask)
-            own._choice, self.stream = index, own.stream
+            answer = StreamedAnswer(self._exchange, self._ask)
+            answer._choice, self.stream = index, answer.stream
             strangers = spoken.difference(indices) if index == indices[-1] else None
-            rest = _events_of_choice(held, index, strangers)
-            async with aclosing(own._one_choice(rest)) as shown:
-                async for event in shown:
+            choice_events = _events_of_choice(buffered, index, strangers)
+            async with aclosing(answer._one_choice(choice_events)) as stream:
+                async for event in stream:
                     choices = cast("list[Json]", as_list(event.get("choices")))
                     yield {**event, "choices": [{**choice, "index": index} for choice in choices]}
 
@@ -386,10 +390,10 @@ class StreamedAnswer:
                     for event in self._events_for(item):
                         yield event
                     continue
-                known = join_documents(exchange.documents, self._found)
-                await exchange.on_judged(Judged(item, known, self._choice, self.stream.response_id, alone))
-                words = unjudged_field(field(item, exchange.name), self.stream.unjudged)
-                for event in self.stream.end(words, blocked=item.blocked):
+                evidence = join_documents(exchange.documents, self._found)
+                await exchange.on_judged(Judged(item, evidence, self._choice, self.stream.response_id, alone))
+                verdict = unjudged_field(field(item, exchange.name), self.stream.unjudged)
+                for event in self.stream.end(verdict, blocked=item.blocked):
                     yield event
 
     def _events_for(self, item: Delta) -> Iterator[Json]:
@@ -398,17 +402,17 @@ class StreamedAnswer:
         return self.stream.text(item) if isinstance(item, str) else self.stream.passed(item.item)
 
     async def _again(self, draft: str, note: str) -> AsyncGenerator[Delta, None]:
-        """Another answer of upstream's, which takes the stream's place once it speaks."""
+        """A regenerated answer, which replaces the stream once it has text."""
         exchange = self._exchange
         events = await self._ask(exchange.request_again(draft, note))
-        following = exchange.dialect.stream(exchange.sifting(), self.stream.usage)
-        async with aclosing(self._parts(events, following)) as parts:
+        next_stream = exchange.dialect.stream(exchange.sifting(), self.stream.usage)
+        async with aclosing(self._parts(events, next_stream)) as parts:
             async for part in parts:
                 if isinstance(part, str) and part.strip():
-                    self.stream = following
+                    self.stream = next_stream
                 yield part
-        if following.finished:
-            self.stream = following
+        if next_stream.finished:
+            self.stream = next_stream
 
     async def _parts(self, events: Events, stream: EventStream) -> AsyncGenerator[Delta, None]:
         done = False
@@ -437,17 +441,17 @@ def _chunk_index(choice: object) -> int | None:
     return index if type(index) is int else None
 
 
-async def _events_of_choice(held: Sequence[Json | None], index: int, strangers: set[int | None] | None) -> Events:
+async def _events_of_choice(events: Sequence[Json | None], index: int, strangers: set[int | None] | None) -> Events:
     """The chunks of one choice, as if it were the only one. With the last come those of no choice, such as usage, and the
     choices that nobody asked for, which the table drops."""
-    for event in held:
+    for event in events:
         if event is None or event.get("error"):
             yield event
             continue
         choices = as_list(event.get("choices"))
         mine = [choice for choice in choices if isinstance(choice, dict) and _chunk_index(choice) == index]
-        own: list[object] = [{**choice, "index": 0} for choice in mine]
+        selected: list[object] = [{**choice, "index": 0} for choice in mine]
         if strangers is not None:
-            own += [choice for choice in choices if _chunk_index(choice) in strangers]
-        if own or (strangers is not None and not choices):
-            yield {**event, "choices": own}
+            selected += [choice for choice in choices if _chunk_index(choice) in strangers]
+        if selected or (strangers is not None and not choices):
+            yield {**event, "choices": selected}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vista_guard.openai_api.fields import Sifting, scrubbed_error, sift_event, sift_response
+from vista_guard.openai_api.fields import Sifting, scrub_error, sift_event, sift_response
 from vista_guard.openai_api.wire import (
     FIELD,
     Api,
@@ -13,12 +13,12 @@ from vista_guard.openai_api.wire import (
     Problem,
     UnreadableError,
     UpstreamFailed,
+    add_usage,
     as_list,
     found_documents,
     is_binding,
     is_text,
     read_responses,
-    summed,
     text_of,
 )
 from vista_guard.stream.source import Delta, Found, Passed
@@ -53,18 +53,18 @@ class Responses:
         return any(is_binding(item) for item in as_list(answer["output"]))
 
     def response_id(self, answer: Json) -> str | None:
-        given = answer.get("id")
-        return given if isinstance(given, str) else None
+        value = answer.get("id")
+        return value if isinstance(value, str) else None
 
     def deliver(self, answer: Json, choice: int, text: str, *, blocked: bool) -> None:  # noqa: ARG002 - the signature of both APIs
-        """The text takes the place of the first; messages without text left go. A withheld response keeps nothing else."""
+        """Puts the text into the first message with text and drops the others. A withheld response keeps nothing else."""
         messages = _messages(answer)
         spoken = next(item for item in messages if text_of(item.get("content")))
         part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-        kept: Json = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
+        delivered: Json = {**spoken, "content": [part], **({"status": "incomplete"} if blocked else {})}
         silent = [item for item in messages if item is not spoken]
-        output = [kept if item is spoken else item for item in as_list(answer["output"]) if item not in silent]
-        answer["output"] = [kept] if blocked else output
+        output = [delivered if item is spoken else item for item in as_list(answer["output"]) if item not in silent]
+        answer["output"] = [delivered] if blocked else output
         if isinstance(answer.get("output_text"), str):
             answer["output_text"] = text
         if blocked:
@@ -75,8 +75,8 @@ class Responses:
 
 
 class ResponseStream:
-    """Events in, events out, numbered anew. The last one is held back for the verdict, and those that repeat a text say
-    what was shown of it."""
+    """Events in, events out, renumbered. The last one is held back for the verdict, and those that repeat a text carry
+    it as it was shown."""
 
     def __init__(self, sifting: Sifting, spent: Json | None = None) -> None:
         self._sifting = sifting
@@ -94,8 +94,8 @@ class ResponseStream:
 
     @property
     def response_id(self) -> str | None:
-        given = self._response.get("id")
-        return given if isinstance(given, str) else None
+        value = self._response.get("id")
+        return value if isinstance(value, str) else None
 
     def read(self, event: Json) -> Iterator[Delta]:
         """Texts of several parts are read as one text, a line each."""
@@ -108,7 +108,7 @@ class ResponseStream:
         event = passed
         if isinstance(response := event.get("response"), dict):
             if isinstance(usage := response.get("usage"), dict):
-                self.usage = summed(self._spent, usage)
+                self.usage = add_usage(self._spent, usage)
                 response = {**response, "usage": self.usage}
             self._response = response
             event = {**event, "response": response}
@@ -128,10 +128,10 @@ class ResponseStream:
             yield Passed(event, binding=is_binding(item))
 
     def _failure(self, event: Json) -> Json:
-        failed = sift_event(event, self._sifting) if event.get("type") == "response.failed" else None
-        if failed is not None:
-            return failed
-        error = scrubbed_error(event.get("error", event))
+        sifted = sift_event(event, self._sifting) if event.get("type") == "response.failed" else None
+        if sifted is not None:
+            return sifted
+        error = scrub_error(event.get("error", event))
         return {"type": "error", "code": error["code"], "message": error["message"], "param": None}
 
     def _read_text(self, event: Json) -> Iterator[str]:
@@ -146,19 +146,19 @@ class ResponseStream:
         yield text
 
     def text(self, text: str) -> Iterator[Json]:
-        """A delta for the part that is open; where none is, one is opened."""
-        given = self._written.logprobs.show(text)
+        """A delta for the open part; opens one if there is none."""
+        logprobs = self._written.logprobs.show(text)
         if not self._written.is_open:
             yield from map(self._with_number, self._written.open())
         text = self._written.add(text)
         if text:
-            delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": given}
+            delta = {"type": "response.output_text.delta", **self._written.place, "delta": text, "logprobs": logprobs}
             yield self._with_number(delta)
 
     def passed(self, item: Json) -> Iterator[Json]:
-        shown = self._written.follow(dict(item))
-        if shown is not None:
-            yield self._with_number(shown)
+        event = self._written.follow(dict(item))
+        if event is not None:
+            yield self._with_number(event)
 
     def end(self, verdict: Json | None, *, blocked: bool) -> Iterator[Json]:
         """Closes what is open, and ends with the whole response."""
@@ -179,7 +179,7 @@ class ResponseStream:
         return self._with_number({"type": "error", "code": problem.code, "message": str(problem), "param": None})
 
     def closing(self) -> bytes:
-        """Nothing: the last event says that it is the last."""
+        """Empty: the last event marks the end."""
         return b""
 
     def _with_number(self, event: Json) -> Json:
@@ -217,8 +217,8 @@ class _WrittenOutput:
     def open(self) -> Iterator[Json]:
         """An empty part, in a message of its own unless one is open."""
         if self._item is None:
-            made = {"type": "message", "id": f"msg_guard_{self._next}", "role": "assistant", "status": "in_progress"}
-            item: Json = {**made, "content": []}
+            message = {"type": "message", "id": f"msg_guard_{self._next}", "role": "assistant", "status": "in_progress"}
+            item: Json = {**message, "content": []}
             yield self.follow({"type": "response.output_item.added", "output_index": self._next, "item": item}) or item
         place = {"item_id": (self._item or {}).get("id"), "output_index": self._index, "content_index": 0}
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
@@ -264,7 +264,7 @@ class _WrittenOutput:
         return event
 
     def _may_cite(self, event: Json) -> bool:
-        """True if the text that a citation points into is shown, and is the draft: else its place is another one, or none."""
+        """True if the cited text is shown exactly as drafted: else the citation's place is another one, or none."""
         return self.logprobs.faithful and bool(self._texts.get(self._key(event)))
 
     def shown(self, output: object) -> list[object]:

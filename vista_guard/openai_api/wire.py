@@ -23,7 +23,7 @@ Api = Literal["chat", "responses"]
 Spent = TypeVar("Spent")
 
 Json = dict[str, object]
-"""An object of the API, as it is on the wire: of its values nothing is known before one looks."""
+"""A JSON object of the API, as it is on the wire: its values are unchecked."""
 
 FIELD: Final = "vista_guard"
 
@@ -38,7 +38,7 @@ _HEADERS: Final = re.compile(
 _HEADER_VALUE: Final = re.compile(r"[ -~]{0,200}")
 
 _NOT_REPEATED: Final = ("conversation", "response_id", "background")
-"""Fields of a request whose answer is not asked for again: upstream would keep the draft as what was said, or has the request."""
+"""Requests with these fields are not sent again: upstream would keep the draft, or has the request itself."""
 
 _BINDING: Final = re.compile(
     r"(function|custom_tool|computer|local_shell|shell|apply_patch|mcp)_call|mcp_approval_request"
@@ -46,7 +46,7 @@ _BINDING: Final = re.compile(
 """Output items of the responses API that do something, here or at a server that is not upstream."""
 
 _TO_COME: Final = {"role": "assistant", "content": "…"}
-"""Stands for the answer that is not there yet, so that reading the chat says what it may lean on."""
+"""Placeholder for the answer to come, so that reading the chat collects its documents."""
 
 
 class Problem(Exception):
@@ -59,14 +59,14 @@ class Problem(Exception):
 
 
 class UnreadableError(Problem):
-    """Upstream's answer is of no form that the API has, or ends in the middle."""
+    """Upstream's answer is malformed, or ends early."""
 
     def __init__(self, message: str, code: str = "upstream_unreadable") -> None:
         super().__init__(502, code, message)
 
 
 class UpstreamFailed(Exception):
-    """Upstream ended its stream with an error of its own; `event` is what the caller is told of it."""
+    """Upstream ended its stream with an error of its own; `event` is the caller's version of it."""
 
     def __init__(self, event: Mapping[str, object]) -> None:
         super().__init__("upstream reported an error inside its stream")
@@ -74,7 +74,7 @@ class UpstreamFailed(Exception):
 
 
 def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The headers that may go with a judged answer: those that are known not to carry a model's words."""
+    """Filters the headers that may go with a judged answer: those known not to carry a model's words."""
     return [(name, value) for name, value in headers if _HEADERS.fullmatch(name) and _HEADER_VALUE.fullmatch(value)]
 
 
@@ -106,7 +106,7 @@ def read_object(content: str | bytes) -> Json | None:
 
 
 def as_list(value: object) -> list[object]:
-    """The value when it is a list, as upstream or a caller may or may not send it; else an empty one."""
+    """The value when it is a list; else an empty one."""
     return value if isinstance(value, list) else []
 
 
@@ -130,8 +130,8 @@ def judged_api(path: str) -> Api | None:
 LONGEST_NAME: Final = 512
 
 
-def checked_name(value: object, place: str) -> str:
-    """The name, when a conversation can have it; else InputError, which says where it stands."""
+def check_name(value: object, place: str) -> str:
+    """Returns a valid name of a conversation; else InputError, which says where it stands."""
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise InputError(
             f"{place} is {str(value)[:80]!r}; it must be a printable text of at most {LONGEST_NAME} characters"
@@ -140,25 +140,25 @@ def checked_name(value: object, place: str) -> str:
 
 
 def request_again(api: Api, request: Mapping[str, object], draft: str, note: str) -> Json:
-    """The request with the draft and the note after what was said; all else as it was."""
+    """The request with the draft and the note appended; all else unchanged."""
     name = "messages" if api == "chat" else "input"
-    given = request[name]
-    items: list[object] = given if isinstance(given, list) else [{"role": "user", "content": given}]
-    more = [{"role": "assistant", "content": draft}, {"role": "user", "content": note}]
-    return {**request, name: [*items, *more]}
+    past = request[name]
+    items: list[object] = past if isinstance(past, list) else [{"role": "user", "content": past}]
+    additions = [{"role": "assistant", "content": draft}, {"role": "user", "content": note}]
+    return {**request, name: [*items, *additions]}
 
 
 def repeatable(api: Api, request: Mapping[str, object]) -> bool:
-    """True if an answer to the request may be asked for again: one choice, and all that upstream has to know is in it."""
-    given = request.get("messages" if api == "chat" else "input")
-    kept = any(request.get(name) for name in _NOT_REPEATED)
-    return isinstance(given, str | list) and request.get("n") in (None, 1) and not kept
+    """True if the request can be sent again: it has one choice, and needs nothing that upstream keeps."""
+    past = request.get("messages" if api == "chat" else "input")
+    unrepeatable = any(request.get(name) for name in _NOT_REPEATED)
+    return isinstance(past, str | list) and request.get("n") in (None, 1) and not unrepeatable
 
 
-def summed(first: object, more: Spent) -> Spent:
+def add_usage(first: object, more: Spent) -> Spent:
     """The usage of two answers together; numbers are added at any depth."""
     if isinstance(first, Mapping) and isinstance(more, Mapping):
-        return cast(Spent, {name: summed(first.get(name), more.get(name)) for name in {**first, **more}})
+        return cast(Spent, {name: add_usage(first.get(name), more.get(name)) for name in {**first, **more}})
     if isinstance(first, int | float) and isinstance(more, int | float):
         return cast(Spent, first + more)
     return cast(Spent, first) if more is None else more
@@ -167,11 +167,11 @@ def summed(first: object, more: Spent) -> Spent:
 def ground(
     messages: Sequence[object], identity: str | None, documents: Iterable[object] = ()
 ) -> tuple[Conversation, tuple[Document, ...]]:
-    """The conversation so far, and the documents of the next answer. InputError: a message or document that is none."""
-    asked = cast(
+    """The conversation so far, and the documents of the next answer. InputError: a malformed message or document."""
+    chat = cast(
         "Sequence[Mapping[str, object]]", [*messages, _TO_COME]
     )  # read with care: what is no message is refused
-    *turns, to_come = to_conversation(asked, documents=documents, patterns=None).turns
+    *turns, to_come = to_conversation(chat, documents=documents, patterns=None).turns
     return Conversation(turns=tuple(turns), id=identity), to_come.documents
 
 
@@ -181,9 +181,9 @@ def with_answer(conversation: Conversation, text: str, documents: Iterable[Docum
 
 
 class PendingLogprobs:
-    """Holds what came with the pieces of a draft until the text that is shown has reached the end of each piece.
+    """Holds the log probabilities of a draft's pieces until the shown text has reached the end of each piece.
 
-    Once the text that is shown is not the draft any more, nothing is given out: tokens spell what was withheld.
+    Once the shown text differs from the draft, none are released: tokens spell what was withheld.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class PendingLogprobs:
         """True if all that was shown is the draft's beginning, word for word."""
 
     def read(self, text: str, logprobs: Sequence[object]) -> None:
-        """A piece of the draft."""
+        """Takes a piece of the draft."""
         self._unseen += text
         self._read += len(text)
         if logprobs:
@@ -205,10 +205,10 @@ class PendingLogprobs:
         self.faithful = self.faithful and self._unseen.startswith(text)
         self._unseen = self._unseen[len(text) :]
         self._shown += len(text)
-        given: list[object] = []
+        entries: list[object] = []
         while self.faithful and self._pieces and self._pieces[0][0] <= self._shown:
-            given += self._pieces.popleft()[1]
-        return given
+            entries += self._pieces.popleft()[1]
+        return entries
 
 
 _STRUCTURED = frozenset({"json_schema", "json_object"})
@@ -216,7 +216,7 @@ _STRUCTURED = frozenset({"json_schema", "json_object"})
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """A request, read. `sent` is what upstream gets; `messages` is chat JSON without the tagged blocks."""
+    """A parsed request. `sent` is what upstream gets; `messages` is chat JSON without the tagged blocks."""
 
     sent: Json
     messages: tuple[Json, ...]
@@ -249,25 +249,27 @@ def read_chat(body: Mapping[str, object], patterns: Sequence[str], *, user_conte
         raise InputError(
             f"n is {str(body['n'])[:20]} in a stream; the guard judges one choice of a stream: leave n out"
         )
-    wanted = body.get("response_format")
+    response_format = body.get("response_format")
     sent = {**_without_documents(body), "messages": [_strip_documents(message) for message in messages]}
-    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
+    return _read_request(sent, messages, body, patterns, response_format, user_context=user_context)
 
 
 def read_responses(body: Mapping[str, object], patterns: Sequence[str], *, user_context: bool = False) -> ReadRequest:
     """A request to the Responses API. InputError: one that cannot be read; an answer that would be made in the background."""
     if body.get("background"):
         raise InputError("background is set; an answer that is fetched later is not judged: leave background out")
-    given, text = body.get("input"), body.get("text")
-    items = as_list(given)
-    messages: list[Json] = [{"role": "user", "content": given}] if isinstance(given, str) else list(_messages(items))
+    request_input, text = body.get("input"), body.get("text")
+    items = as_list(request_input)
+    messages: list[Json] = (
+        [{"role": "user", "content": request_input}] if isinstance(request_input, str) else list(_messages(items))
+    )
     if isinstance(body.get("instructions"), str):
         messages.insert(0, {"role": "system", "content": body["instructions"]})
     sent = _without_documents(body)
     if items:
         sent["input"] = [_strip_documents(item) for item in items]
-    wanted = text.get("format") if isinstance(text, Mapping) else None
-    return _read_request(sent, messages, body, patterns, wanted, user_context=user_context)
+    response_format = text.get("format") if isinstance(text, Mapping) else None
+    return _read_request(sent, messages, body, patterns, response_format, user_context=user_context)
 
 
 def found_documents(items: object) -> tuple[Document, ...]:
@@ -299,7 +301,7 @@ def _read_request(
     messages: Sequence[object],
     body: Mapping[str, object],
     patterns: Sequence[str],
-    wanted: object,
+    response_format: object,
     *,
     user_context: bool,
 ) -> ReadRequest:
@@ -309,19 +311,19 @@ def _read_request(
             raise InputError(f"a message is {str(message)[:80]!r}; expected a mapping with role and content")
         clean, blocks = take_blocks(message, patterns, user_context=user_context)
         if message.get("role") == "user":
-            brought = message.get("documents") or []
-            clean["documents"] = [*(brought if isinstance(brought, list) else [brought]), *blocks]
+            attached = message.get("documents") or []
+            clean["documents"] = [*(attached if isinstance(attached, list) else [attached]), *blocks]
         else:
             tagged += blocks
         cleaned.append(clean)
-    given = body.get("documents")
-    if given is not None and not isinstance(given, list):
+    raw_documents = body.get("documents")
+    if raw_documents is not None and not isinstance(raw_documents, list):
         raise InputError("documents is not a list; give a list of texts or of mappings with text, id, title, url")
-    documents = tuple(to_document(document) for document in given or ())
-    structured = isinstance(wanted, Mapping) and str(wanted.get("type")) in _STRUCTURED
-    asked = ReadRequest(sent, tuple(cleaned), (*documents, *tagged), structured)
-    asked.conversation()  # what cannot be read must not reach upstream
-    return asked
+    documents = tuple(to_document(document) for document in raw_documents or ())
+    structured = isinstance(response_format, Mapping) and str(response_format.get("type")) in _STRUCTURED
+    request = ReadRequest(sent, tuple(cleaned), (*documents, *tagged), structured)
+    request.conversation()  # what cannot be read must not reach upstream
+    return request
 
 
 def _strip_documents(item: object) -> object:
@@ -347,8 +349,8 @@ def _messages(items: Iterable[object]) -> Iterator[Json]:
             output = item.get("output")
             content = output if isinstance(output, str | list) else ""
             yield {"role": "tool", "tool_call_id": item.get("call_id") or item.get("id"), "content": content}
-        elif brought := list(_documents_of(item)):
-            yield {"role": "tool", "content": "", "documents": brought}
+        elif documents := list(_documents_of(item)):
+            yield {"role": "tool", "content": "", "documents": documents}
 
 
 def _documents_of(item: Mapping[str, object]) -> Iterator[Document]:

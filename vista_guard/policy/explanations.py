@@ -59,16 +59,16 @@ def worst(report: TurnReport) -> Outcome | None:
         >>> explain(report).text
         'Blocked: contradicts the evidence, 90 %'
     """
-    return min(_blamed(report), key=_gravity, default=None)
+    return min(_blamed_outcomes(report), key=_gravity, default=None)
 
 
 def explain(report: TurnReport) -> Explanation:
     """Says what was done and why, with the evidence's name and the judge's confidence."""
-    done, blamed, outcomes = DONE[report.decision.action], _blamed(report), report.outcomes
+    done, blamed, outcomes = DONE[report.decision.action], _blamed_outcomes(report), report.outcomes
     if not blamed:
         return Explanation(done, "no claim to verify")
     if report.decision.action is Action.ALLOW:
-        good = sum(label_of(one) == Label.VERIFIED for one in outcomes)
+        good = sum(label_of(outcome) == Label.VERIFIED for outcome in outcomes)
         return Explanation(done, f"{good} of {_claims(len(outcomes))} verified")
     more = f", and {_claims(len(blamed) - 1, 'more ')}" if len(blamed) > 1 else ""
     return Explanation(done, *_why(min(blamed, key=_gravity), report.evidence_missing, more))
@@ -95,17 +95,17 @@ def source_name(evidence: Sequence[Evidence]) -> str:
     return _SOURCES.get(first.source) or first.title or first.source_id
 
 
-def _blamed(report: TurnReport) -> list[Outcome]:
-    """The outcomes that the decision is about. A regenerated turn's are those of its last draft that was refused."""
-    own = _named(report.outcomes, report.decision.claim_ids)
+def _blamed_outcomes(report: TurnReport) -> list[Outcome]:
+    """The outcomes that the decision is about. For a regenerated turn, those of its last refused draft."""
+    own = _with_ids(report.outcomes, report.decision.claim_ids)
     if report.decision.action is Action.REPAIR and not own and report.attempts:
-        refused = report.attempts[-1]
-        return _named(refused.outcomes, refused.decision.claim_ids) or list(refused.outcomes)
+        attempt = report.attempts[-1]
+        return _with_ids(attempt.outcomes, attempt.decision.claim_ids) or list(attempt.outcomes)
     bad = [outcome for outcome in report.outcomes if label_of(outcome) in WORST[:3]]
     return own or bad or list(report.outcomes)
 
 
-def _named(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
+def _with_ids(outcomes: Sequence[Outcome], names: Sequence[str]) -> list[Outcome]:
     return [outcome for outcome in outcomes if outcome.claim.id in names]
 
 

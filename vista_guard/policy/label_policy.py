@@ -36,7 +36,7 @@ _NEEDS_NO_EVIDENCE = frozenset({Label.OUT_OF_SCOPE, Label.ABSTENTION})
 
 
 AtRisk = Probability | Literal["auto"] | None
-"""From which risk of the turn on something is done: a number, the one that was fitted for the judge, or never."""
+"""Risk of the turn from which an action is taken: a number, the one fitted for the judge, or never."""
 
 
 class Rule(BaseModel):
@@ -48,8 +48,8 @@ class Rule(BaseModel):
     min_confidence: Probability = 0.0
     otherwise: Action = Action.FLAG
     flags_alone: bool | Probability = True
-    """Whether a FLAG of this rule flags the turn whatever its risk is; a number: from that confidence on. Otherwise the turn's
-    risk has to reach `flag_at_risk`. What withholds always acts alone."""
+    """True if a FLAG of this rule flags the turn whatever its risk is; a number: from that confidence on. Otherwise the
+    turn's risk has to reach `flag_at_risk`. Rules that withhold always act alone."""
 
     def __call__(self, confidence: float) -> Action:
         return self.action if confidence >= self.min_confidence else self.otherwise
@@ -195,47 +195,47 @@ class LabelPolicy(BaseModel):
             )
         if evidence_missing:
             risk = None  # What becomes of such turns is an explicit choice: on_no_evidence.
-        asked = self._asked(risk, outcomes)
-        verdicts = [(self._action(outcome, asked), outcome) for outcome in outcomes]
+        risk_action = self._risk_action(risk, outcomes)
+        verdicts = [(self._action(outcome, risk_action), outcome) for outcome in outcomes]
         needing = [outcome for outcome in outcomes if evidence_missing and _needs_evidence(outcome)]
         verdicts += [(self.on_no_evidence, outcome) for outcome in needing]
         hardest = max((action for action, _ in verdicts), key=SEVERITY.__getitem__, default=Action.ALLOW)
         if hardest is Action.ALLOW:
-            return Decision(action=Action.ALLOW, reason=self._allowed(outcomes, evidence_missing, risk))
+            return Decision(action=Action.ALLOW, reason=self._allow_reason(outcomes, evidence_missing, risk))
         # A repair must mend every claim that asked for more than a flag, not only the worst.
         least = min(SEVERITY[hardest], SEVERITY[Action.REPAIR])
-        meant = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
-        reason = "; ".join(self._because(outcome) for outcome in meant.values())
+        decisive = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
+        reason = "; ".join(self._reason_for(outcome) for outcome in decisive.values())
         missing = "there was no evidence to verify against; " if needing else ""
-        weighed = self._weighed(risk, asked) if any(_is_held(one) for one in meant.values()) else ""
-        return Decision(action=hardest, reason=missing + weighed + reason, claim_ids=tuple(meant))
+        risk_text = self._risk_reason(risk, risk_action) if any(_is_held(cause) for cause in decisive.values()) else ""
+        return Decision(action=hardest, reason=missing + risk_text + reason, claim_ids=tuple(decisive))
 
-    def _asked(self, risk: float | None, outcomes: Sequence[Outcome]) -> Action | None:
+    def _risk_action(self, risk: float | None, outcomes: Sequence[Outcome]) -> Action | None:
         """The action that the risk requires, ALLOW to BLOCK; None for a policy without risk thresholds.
 
-        A turn that a rule has mended is not blocked for its risk as well: it is withheld already, in the way that was chosen.
+        A turn that a rule repairs is not blocked for its risk as well: it is withheld already, in the chosen way.
         """
         flag, block = (at if isinstance(at, float) else None for at in (self.flag_at_risk, self.block_at_risk))
         limit = block if flag is None else flag
         if risk is None or limit is None:
             return None
         if block is not None and risk >= block:
-            findings = [one for one in outcomes if isinstance(one, Finding) and one.label in self.rules]
-            if all(self.rules[one.label](one.confidence) is not Action.REPAIR for one in findings):
+            findings = [finding for finding in outcomes if isinstance(finding, Finding) and finding.label in self.rules]
+            if all(self.rules[finding.label](finding.confidence) is not Action.REPAIR for finding in findings):
                 return Action.BLOCK
         return Action.FLAG if risk >= limit else Action.ALLOW
 
-    def _action(self, outcome: Outcome, asked: Action | None) -> Action:
+    def _action(self, outcome: Outcome, risk_action: Action | None) -> Action:
         if not isinstance(outcome, Finding):
             return self.on_code if outcome.what == "code" else self.on_unchecked
         rule = self.rules.get(outcome.label)
         own = rule(outcome.confidence) if rule else Action.ALLOW
-        if rule is None or own is Action.ALLOW or asked is None or not _is_held(outcome):
+        if rule is None or own is Action.ALLOW or risk_action is None or not _is_held(outcome):
             return own
         waits = own is Action.FLAG and not rule.acts_alone(outcome.confidence) and self.flag_at_risk is not None
-        return max(Action.ALLOW if waits else own, asked, key=SEVERITY.__getitem__)
+        return max(Action.ALLOW if waits else own, risk_action, key=SEVERITY.__getitem__)
 
-    def _because(self, outcome: Outcome) -> str:
+    def _reason_for(self, outcome: Outcome) -> str:
         if not isinstance(outcome, Finding):
             if outcome.what == "code":
                 return f"{outcome.claim.id} is code, which is not judged"
@@ -243,20 +243,22 @@ class LabelPolicy(BaseModel):
         label = outcome.label.replace("_", " ").lower()
         rule = self.rules.get(outcome.label)
         limit = rule.min_confidence if self.calibration and rule and rule.withholds else None
-        confidence = _compared(outcome.confidence, limit, "withheld")
+        confidence = _compare(outcome.confidence, limit, "withheld")
         return f"{outcome.claim.id} {label} ({confidence}): {_short(outcome.claim.text)}"
 
-    def _weighed(self, risk: float | None, asked: Action | None) -> str:
-        limit, done = (self.block_at_risk, "withheld") if asked is Action.BLOCK else (self.flag_at_risk, "flagged")
-        if risk is None or asked in (None, Action.ALLOW) or not isinstance(limit, float):
+    def _risk_reason(self, risk: float | None, risk_action: Action | None) -> str:
+        limit, done = (
+            (self.block_at_risk, "withheld") if risk_action is Action.BLOCK else (self.flag_at_risk, "flagged")
+        )
+        if risk is None or risk_action in (None, Action.ALLOW) or not isinstance(limit, float):
             return ""
-        return f"risk {_compared(risk, limit, done)}; "
+        return f"risk {_compare(risk, limit, done)}; "
 
-    def _allowed(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
+    def _allow_reason(self, outcomes: Sequence[Outcome], evidence_missing: bool, risk: float | None) -> str:
         held = sum(_is_held(outcome) for outcome in outcomes)
         if held and risk is not None and isinstance(self.flag_at_risk, float):
             claims = f"{held} of {len(outcomes)} claims {'is' if held == 1 else 'are'} not supported"
-            return f"{claims}; risk {_compared(risk, self.flag_at_risk, 'flagged')}"
+            return f"{claims}; risk {_compare(risk, self.flag_at_risk, 'flagged')}"
         judged = [outcome for outcome in outcomes if isinstance(outcome, Finding) or outcome.what != "code"]
         code = "" if len(judged) == len(outcomes) else "; code was not judged"
         if not judged:
@@ -266,13 +268,13 @@ class LabelPolicy(BaseModel):
         )
 
 
-def _compared(value: float, limit: float | None, done: str) -> str:
-    """A probability and the limit that it is held to, with as many digits as it takes to see on which side it lies."""
+def _compare(value: float, limit: float | None, done: str) -> str:
+    """Formats a probability and its limit with enough digits to show on which side it lies."""
     if limit is None:
         return f"{value:.2f}"
     digits = next((n for n in range(2, 6) if (round(value, n) >= limit) == (value >= limit)), 6)
-    shown = f"{limit:.2f}" if round(limit, 2) == limit else f"{limit:.6g}"
-    return f"{value:.{digits}f}, {done} from {shown} on"
+    limit_text = f"{limit:.2f}" if round(limit, 2) == limit else f"{limit:.6g}"
+    return f"{value:.{digits}f}, {done} from {limit_text} on"
 
 
 def _withholds(action: Action) -> bool:
@@ -294,7 +296,7 @@ def _short(text: str, limit: int = 120) -> str:
 
 
 SURELY_LACKING = 0.97
-"""Confidence from which a claim without evidence flags a turn by itself: a figure that stands nowhere reaches it, and 1.9 % of
+"""Confidence from which a claim without evidence flags a turn by itself: a figure found nowhere reaches it, and 1.9 % of
 faithful answers (MTRAG-UN, development) say something that does."""
 
 PRESETS: Mapping[str, LabelPolicy] = {
@@ -350,18 +352,18 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
         first = exc.errors()[0]
         where = ".".join(str(part) for part in ("policy", *first["loc"]))
         raise ConfigError(f"{where} is {first['input']!r}: {first['msg']}") from exc
-    _one_choice(policy, overrides, rules)
+    _refuse_both(policy, overrides, rules)
     return policy
 
 
-def _one_choice(policy: LabelPolicy, overrides: Mapping[str, object], rules: Mapping[str, object]) -> None:
+def _refuse_both(policy: LabelPolicy, overrides: Mapping[str, object], rules: Mapping[str, object]) -> None:
     """Refuses a threshold that the user set and a rate that would replace it."""
     chosen = {"block_at_risk": "max_false_alarm_rate", "flag_at_risk": "max_flag_rate"}
     for name, rate in chosen.items():
-        asked, written = getattr(policy, rate), overrides.get(name)
-        if asked is not None and isinstance(written, int | float):
+        promised, written = getattr(policy, rate), overrides.get(name)
+        if promised is not None and isinstance(written, int | float):
             raise ConfigError(
-                f"policy.{name} is {written} and policy.{rate} is {asked}, which chooses it. Drop one of them"
+                f"policy.{name} is {written} and policy.{rate} is {promised}, which chooses it. Drop one of them"
             )
     for label, rule in rules.items():
         if policy.max_false_alarm_rate is None or not isinstance(rule, Mapping) or "min_confidence" not in rule:

@@ -104,8 +104,8 @@ class TurnGroup(_Frozen):
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        held = Counter(alarm.claims for alarm in self.alarms)
-        for claims, count in held.items():
+        counts = Counter(alarm.claims for alarm in self.alarms)
+        for claims, count in counts.items():
             if count > self.claims.get(claims, 0):
                 raise ValueError(
                     f"{count} alarms of turns with {claims} claims, and {self.claims.get(claims, 0)} such turns"
@@ -139,7 +139,7 @@ class TurnGroup(_Frozen):
 
         Args:
             rate: most expected share of fine turns, in [0, 1].
-            stratified: whether it must be held for few and for many claims by themselves.
+            stratified: hold the rate for few and for many claims separately.
 
         Returns:
             A multiple of 1 / STEP in [0, 1]; None when none holds the rate with these turns.
@@ -149,8 +149,8 @@ class TurnGroup(_Frozen):
             return None
         ranges = self.strata(max(needed, 1)) if stratified else [(0, max(self.claims))]
         thresholds = [self._threshold(first, last, rate) for first, last in ranges]
-        known = [limit for limit in thresholds if limit is not None]
-        return max(known) if len(known) == len(thresholds) else None
+        limits = [limit for limit in thresholds if limit is not None]
+        return max(limits) if len(limits) == len(thresholds) else None
 
     def share(self, limit: float, first: int = 0, last: int | None = None) -> float | None:
         """Returns the share of fine turns, with `first` to `last` claims, of at least this risk. None without turns."""
@@ -160,8 +160,8 @@ class TurnGroup(_Frozen):
 
     def _threshold(self, first: int, last: int, rate: float) -> float | None:
         turns = sum(count for claims, count in self.claims.items() if first <= claims <= last)
-        held = [Alarm(alarm.risk, 1.0) for alarm in self.alarms if first <= alarm.claims <= last]
-        return smallest_threshold(held, turns, rate)
+        turn_alarms = [Alarm(alarm.risk, 1.0) for alarm in self.alarms if first <= alarm.claims <= last]
+        return smallest_threshold(turn_alarms, turns, rate)
 
 
 class RiskTable(_Frozen):
@@ -222,9 +222,9 @@ class RiskTable(_Frozen):
         Rules share the rate equally: what each may withhold wrongly adds up to what the turn may suffer.
 
         Args:
-            labels: whose rules withhold.
+            labels: labels whose rules withhold.
             rate: most expected share of fine turns.
-            rules: how many share the rate, where it is not these alone.
+            rules: number of rules that share the rate, if not these alone.
 
         Raises:
             ConfigError: too few fine turns, or too many that were wrongly judged with full confidence.
@@ -237,7 +237,7 @@ class RiskTable(_Frozen):
 
         Args:
             rate: most expected share of fine turns.
-            name: what asks for the rate, for errors.
+            name: the setting that asks for the rate, for errors.
 
         Raises:
             ConfigError: the table has no risks of fine turns, or too few of them, or too many that are certain.
@@ -264,18 +264,18 @@ class RiskTable(_Frozen):
         if threshold is not None:
             return threshold
         shared = f", shared by {rules} rules" if rules > 1 else ""
-        asked = f"policy.max_false_alarm_rate is {rate:g}{shared}"
+        rate_text = f"policy.max_false_alarm_rate is {rate:g}{shared}"
         needed = needed_turns(rate / rules)
         if needed is None or group.n < needed:
             raise ConfigError(
-                f"{asked}: that needs {_count(needed)} fine turns, and {group.source} has n = {group.n:,}. Label more turns "
-                f"(vista-guard calibrate), or allow a rate of at least {_rounded_up(rules / (group.n + 1)):g}"
+                f"{rate_text}: that needs {_count(needed)} fine turns, and {group.source} has n = {group.n:,}. Label more turns "
+                f"(vista-guard calibrate), or allow a rate of at least {_round_up(rules / (group.n + 1)):g}"
             )
         certain = group.loss(label, 1.0)
         raise ConfigError(
-            f"{asked}: of the n = {group.n:,} fine turns of {group.source}, {certain:.1%} were called {label} with full "
+            f"{rate_text}: of the n = {group.n:,} fine turns of {group.source}, {certain:.1%} were called {label} with full "
             f"confidence, so no threshold holds it. Let policy.rules.{label} only FLAG, or allow a rate of at least "
-            f"{_rounded_up(rules * (certain * group.n + 1) / (group.n + 1)):g}"
+            f"{_round_up(rules * (certain * group.n + 1) / (group.n + 1)):g}"
         )
 
 
@@ -314,7 +314,7 @@ def _count(needed: int | None) -> str:
     return "an endless number of" if needed is None else f"{needed:,}"
 
 
-def _rounded_up(rate: float) -> float:
+def _round_up(rate: float) -> float:
     return math.ceil(rate * STEP - _ROUNDING) / STEP
 
 

@@ -1,10 +1,10 @@
-"""The turn's risk: the probability that a turn says something its evidence does not carry, from all its outcomes. Pure.
+"""The turn's risk: the probability that a turn says something its evidence does not support, from all its outcomes. Pure.
 
 One weak alarm among twelve claims is no verdict; three strong ones are. The risk weighs what is held against a turn (claims
 that are CONTRADICTED or LACKING_EVIDENCE) by how much and how surely, beside what is not. It is monotone by construction:
 no signal can fall when something more is held against the turn or is held more surely, and no weight is negative.
 
-The VISTA score and label distributions. Pure.
+Also the VISTA score and label counts.
 """
 
 from __future__ import annotations
@@ -96,11 +96,11 @@ class TurnRisk(BaseModel):
     refuted: Weight = 0.0
     no_evidence: Weight = 0.0
     flag: Probability | None = None
-    """From which risk on `flag_at_risk = "auto"` flags. None: never by risk."""
+    """The threshold of `flag_at_risk = "auto"`. None: never flags by risk."""
     block: Probability | None = None
-    """From which risk on `block_at_risk = "auto"` blocks. None: never by risk."""
+    """The threshold of `block_at_risk = "auto"`. None: never blocks by risk."""
     source: str
-    """What it was fitted on, for people."""
+    """The data it was fitted on, for people."""
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> float | None:
         """The risk in [0, 1]; None when nothing was judged."""
@@ -113,8 +113,8 @@ class TurnRisk(BaseModel):
 def uncalibrated(outcomes: Sequence[Outcome]) -> float | None:
     """Returns the risk for a judge without a fit: confidences at face value, alarms as independent.
 
-    Monotone as well, and above every single alarm's confidence; but nobody measured how often it is right, so that policies
-    decide nothing by it.
+    Monotone as well, and above every single alarm's confidence; but how often it is right was never measured, so policies
+    do not use it.
     """
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
     if not findings:
@@ -127,20 +127,20 @@ def signals(outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Signals |
     findings = [outcome for outcome in outcomes if isinstance(outcome, Finding)]
     if not findings:
         return None
-    held = [finding for finding in findings if finding.label in HELD_AGAINST]
+    alarms = [finding for finding in findings if finding.label in HELD_AGAINST]
     # A claim that lacks evidence and yet has some is one that sources disagree on.
-    refuted = [one.confidence for one in held if one.label is Label.CONTRADICTED or one.evidence]
-    strengths = sorted((one.confidence**_POWER for one in held), reverse=True)
-    claims = len(findings) - len(held) + _PRIOR
+    refuted = [alarm.confidence for alarm in alarms if alarm.label is Label.CONTRADICTED or alarm.evidence]
+    strengths = sorted((alarm.confidence**_POWER for alarm in alarms), reverse=True)
+    claims = len(findings) - len(alarms) + _PRIOR
     # The largest mean of the strongest alarms: one more weak alarm must not improve a turn.
     means = (total / (claims + number) for number, total in enumerate(accumulate(strengths), 1))
     return Signals(
         mean=max(means, default=0.0),
-        share=len(held) / (len(findings) + _PRIOR),
+        share=len(alarms) / (len(findings) + _PRIOR),
         worst=max(strengths, default=0.0),
         total=math.log1p(math.fsum(strengths)),
         refuted=max(refuted, default=0.0),
-        no_evidence=float(evidence_missing and bool(held)),
+        no_evidence=float(evidence_missing and bool(alarms)),
     )
 
 

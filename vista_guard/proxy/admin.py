@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import InputError, VistaGuardError
-from vista_guard.openai_api.wire import Json, checked_name
+from vista_guard.openai_api.wire import Json, check_name
 from vista_guard.protocols import ReportStore
 from vista_guard.proxy.identity import Conversations, own_report, scoped
 from vista_guard.proxy.security import check_documents
@@ -132,7 +132,7 @@ def router(guard: Guard, settings: ProxySettings) -> APIRouter:
     @routes.api_route("/guard", methods=METHODS, include_in_schema=False)
     @routes.api_route("/guard/{rest:path}", methods=METHODS, include_in_schema=False)
     async def unknown() -> None:
-        # What is meant for the guard, and holds conversations, never goes on to upstream.
+        # Requests meant for the guard, which hold conversations, never go on to upstream.
         raise HTTPException(404, "the guard has no such route; it has /guard/check and /guard/conversations/{id}")
 
     return routes
@@ -163,11 +163,11 @@ def _add_conversations(routes: APIRouter, guard: Guard, settings: ProxySettings)
         stored = _stored_id(tenant, conversation_id)
         async with _in_time(settings):
             reports = [report for store in stores for report in await store.reports(stored, limit=limit)]
-            known = await guard.parts.knowledge.recall(stored, persona=None, query="", limit=MOST_KNOWN)
-            if not reports and not known and not await guard.parts.knowledge.delivered(stored):
+            knowledge = await guard.parts.knowledge.recall(stored, persona=None, query="", limit=MOST_KNOWN)
+            if not reports and not knowledge and not await guard.parts.knowledge.delivered(stored):
                 raise HTTPException(404, f"nothing is known of conversation {conversation_id!r}")
-        shown = [own_report(tenant, report) for report in reports]
-        return ConversationView(conversation_id=conversation_id, reports=shown, knowledge=list(known))
+        own_reports = [own_report(tenant, report) for report in reports]
+        return ConversationView(conversation_id=conversation_id, reports=own_reports, knowledge=list(knowledge))
 
     @routes.delete("/guard/conversations/{conversation_id:path}")
     async def forget(conversation_id: str, request: Request) -> Forgotten:
@@ -230,8 +230,8 @@ def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, setti
     messages: Sequence[Mapping[str, object]] = body.structured_messages or []
     while messages and messages[-1].get("role") == "assistant" and messages[-1].get("content") == text:
         messages = messages[:-1]
-    named = options.get("conversation_id")
-    identity = None if named is None else _stored_id(tenant, str(named))
+    conversation_id = options.get("conversation_id")
+    identity = None if conversation_id is None else _stored_id(tenant, str(conversation_id))
     answer = {"role": "assistant", "content": text}
     documents = options.get("documents") or ()
     patterns = settings.context_patterns
@@ -239,7 +239,7 @@ def _answered_conversation(body: GuardrailRequest, text: str, tenant: str, setti
 
 
 def _stored_id(tenant: str, name: str) -> str:
-    return scoped(tenant, checked_name(name, "the conversation's id"))
+    return scoped(tenant, check_name(name, "the conversation's id"))
 
 
 async def _check_in_time(guard: Guard, conversation: Conversation, settings: ProxySettings) -> TurnReport:

@@ -30,9 +30,9 @@ MOST_NAMED: Final = 20
 BEFORE: Final = 12
 """Windows before the current one that drift compares it with."""
 SURE: Final = 3.0
-"""Standard errors from which a difference of shares is no accident."""
+"""Standard errors above which a difference of shares is significant."""
 AGAIN_S: Final = 3600.0
-"""An alert that still holds is sent again after so long."""
+"""Seconds until an alert that still holds is sent again."""
 LAST_SECONDS: Final = 3.0
 _TEXT_CHARS: Final = 500
 _LONGEST_WAIT_S: Final = 60.0
@@ -50,7 +50,7 @@ def _share(counts: _Counts, name: Literal["failed", "attention"]) -> float:
 
 
 class Watch:
-    """Counts turns over time, and says which rates alert. A tenth of a window is its resolution.
+    """Counts turns over time and finds the rates to alert on. A tenth of a window is its resolution.
 
     Example:
         >>> watch = Watch(AlertSettings(window_s=60, least_turns=2))
@@ -74,17 +74,17 @@ class Watch:
         """Returns the rates that are out of bounds, with their figures."""
         settings, place = self._settings, int(now / self._step)
         current, before = self._between(place - 10, place), self._between(place - 10 * (BEFORE + 1), place - 10)
-        found: dict[Kind, Json] = {}
+        alerts: dict[Kind, Json] = {}
         turns, turns_before = current["turns"], before["turns"]
         if turns < settings.least_turns:
-            return found
+            return alerts
         rate = _share(current, "failed")
         if rate > settings.error_rate:
-            found["errors"] = {"rate": rate, "limit": settings.error_rate, "turns": turns}
+            alerts["errors"] = {"rate": rate, "limit": settings.error_rate, "turns": turns}
         share, usual = _share(current, "attention"), _share(before, "attention")
         if turns_before >= settings.least_turns and abs(share - usual) > settings.drift and _differ(current, before):
-            found["drift"] = {"share": share, "before": usual, "turns": turns, "turns_before": turns_before}
-        return found
+            alerts["drift"] = {"share": share, "before": usual, "turns": turns, "turns_before": turns_before}
+        return alerts
 
     def _between(self, after: int, last: int) -> _Counts:
         return sum((counts for place, counts in self._counts if after < place <= last), _Counts())
@@ -98,14 +98,14 @@ def _differ(one: _Counts, other: _Counts) -> bool:
 
 
 class AlertSink:
-    """Watches finished reports and posts alerts. `environment` is the name under which they speak of this deployment."""
+    """Watches finished reports and posts alerts. `environment` names this deployment in them."""
 
     def __init__(self, settings: AlertSettings, *, environment: str | None = None) -> None:
         self._settings, self._environment = settings, environment
         self._watch = Watch(settings)
         self._changed = Condition()
         self._blocked = 0
-        """Blocked turns that nobody was told of."""
+        """Blocked turns not yet reported."""
         self._newest: deque[tuple[TurnReport, str | None]] = deque(maxlen=MOST_NAMED)
         """The last of them, each with its question."""
         self._closed = False
@@ -113,11 +113,11 @@ class AlertSink:
         self._upstream_errors = metrics.upstream_errors()
         self._thread = Thread(target=self._run, name="vista-guard alerts", daemon=True)
         self.lost = 0
-        """Alerts that the webhook did not take."""
+        """Alerts that could not be delivered."""
 
     @property
     def record(self) -> Record:
-        """The texts that it is given: the question, if alerts may carry texts."""
+        """Texts it receives: the question, if alerts may carry texts."""
         return "delivered" if self._settings.texts else "verdicts"
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class AlertSink:
         self._take(report, texts.user_text)
 
     async def aclose(self) -> None:
-        """Sends what waits, for at most a few seconds."""
+        """Sends pending alerts, for at most a few seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -141,7 +141,7 @@ class AlertSink:
 
     def _take(self, report: TurnReport, question: str | None) -> None:
         action = report.decision.action
-        failed = any(error_type(one) not in _NOT_ERRORS for one in report.unchecked)
+        failed = any(error_type(outcome) not in _NOT_ERRORS for outcome in report.unchecked)
         with self._changed:
             self._watch.count(failed=failed, attention=action is not Action.ALLOW, now=monotonic())
             if action is Action.BLOCK and "block" in self._settings.on:
@@ -168,8 +168,8 @@ class AlertSink:
                     if not self._closed and not self._blocked:
                         self._changed.wait(min(1.0, self._settings.window_s / 10))
                     # Between two messages blocked turns add up, and the next message counts them.
-                    while not self._closed and (left := last + pause - monotonic()) > 0:
-                        self._changed.wait(left)
+                    while not self._closed and (remaining := last + pause - monotonic()) > 0:
+                        self._changed.wait(remaining)
                     messages, closed = self._due(monotonic()), self._closed
                 for number, message in enumerate(messages):
                     if number:
@@ -183,7 +183,7 @@ class AlertSink:
         return self._settings.webhook is None or self._settings.webhook.get_secret_value() not in record.getMessage()
 
     def _due(self, now: float) -> list[Json]:
-        """The messages that are due. One that cannot be written is lost, and the thread goes on for those that can."""
+        """Returns the messages that are due; after an error they are lost, and the thread goes on."""
         try:
             return self._messages(now)
         except Exception:
@@ -193,12 +193,12 @@ class AlertSink:
 
     def _messages(self, now: float) -> list[Json]:
         """The messages that are due: one on blocked turns, one on each rate that left or re-entered its bounds."""
-        found = []
+        messages = []
         if self._blocked:
             count, newest = self._blocked, list(self._newest)
             self._blocked = 0
             self._newest.clear()
-            found.append(self._of_blocked(count, newest))
+            messages.append(self._blocked_message(count, newest))
         errors = metrics.upstream_errors()
         if failed := int(errors - self._upstream_errors):
             self._watch.count(turns=failed, failed=failed, now=now)
@@ -206,32 +206,32 @@ class AlertSink:
         alarms = {kind: figures for kind, figures in self._watch.alarms(now).items() if kind in self._settings.on}
         for kind in [kind for kind in self._told if kind not in alarms]:
             del self._told[kind]
-            found.append(self._message(kind, "resolved", _RESOLVED[kind]))
+            messages.append(self._message(kind, "resolved", _RESOLVED[kind]))
         for kind, figures in alarms.items():
             if now - self._told.get(kind, -AGAIN_S) >= AGAIN_S:
                 self._told[kind] = now
-                found.append(self._message(kind, "firing", _summary(kind, figures), **figures))
-        return found
+                messages.append(self._message(kind, "firing", _summary(kind, figures), **figures))
+        return messages
 
-    def _of_blocked(self, count: int, newest: list[tuple[TurnReport, str | None]]) -> Json:
+    def _blocked_message(self, count: int, newest: list[tuple[TurnReport, str | None]]) -> Json:
         report, question = newest[-1]
-        outcome, named = worst(report), [blocked.id for blocked, _ in newest]
-        more = {"blocked": count, "reports": named, "tenant": report.tenant, "policy": report.policy}
+        outcome, ids = worst(report), [blocked.id for blocked, _ in newest]
+        details = {"blocked": count, "reports": ids, "tenant": report.tenant, "policy": report.policy}
         summary = "A turn was blocked" if count == 1 else f"{count} turns were blocked"
         if self._settings.dashboard is not None:
-            more["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
+            details["link"] = f"{self._settings.dashboard.rstrip('/')}/conversation?{urlencode({'turn': report.id})}"
         if self._settings.texts:
-            more["reason"] = explain(report).text
-            more["question"] = None if question is None else question[:_TEXT_CHARS]
-            more["claim"] = None if outcome is None else outcome.claim.text[:_TEXT_CHARS]
-        return self._message("block", "firing", summary, **more)
+            details["reason"] = explain(report).text
+            details["question"] = None if question is None else question[:_TEXT_CHARS]
+            details["claim"] = None if outcome is None else outcome.claim.text[:_TEXT_CHARS]
+        return self._message("block", "firing", summary, **details)
 
-    def _message(self, kind: Kind, state: Literal["firing", "resolved"], summary: str, **more: Any) -> Json:
+    def _message(self, kind: Kind, state: Literal["firing", "resolved"], summary: str, **details: Any) -> Json:
         shared = {"schema": SCHEMA, "kind": kind, "state": state, "at": datetime.now(UTC).isoformat()}
-        return {**shared, "environment": self._environment, "summary": summary, **more}
+        return {**shared, "environment": self._environment, "summary": summary, **details}
 
     def _post(self, client: httpx2.Client, message: Json) -> None:
-        assert self._settings.webhook is not None  # who has none makes no sink
+        assert self._settings.webhook is not None  # without a webhook there is no sink
         body = slack_message(message) if self._settings.format == "slack" else message
         tries = Retrying(
             retry=retry_if_exception(_may_pass),
@@ -244,7 +244,7 @@ class AlertSink:
             for attempt in tries:
                 with attempt:
                     client.post(self._settings.webhook.get_secret_value(), json=body).raise_for_status()
-        except Exception as exc:  # Nobody's turn depends on it. What failed may quote the URL, which is a secret.
+        except Exception as exc:  # No turn depends on it. The error may quote the URL, which is a secret.
             self.lost += 1
             status = exc.response.status_code if isinstance(exc, httpx2.HTTPStatusError) else ""
             logger.warning(
@@ -257,7 +257,7 @@ class AlertSink:
 
 
 def alert_sinks(environment: str | None) -> tuple[AlertSink, ...]:
-    """Returns the sink that the settings ask for, started; none without `alerts.webhook`."""
+    """Returns the configured sink, started; none without `alerts.webhook`."""
     settings = AlertSettings.load()
     if settings.webhook is None:
         return ()
@@ -282,7 +282,7 @@ def _summary(kind: Kind, figures: Json) -> str:
 
 
 def slack_message(message: Json) -> Json:
-    """Writes an alert as Slack reads it. Texts of conversations are plain text there: they mention and link nothing.
+    """Formats an alert for Slack. Conversation texts go as plain text, so they mention and link nothing.
 
     Example:
         >>> slack_message({"environment": "staging", "summary": "2 turns were blocked", "claim": "<!channel>"})["text"]
@@ -295,24 +295,24 @@ def slack_message(message: Json) -> Json:
     texts = [
         {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}} for text in (head, *plain)
     ]
-    return {"text": _escaped(head), "blocks": texts}
+    return {"text": _escape(head), "blocks": texts}
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _may_pass(exc: BaseException) -> bool:
-    """True for a failure that another try may not meet."""
+    """True for a failure that a retry may fix."""
     if isinstance(exc, httpx2.HTTPStatusError):
         return exc.response.status_code in (408, 425, 429) or exc.response.status_code >= 500
     return isinstance(exc, httpx2.TransportError)
 
 
 def _pause(state: RetryCallState) -> float:
-    """Seconds before the next try: what the answer asks for, else twice as long each time."""
+    """Seconds before the next try: `Retry-After` if given, else twice as long each time."""
     exc = state.outcome.exception() if state.outcome else None
-    asked = exc.response.headers.get("retry-after", "") if isinstance(exc, httpx2.HTTPStatusError) else ""
-    if asked.isdecimal():
-        return min(float(asked), _LONGEST_WAIT_S)
+    retry_after = exc.response.headers.get("retry-after", "") if isinstance(exc, httpx2.HTTPStatusError) else ""
+    if retry_after.isdecimal():
+        return min(float(retry_after), _LONGEST_WAIT_S)
     return float(wait_exponential(multiplier=0.5, max=_LONGEST_WAIT_S)(state))

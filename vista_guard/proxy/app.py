@@ -55,8 +55,8 @@ _NOTES: Final = [{"id": "hours", "text": "The museum is open from nine to five."
 
 def _body(required: list[str], properties: Json, *examples: Json) -> Json:
     schema = {"type": "object", "required": required, "properties": properties}
-    named = {f"example {number}": {"value": example} for number, example in enumerate(examples, 1)}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": named}}}}
+    by_name = {f"example {number}": {"value": example} for number, example in enumerate(examples, 1)}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema, "examples": by_name}}}}
 
 
 CHAT: Final = _body(
@@ -90,7 +90,7 @@ _FAILURES: dict[int | str, Json] = {code: {"description": "An error in OpenAI's 
 
 
 def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
-    """The proxy. It closes its connections to upstream at shutdown, not the guard."""
+    """Builds the proxy. At shutdown it closes its upstream connections, not the guard."""
     check_gate(settings.gate, guard.parts.policy, "proxy.gate")
     upstream = Upstream(settings)
     proxy = Proxy(guard, settings, upstream)
@@ -99,7 +99,7 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.off:
             logger.warning("the proxy is off (proxy.off): nothing that upstream says is judged")
-        await _tell_of_unread_documents(guard, settings)
+        await _warn_of_unread_documents(guard, settings)
         try:
             yield
         finally:
@@ -117,7 +117,7 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
         telemetry={"tracing": False, "logs": False, "auto_configure": False},
     )
     metrics.install(app, guard.parts.telemetry)
-    # Inside of what security lets in: who has no key starts no spans.
+    # Behind the security middleware: callers without a key start no spans.
     app.add_middleware(TracedRequests, telemetry=guard.parts.telemetry, is_judged=_is_judged)
     security.install(app, settings)
     app.add_exception_handler(Problem, _problem_response)
@@ -146,16 +146,16 @@ def _add_routes(app: FastAPI, proxy: Proxy) -> None:
         return await proxy.answer(request)
 
 
-async def _tell_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:
+async def _warn_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:
     documents = guard.parts.documents
     if documents is None or shares_documents(settings):
         return
     try:
         async with asyncio.timeout(admin.PROBE_TIMEOUT_S):
-            found = await documents.search(admin.PROBE, 1)
+            passages = await documents.search(admin.PROBE, 1)
     except (VistaGuardError, TimeoutError):
         return  # /readyz says so
-    if found:
+    if passages:
         logger.warning(
             "documents were added for no tenant, and no tenant retrieves them: set shared_documents = true in [proxy] when they "
             "are for all, or add them anew with vista-guard documents add --tenant"

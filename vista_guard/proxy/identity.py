@@ -15,12 +15,12 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.wire import Problem, checked_name, judged_api
+from vista_guard.openai_api.wire import Problem, check_name, judged_api
 from vista_guard.protocols import DocumentStore
 from vista_guard.proxy.settings import ProxySettings, read_path
 from vista_guard.reading.chat_json import read_json
 from vista_guard.turn.evidence import past_key
-from vista_guard.turn.report import earned
+from vista_guard.turn.report import earned_claims
 from vista_guard.turn.work import past_claims
 from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
 
@@ -28,7 +28,7 @@ FORGOTTEN = frozenset({("POST", "embeddings"), ("POST", "moderations"), ("GET", 
 """Routes of which upstream keeps nothing that another caller could ask for."""
 
 KEPT_FIELDS = ("previous_response_id", "conversation", "prompt")
-"""Fields of a request by which upstream brings what it keeps."""
+"""Request fields that refer to data kept at upstream."""
 
 KEPT_IDS = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
 
@@ -40,13 +40,13 @@ def share_account(settings: ProxySettings) -> bool:
 
 
 def refusal(method: str, raw_path: str, body: bytes) -> str | None:
-    """Why a request could reach what upstream keeps for another tenant; None when it couldn't. `raw_path` is quoted."""
+    """Reason to refuse a request that could reach another tenant's data at upstream; else None. `raw_path` is quoted."""
     try:
         path = read_path(raw_path)
     except Problem:
         return None  # no route will take it
     if method == "POST" and judged_api(path) is not None:
-        name = _kept(body)
+        name = _kept_field(body)
         if name is None:
             return None
         return f"{name} names what upstream keeps, and {_WHY}: send the history and the texts themselves"
@@ -58,32 +58,32 @@ def refusal(method: str, raw_path: str, body: bytes) -> str | None:
     return f"this path reaches what upstream keeps, and {_WHY}"
 
 
-def _kept(body: bytes) -> str | None:
+def _kept_field(body: bytes) -> str | None:
     try:
         content = read_json(body)
     except ValueError:
         return None  # the route refuses it
     if not isinstance(content, dict):
         return None
-    named = next((field for field in KEPT_FIELDS if content.get(field) is not None), None)
-    return named or _reference(content)
+    name = next((field for field in KEPT_FIELDS if content.get(field) is not None), None)
+    return name or _reference(content)
 
 
 def _reference(content: object) -> str | None:
-    """The first id of something that upstream keeps, wherever it stands."""
-    waiting = [content]
-    while waiting:
-        value = waiting.pop()
+    """Finds the first reference to data kept at upstream, at any depth."""
+    stack = [content]
+    while stack:
+        value = stack.pop()
         if isinstance(value, dict):
             if value.get("type") == "item_reference":
                 return "an item_reference"
             # An id is a text, or a list of them; a mapping of that name is part of a tool's schema.
-            found = next((name for name in KEPT_IDS if isinstance(value.get(name), str | list)), None)
-            if found is not None:
-                return found
-            waiting += [part for name, part in value.items() if name != "metadata"]
+            key = next((name for name in KEPT_IDS if isinstance(value.get(name), str | list)), None)
+            if key is not None:
+                return key
+            stack += [part for name, part in value.items() if name != "metadata"]
         elif isinstance(value, list):
-            waiting += value
+            stack += value
     return None
 
 
@@ -118,25 +118,28 @@ class DividedDocuments(DocumentStore, Protocol):
 
 
 def shares_documents(settings: ProxySettings) -> bool:
-    """True if tenants retrieve documents that were added for none of them: a single one does, several only when told so."""
+    """True if tenants retrieve documents that were added for none of them: a single one does, several only if configured."""
     return settings.shared_documents or len(settings.keys) < 2
 
 
 def own_report(tenant: str, report: TurnReport) -> TurnReport:
     """The report as its tenant may see it: its own name for the conversation, and no addresses of judges and stores."""
-    named = None if report.conversation_id is None else unscoped(tenant, report.conversation_id)
+    conversation_id = None if report.conversation_id is None else unscoped(tenant, report.conversation_id)
     return report.model_copy(
         update={
-            "conversation_id": named,
-            "outcomes": _discreet(report.outcomes),
-            "attempts": tuple(one.model_copy(update={"outcomes": _discreet(one.outcomes)}) for one in report.attempts),
-            # What follows the colon is a store's or a judge's own account of what went wrong.
+            "conversation_id": conversation_id,
+            "outcomes": _redact_addresses(report.outcomes),
+            "attempts": tuple(
+                attempt.model_copy(update={"outcomes": _redact_addresses(attempt.outcomes)})
+                for attempt in report.attempts
+            ),
+            # After the colon comes a store's or a judge's own error text.
             "warnings": tuple(warning.partition(": ")[0] for warning in report.warnings),
         }
     )
 
 
-def _discreet(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+def _redact_addresses(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
     return tuple(
         outcome.model_copy(update={"error": _ADDRESS.sub("(address)", outcome.error)})
         if isinstance(outcome, Unchecked)
@@ -175,7 +178,7 @@ def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: s
         "metadata.conversation_id": metadata.get("conversation_id") if isinstance(metadata, Mapping) else None,
         "conversation": conversation.get("id") if isinstance(conversation, Mapping) else conversation,
     }
-    return next((checked_name(value, place) for place, value in places.items() if value is not None), None)
+    return next((check_name(value, place) for place, value in places.items() if value is not None), None)
 
 
 class Conversations:
@@ -200,7 +203,7 @@ class Conversations:
         name, previous = given_name(headers, body, header), body.get("previous_response_id")
         if name is not None or previous is None:
             return Identity(tenant, name)
-        return Identity(tenant, await self._root(tenant, checked_name(previous, "previous_response_id")), chained=True)
+        return Identity(tenant, await self._root(tenant, check_name(previous, "previous_response_id")), chained=True)
 
     async def make_known(
         self, identity: Identity, next_time: Conversation, report: TurnReport, *, response_id: str | None = None
@@ -210,7 +213,7 @@ class Conversations:
         `next_time` is the conversation as a caller will send it: anonymous, with what was delivered as its last turn;
         `response_id` is that by which the Responses API will go on, when it can.
         """
-        claims = earned(report.remembered, report.outcomes)
+        claims = earned_claims(report.remembered, report.outcomes)
         if identity.name is None:
             self.guard(identity.tenant).parts.past.put(past_key(next_time), claims)
         if response_id is None or not response_id.isprintable() or response_id == identity.name:
@@ -241,5 +244,5 @@ class Conversations:
         if self._settings.keys and isinstance(documents, DividedDocuments):
             documents = documents.of_tenant(tenant, shared=shares_documents(self._settings))
         own.parts = replace(parts, past=past_claims(), documents=documents, tenant=tenant)
-        own.__dict__.pop("_checking", None)  # the graph that was built with the parts before
+        own.__dict__.pop("_checking", None)  # drops the graph built from the old parts
         return own

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REGISTRY = CollectorRegistry()
-"""Own, so that whoever embeds the proxy keeps theirs apart."""
+"""Separate from a host application's own metrics."""
 
 GATES = ("none", "sentence", "turn")
 UpstreamError = Literal["connect", "timeout", "status", "stream"]
@@ -72,7 +72,7 @@ def count_turn(turn: TurnFigures) -> None:
     _unchecked.inc(sum(turn.unchecked.values()))
 
 
-def upstream_error(kind: UpstreamError) -> None:
+def count_upstream_error(kind: UpstreamError) -> None:
     _upstream.labels(kind).inc()
 
 
@@ -82,12 +82,12 @@ def upstream_errors() -> float:
     )
 
 
-def refused(code: str) -> None:
+def count_refusal(code: str) -> None:
     """Counts a refused request; `code` is one of ours, never the client's."""
     _refused.labels(code).inc()
 
 
-def dropped_field(place: Place) -> None:
+def count_dropped_field(place: Place) -> None:
     """Counts a field of an answer that did not pass; `place` is one of the table's, never upstream's."""
     _dropped.labels(place).inc()
 
@@ -104,7 +104,7 @@ class StreamCounter:
             return
         streaming = False
 
-        async def watched(message: Message) -> None:
+        async def counting_send(message: Message) -> None:
             nonlocal streaming
             if message["type"] == "http.response.start" and _is_stream(message):
                 streaming = True
@@ -112,7 +112,7 @@ class StreamCounter:
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, counting_send)
         finally:
             if streaming:
                 _streams.dec()

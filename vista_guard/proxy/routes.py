@@ -43,7 +43,7 @@ from vista_guard.proxy.upstream import (
     problem_of,
     raw,
     returned_headers,
-    timed_out,
+    timeout_problem,
 )
 from vista_guard.reading.chat_json import read_json
 
@@ -72,7 +72,7 @@ _REROUTING = frozenset(
         "x-forwarded-prefix",
     }
 )
-"""Headers by which some servers take a request for one of another path or method than it was judged by."""
+"""Headers that make some servers read another path or method than the guard judged."""
 
 
 class Proxy:
@@ -90,34 +90,34 @@ class Proxy:
         if api is None:
             return await self._pass_unjudged(request, path)
         body = _read_json(await request.body())
-        asked = DIALECTS[api].read(body, self._settings.context_patterns, user_context=self._settings.user_context)
+        parsed = DIALECTS[api].read(body, self._settings.context_patterns, user_context=self._settings.user_context)
         if self._settings.off:
             # The answer says so. What is meant for the guard still goes no further.
-            return await _unless_caller_left(request, self._relay(request, path, _write_json(asked.sent), judging.OFF))
+            return await _unless_caller_left(request, self._relay(request, path, _write_json(parsed.sent), judging.OFF))
         tenant: str = getattr(request.state, "tenant", "default")
         identity = await self._conversations.identify(tenant, request.headers, body, self._settings.conversation_header)
-        exchange = self._exchange(api, asked, identity)
+        exchange = self._exchange(api, parsed, identity)
         exchange.check_limits()
         return await _unless_caller_left(request, self._judge(request, path, exchange))
 
-    def _exchange(self, api: Api, asked: ReadRequest, identity: Identity) -> Exchange:
+    def _exchange(self, api: Api, parsed: ReadRequest, identity: Identity) -> Exchange:
         async def make_known(judged: Judged) -> None:
-            next_time = asked.followed_by(judged.report.response)
-            kept = judged.response_id if judged.alone and asked.sent.get("store") is not False else None
+            next_time = parsed.followed_by(judged.report.response)
+            stored_id = judged.response_id if judged.alone and parsed.sent.get("store") is not False else None
             owner = identity if judged.alone else Identity(identity.tenant)
-            await self._conversations.make_known(owner, next_time, judged.report, response_id=kept)
+            await self._conversations.make_known(owner, next_time, judged.report, response_id=stored_id)
 
         return Exchange(
             self._conversations.guard(identity.tenant),
             DIALECTS[api],
-            asked,
-            asked.conversation(identity.stored),
-            asked.grounds(),
+            parsed,
+            parsed.conversation(identity.stored),
+            parsed.grounds(),
             make_known,
             name=identity.name,
             gate=self._settings.gate,
             seconds=self._settings.request_timeout_s,
-            on_drop=metrics.dropped_field,
+            on_drop=metrics.count_dropped_field,
         )
 
     async def _judge(self, request: Request, path: str, exchange: Exchange) -> Response:
@@ -125,8 +125,8 @@ class Proxy:
             return await self._ask(request, path, _write_json(sent))
 
         async def ask_whole(sent: Json) -> Json:
-            again = await open_answer(ask, sent, self._settings)
-            return read_answer(await _read_whole(again, self._settings))
+            retry = await open_answer(ask, sent, self._settings)
+            return read_answer(await _read_whole(retry, self._settings))
 
         response = await ask(exchange.asked.sent)
         if is_stream(response.headers) and response.is_success:
@@ -144,19 +144,21 @@ class Proxy:
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
         method = request.method
         if passed_by_default(method, path) or (method == "OPTIONS" and judged_api(path)):
-            more = []
+            extra_headers = []
         elif passes(method, path, self._settings.pass_paths):
-            more = judging.unjudged_headers(["everything"])
+            extra_headers = judging.unjudged_headers(["everything"])
         else:
             raise Problem(404, "path_not_passed", _NOT_PASSED)
-        return await _unless_caller_left(request, self._relay(request, path, await request.body(), more))
+        return await _unless_caller_left(request, self._relay(request, path, await request.body(), extra_headers))
 
-    async def _relay(self, request: Request, path: str, body: bytes, more: Iterable[tuple[str, str]]) -> Response:
+    async def _relay(
+        self, request: Request, path: str, body: bytes, extra_headers: Iterable[tuple[str, str]]
+    ) -> Response:
         response = await self._ask(request, path, body)
         if request.method != "OPTIONS":
-            return RelayedAnswer(response, [*returned_headers(response), *more])
-        await close_answer(response)  # what may be asked is said in the headers
-        return _respond(b"", response, [*returned_headers(response), *more])
+            return RelayedAnswer(response, [*returned_headers(response), *extra_headers])
+        await close_answer(response)  # the headers are the whole answer
+        return _respond(b"", response, [*returned_headers(response), *extra_headers])
 
     async def _ask(self, request: Request, path: str, body: bytes) -> httpx2.Response:
         headers = [(name, value) for name, value in request.headers.items() if name not in _REROUTING]
@@ -164,7 +166,7 @@ class Proxy:
 
 
 async def _unless_caller_left(request: Request, work: Coroutine[object, None, Response]) -> Response:
-    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_caller_left(request))
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else Response(status_code=_CLIENT_CLOSED)
@@ -174,14 +176,14 @@ async def _unless_caller_left(request: Request, work: Coroutine[object, None, Re
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
-async def _caller_left(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
 def _raw_path(request: Request) -> str:
-    raw: bytes | None = request.scope.get("raw_path")
-    return raw.decode("ascii", "replace") if raw else str(request.scope["path"])
+    path: bytes | None = request.scope.get("raw_path")
+    return path.decode("ascii", "replace") if path else str(request.scope["path"])
 
 
 def _read_json(body: bytes) -> Json:
@@ -204,8 +206,7 @@ def _refuse_half_characters(content: Json) -> None:
 
 
 def _write_json(content: Json) -> bytes:
-    # What was read is written anew, so that upstream reads the very request that was judged: a key that stands there twice
-    # means different things to different readers.
+    # Serialized again, so that upstream reads the very request that was judged: readers disagree about duplicate keys.
     try:
         return json.dumps(content, allow_nan=False).encode()
     except ValueError:
@@ -221,7 +222,7 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
         async with asyncio.timeout(settings.request_timeout_s):
             return await response.aread()
     except TimeoutError:
-        raise timed_out(settings) from None
+        raise timeout_problem(settings) from None
     except httpx2.HTTPError as exc:
         raise problem_of(exc, settings) from None
     finally:
@@ -229,8 +230,8 @@ async def _read_whole(response: httpx2.Response, settings: ProxySettings) -> byt
 
 
 def _failure(response: httpx2.Response, body: bytes) -> Response:
-    """Upstream's own error; a gateway's page is not passed on, it tells about the inside, nor what a broken server quotes."""
-    metrics.upstream_error("status")
+    """Upstream's error without a gateway's page or a broken server's quotes, which would leak internals."""
+    metrics.count_upstream_error("status")
     error = json.dumps({"error": request_error(response.status_code, read_object(body))}).encode()
     return _respond(error, response, answer_headers(returned_headers(response)))
 
@@ -267,22 +268,25 @@ class GuardedStream(RelayedAnswer):
     def __init__(self, exchange: Exchange, response: httpx2.Response, ask: Ask, settings: ProxySettings) -> None:
         headers = [item for item in answer_headers(returned_headers(response)) if item[0] != "content-type"]
         self._answer = StreamedAnswer(exchange, self._ask_again)
-        # What else will pass unjudged is not known before it comes: the last event tells it.
-        told = [*judging.unjudged_headers(self._answer.stream.unjudged), *judging.conversation_header(exchange.name)]
-        super().__init__(response, [*headers, *told, ("content-type", "text/event-stream; charset=utf-8")])
+        # Further unjudged kinds are known only when they come: the last event lists them.
+        own_headers = [
+            *judging.unjudged_headers(self._answer.stream.unjudged),
+            *judging.conversation_header(exchange.name),
+        ]
+        super().__init__(response, [*headers, *own_headers, ("content-type", "text/event-stream; charset=utf-8")])
         self._ask, self._settings = ask, settings
 
     async def _chunks(self) -> AsyncIterator[bytes]:
         try:
-            async with aclosing(self._answer.shown(self._events(self._response))) as shown:
-                async for event in shown:
+            async with aclosing(self._answer.shown(self._events(self._response))) as events:
+                async for event in events:
                     yield frame(event)
         except UpstreamFailed as failed:
-            metrics.upstream_error("stream")
+            metrics.count_upstream_error("stream")
             yield frame(failed.event)
         except Problem as exc:
             if isinstance(exc, UnreadableError):
-                metrics.upstream_error("stream")
+                metrics.count_upstream_error("stream")
             yield frame(self._answer.stream.error(exc))
         except VistaGuardError as exc:
             logger.error("a stream could not be judged: %s", exc)
@@ -301,16 +305,16 @@ class GuardedStream(RelayedAnswer):
     async def _events(self, response: httpx2.Response) -> Events:
         settings, count = self._settings, 0
         try:
-            async with aclosing(received_events(response, settings.max_body_bytes)) as received:
-                async for event in received:
+            async with aclosing(received_events(response, settings.max_body_bytes)) as events:
+                async for event in events:
                     count += 1
                     if count > settings.max_stream_events:
                         raise TooLargeError(f"upstream's answer has more than {settings.max_stream_events:,} events")
                     if count % _EVENTS_AT_A_TIME == 0:
-                        await asyncio.sleep(0)  # thousands of tiny ones may come in one piece: others get their turn
+                        await asyncio.sleep(0)  # thousands of tiny events may arrive at once: let other requests run
                     yield event
         except httpx2.ReadTimeout:
-            raise timed_out(settings, "fell silent in the middle of its answer") from None
+            raise timeout_problem(settings, "fell silent in the middle of its answer") from None
         except httpx2.HTTPError as exc:
             raise problem_of(exc, settings, inside_stream=True) from None
         except ValueError:

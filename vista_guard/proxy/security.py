@@ -1,6 +1,6 @@
-"""Who may call, as whom, how much at once; and what an error says. Every request passes `Gatekeeper` before any route.
+"""Authentication, tenants, limits and error responses. Every request passes `Gatekeeper` before any route.
 
-A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes protect what people choose.
+A key holds 256 random bits, so one round of SHA-256 is enough: slow hashes are for passwords that people choose.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ async def _http_error(_request: Request, exc: Exception) -> JSONResponse:
     return error_response(status, str(getattr(exc, "detail", "")), f"http_{status}", getattr(exc, "headers", None))
 
 
-async def _invalid(_request: Request, exc: Exception) -> JSONResponse:
+async def _validation_error(_request: Request, exc: Exception) -> JSONResponse:
     first = exc.errors()[0] if isinstance(exc, RequestValidationError) else {"loc": (), "msg": "not valid"}
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the request"
     return error_response(400, f"{where}: {first['msg']}", "invalid_request")
@@ -65,7 +65,7 @@ async def _guard_error(request: Request, exc: Exception) -> JSONResponse:
     return error_response(503, "the guard cannot judge or remember right now; try again", "guard_unavailable")
 
 
-async def _bug(_request: Request, _exc: Exception) -> JSONResponse:
+async def _internal_error(_request: Request, _exc: Exception) -> JSONResponse:
     # The server's own log has the traceback.
     return error_response(500, "something went wrong inside the guard; its log says what", "internal_error")
 
@@ -87,13 +87,13 @@ class Keyring:
         return bool(self._callers)
 
     def caller(self, key: bytes) -> Caller | None:
-        """Whose key this is. Every hash is compared, so the time taken tells nothing about any of them."""
-        given = key_hash(key)
-        found = None
+        """Finds the key's owner. Every hash is compared, so that timing reveals nothing about any of them."""
+        digest = key_hash(key)
+        owner = None
         for caller in self._callers:
-            if hmac.compare_digest(caller.key_hash, given):
-                found = caller
-        return found
+            if hmac.compare_digest(caller.key_hash, digest):
+                owner = caller
+        return owner
 
 
 def new_key() -> str:
@@ -108,7 +108,7 @@ def key_hash(key: str | bytes) -> str:
 
 OWN_HEADER = b"x-vista-guard-key"
 KEY_HEADERS = (OWN_HEADER, b"x-api-key", b"authorization")
-"""Where a key may stand. The first is never sent on; the others may hold upstream's, and are sent on unless they hold ours."""
+"""Headers that may hold a key. The first is never sent on; the others may hold upstream's, and are, unless they hold ours."""
 
 _AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@?#\[\]]+)(?::\d*)?")
 
@@ -120,19 +120,19 @@ OWN_PATHS = UNCOUNTED | {"/guard", "/openapi.json", "/beta/litellm_basic_guardra
 
 
 def install(app: FastAPI, settings: ProxySettings) -> None:
-    """Puts keys, tenants and limits before every route, and makes every error one that tells nothing about the inside.
+    """Puts keys, tenants and limits before every route, and keeps internals out of every error.
 
     Afterwards `request.state.tenant` names the tenant: `default` where no keys are set.
     """
     app.add_middleware(Gatekeeper, settings=settings)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(RequestValidationError, _validation_error)
     app.add_exception_handler(VistaGuardError, _guard_error)
-    app.add_exception_handler(Exception, _bug)
+    app.add_exception_handler(Exception, _internal_error)
 
 
 def check_exposure(settings: ProxySettings, *, allow_anonymous: bool) -> None:
-    """Passes when whoever can connect may call. ConfigError: other machines can connect, and nobody needs a key."""
+    """Passes if only permitted callers can connect. ConfigError: other machines can connect without a key."""
     if not settings.loopback and not settings.keys and not allow_anonymous:
         raise ConfigError(
             f"host {settings.host} can be reached from other machines, and no keys are set: everybody could read and forget "
@@ -177,10 +177,12 @@ class Gatekeeper:
                     self._keep_apart(scope, body)
                     _check_json(scope, body)
                     await self._app(
-                        {**scope, "headers": headers, "state": state}, _replay(body, receive), _leaving(send, leave)
+                        {**scope, "headers": headers, "state": state},
+                        _replay(body, receive),
+                        _leave_at_end(send, leave),
                     )
             except _Refused as refused:
-                metrics.refused(refused.code)
+                metrics.count_refusal(refused.code)
                 await refused.response(scope, receive, send)
 
     def _admit(self, scope: Scope) -> tuple[str, str, list[tuple[bytes, bytes]]]:
@@ -193,18 +195,18 @@ class Gatekeeper:
             self._refuse_foreign_pages(headers)
             return ANONYMOUS, address, headers
         callers: dict[str, str] = {}
-        kept = []
+        passed_headers = []
         for name, value in scope["headers"]:
             caller = self._keyring.caller(_key(name, value)) if name in KEY_HEADERS else None
             if caller is not None:
                 callers[caller.tenant] = caller.key_hash
             elif name != OWN_HEADER:
-                kept.append((name, value))
+                passed_headers.append((name, value))
         if len(callers) == 1:
             ((tenant, hashed),) = callers.items()
-            return tenant, hashed, kept
+            return tenant, hashed, passed_headers
         if open_path and not callers:
-            return ANONYMOUS, address, kept
+            return ANONYMOUS, address, passed_headers
         raise _Refused(
             401,
             "invalid_api_key",
@@ -213,14 +215,14 @@ class Gatekeeper:
         )
 
     def _check_host(self, headers: list[tuple[bytes, bytes]]) -> None:
-        """A page whose own name was made to resolve to this machine is of the same origin for its browser: only `Host` tells."""
+        """Stops DNS rebinding: a page whose name resolves to this machine is same-origin for its browser; only `Host` tells."""
         for name in (b"host", b"origin"):
-            if [found for found, _ in headers].count(name) > 1:
+            if [header for header, _ in headers].count(name) > 1:
                 raise _Refused(400, "invalid_request", f"the request has two {name.decode().title()} headers; send one")
-        given = dict(headers).get(b"host")
-        if given is None:  # of HTTP/1.0, which no browser speaks
+        authority = dict(headers).get(b"host")
+        if authority is None:  # of HTTP/1.0, which no browser speaks
             return
-        host = _host(given)
+        host = _host(authority)
         allowed = self._settings.allowed_hosts
         local = not self._keyring and self._settings.loopback
         if host.lower() in map(str.lower, allowed) or (not allowed and (not local or is_loopback(host.lower()))):
@@ -239,7 +241,7 @@ class Gatekeeper:
 
     @contextmanager
     def _place(self, client: str, path: str) -> Iterator[Callable[[], None]]:
-        """A place for as long as the context lasts, or until what it gives is called."""
+        """Holds one of the client's places until the context ends or the yielded function is called."""
         if path in UNCOUNTED:
             yield lambda: None
             return
@@ -271,15 +273,17 @@ class Gatekeeper:
         if not self._shared_account or scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/"):
             return
         raw_path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
-        why = identity.refusal(scope["method"], raw_path, body)
-        if why is not None:
-            raise _Refused(403, "shared_account", why)
+        reason = identity.refusal(scope["method"], raw_path, body)
+        if reason is not None:
+            raise _Refused(403, "shared_account", reason)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
-        most = self._settings.max_body_bytes
-        too_large = _Refused(413, "request_too_large", f"the request has more than {most:,} bytes; send less at once")
+        max_bytes = self._settings.max_body_bytes
+        too_large = _Refused(
+            413, "request_too_large", f"the request has more than {max_bytes:,} bytes; send less at once"
+        )
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > most:
+        if declared.isdigit() and int(declared) > max_bytes:
             raise too_large
         chunks, size = [], 0
         try:
@@ -287,7 +291,7 @@ class Gatekeeper:
                 async for chunk in _chunks(receive):
                     chunks.append(chunk)
                     size += len(chunk)
-                    if size > most:
+                    if size > max_bytes:
                         raise too_large
         except TimeoutError:
             seconds = f"{self._settings.body_timeout_s:g} s"
@@ -312,12 +316,12 @@ def _key(name: bytes, value: bytes) -> bytes:
 def _host(authority: bytes) -> str:
     """The name in `Host`, or in an origin without its scheme; empty when it is none."""
     # A URL's parser reads "[::1].evil.example" as "::1".
-    found = _AUTHORITY.fullmatch(authority.decode("latin-1"))
-    return found.group(1).strip("[]") if found else ""
+    match = _AUTHORITY.fullmatch(authority.decode("latin-1"))
+    return match.group(1).strip("[]") if match else ""
 
 
 def _check_json(scope: Scope, body: bytes) -> None:
-    """FastAPI reads JSON of any depth for the guard's own routes, and walks through it."""
+    """Refuses deeply nested JSON on the guard's own routes: FastAPI would walk through it at any depth."""
     if body and (scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/")):
         try:
             read_json(body)
@@ -325,8 +329,8 @@ def _check_json(scope: Scope, body: bytes) -> None:
             raise _Refused(400, "invalid_request", f"the request's body is not JSON: {exc}") from None
 
 
-def _leaving(send: Send, leave: Callable[[], None]) -> Send:
-    """`send`, which leaves the place before the last byte: who has read that may ask again, whatever is left to clear up here."""
+def _leave_at_end(send: Send, leave: Callable[[], None]) -> Send:
+    """Wraps `send` to free the place before the last byte, so that the client may ask again at once."""
 
     async def last(message: Message) -> None:
         if message["type"] == "http.response.body" and not message.get("more_body", False):
@@ -347,14 +351,14 @@ async def _chunks(receive: Receive) -> AsyncIterator[bytes]:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body once more, and then what the server says next: that the client went away."""
+    """Replays the body, then passes on the server's next message: that the client went away."""
     sent = False
 
-    async def again() -> Message:
+    async def receive_body() -> Message:
         nonlocal sent
         if sent:
             return await receive()
         sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return receive_body

@@ -34,7 +34,7 @@ _PASSED_PATHS: Final = {
     ),
 }
 PASSED: Final = tuple(f"{method} {path}" for method, paths in _PASSED_PATHS.items() for path in paths.split())
-"""What passes unjudged, because its answers hold no text that a model wrote."""
+"""Routes that pass unjudged: their answers hold no text that a model wrote."""
 
 _PATTERN = re.compile(r"(?:([A-Z]+) )?(\*\*|[\w.:@*-]+(?:/[\w.:@*-]+)*)")
 
@@ -47,7 +47,7 @@ def passes(method: str, path: str, patterns: Sequence[str]) -> bool:
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, when it is one; else ValueError."""
+    """Returns a valid pattern; else ValueError."""
     dotted = {".", ".."} & set(pattern.rpartition(" ")[2].split("/"))
     if not _PATTERN.fullmatch(pattern) or dotted or "**" in pattern.removesuffix("**"):
         raise ValueError(
@@ -58,9 +58,9 @@ def check_pattern(pattern: str) -> str:
 
 
 def _matches(pattern: str, method: str, words: Sequence[str]) -> bool:
-    named, _, path = pattern.rpartition(" ")
+    wanted_method, _, path = pattern.rpartition(" ")
     wanted = path.lower().split("/")
-    if named and named != method:
+    if wanted_method and wanted_method != method:
         return False
     if wanted[-1] == "**":
         head = wanted[:-1]
@@ -239,7 +239,7 @@ class ProxySettings(Section):
 
 
 def check_tenant(name: str) -> str:
-    """The name, when a tenant can have it; else ValueError."""
+    """Returns a valid tenant's name; else ValueError."""
     if not TENANT.fullmatch(name):
         raise ValueError(f"{name!r} cannot be a tenant's name: it takes 1 to 63 of a-z, 0-9, - and _, no - or _ first")
     if name == ANONYMOUS:
@@ -250,7 +250,7 @@ def check_tenant(name: str) -> str:
 _SAFE = "~!$&'()*+,:=@"
 _UNKNOWN = Problem(404, "unknown_url", "there is no such path")
 _ODD = re.compile(r'[\\;?#%<>"^`{|}\s]|[^ -~]')
-"""What no segment of the API's paths has, once it is decoded: servers read it in more than one way."""
+"""Characters that no decoded path segment of the API has: servers disagree about them."""
 
 
 def read_path(raw: str) -> str:

@@ -20,7 +20,7 @@ from vista_guard.proxy.settings import ProxySettings
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
 
 ACCEPTED = "gzip, deflate"
-"""What upstream is asked for. Others inflate a chunk at once, however large it gets."""
+"""Encodings accepted from upstream. Others inflate a chunk at once, however large it gets."""
 
 _PIECE = 65_536
 _WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": 32 + zlib.MAX_WBITS}
@@ -73,9 +73,9 @@ class Inflated(httpx2.AsyncByteStream):
 def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> httpx2.Response:
     """The same answer with a body that is read within bounds, and without the headers that told of its compression."""
     dropped = (b"content-encoding", b"content-length")
-    kept = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
     body = Inflated(response, most=most, idle_seconds=idle_seconds)
-    return httpx2.Response(response.status_code, headers=kept, stream=body, request=response.request)
+    return httpx2.Response(response.status_code, headers=headers, stream=body, request=response.request)
 
 
 def _inflater(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
@@ -83,8 +83,8 @@ def _inflater(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
     if name in ("", "identity"):
         return lambda chunk: iter((chunk,))
     if name not in _WINDOWS:
-        what = f"upstream's answer is compressed as {name[:40]!r}, which was not asked for"
-        raise Problem(502, "upstream_unreadable", what)
+        message = f"upstream's answer is compressed as {name[:40]!r}, which was not asked for"
+        raise Problem(502, "upstream_unreadable", message)
     decompress = zlib.decompressobj(_WINDOWS[name])
 
     def inflate(chunk: bytes) -> Iterator[bytes]:
@@ -165,12 +165,12 @@ class Upstream:
             response = await self._client.send(request, stream=True)
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
-        # What is fetched, such as a file, is passed on as it comes; what is answered is read, and has to end somewhere.
-        most = None if method == "GET" else self._settings.max_answer_bytes
-        idle = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
+        # Downloads such as files are passed on unread; answers are read, so their size is limited.
+        max_bytes = None if method == "GET" else self._settings.max_answer_bytes
+        idle_seconds = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
         try:
             _check_head(response)
-            return inflated(response, most=most, idle_seconds=idle)
+            return inflated(response, most=max_bytes, idle_seconds=idle_seconds)
         except Problem:
             await close_answer(response)
             raise
@@ -181,10 +181,10 @@ class Upstream:
     def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
-        kept = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
+        outgoing = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
         # The caller's trace goes on, or the one that began here: what it sent itself names a span that is not upstream's parent.
-        kept = [*without_trace_headers(kept), *trace_headers()]
-        return [*kept, ("authorization", f"Bearer {key.get_secret_value()}")] if key else kept
+        outgoing = [*without_trace_headers(outgoing), *trace_headers()]
+        return [*outgoing, ("authorization", f"Bearer {key.get_secret_value()}")] if key else outgoing
 
 
 def _check_head(response: httpx2.Response) -> None:
@@ -197,7 +197,7 @@ def _check_head(response: httpx2.Response) -> None:
 
 
 def base_url(upstream: str) -> str:
-    """Where routes start. A bare host is completed by `/v1`, as the API has it."""
+    """URL that routes start from. A bare host gets `/v1`."""
     url = upstream.rstrip("/")
     return url if urlsplit(url).path else f"{url}/v1"
 
@@ -214,29 +214,29 @@ def raw(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, bytes]]:
 def headers_passed_on(headers: Iterable[tuple[str, str]], dropped: frozenset[str]) -> Headers:
     """The headers without `dropped`, the proxy's own, and those that `Connection` names."""
     items = [(name.lower(), value) for name, value in headers]
-    named = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
-    dropped |= named
+    hop_by_hop = {part.strip().lower() for name, value in items if name == "connection" for part in value.split(",")}
+    dropped |= hop_by_hop
     return [(name, value) for name, value in items if name not in dropped and not name.startswith(OUR_PREFIX)]
 
 
 def problem_of(exc: Exception, settings: ProxySettings, *, inside_stream: bool = False) -> Problem:
     """The error for the caller of a failed call; the log gets upstream's address and the kind of failure, no path, no key."""
     if isinstance(exc, httpx2.TimeoutException):
-        return timed_out(settings)
+        return timeout_problem(settings)
     logger.warning("upstream %s failed: %s", settings.upstream_address, type(exc).__name__)
     if isinstance(exc, httpx2.ConnectError | httpx2.InvalidURL | httpx2.UnsupportedProtocol):
-        metrics.upstream_error("connect")
+        metrics.count_upstream_error("connect")
         hint = "; is it running, and is --upstream right?" if settings.names_upstream else ""
         return Problem(502, "upstream_unreachable", f"{settings.upstream_name} cannot be reached{hint}")
-    metrics.upstream_error("stream" if inside_stream else "connect")
+    metrics.count_upstream_error("stream" if inside_stream else "connect")
     if isinstance(exc, TooLargeError):
         return Problem(502, "upstream_unreadable", str(exc))
     return Problem(502, "upstream_broken", "upstream broke off its answer")
 
 
-def timed_out(settings: ProxySettings, what: str = "did not answer in time") -> Problem:
+def timeout_problem(settings: ProxySettings, what: str = "did not answer in time") -> Problem:
     """The error for the caller of a slow upstream; the log gets its address."""
-    metrics.upstream_error("timeout")
+    metrics.count_upstream_error("timeout")
     logger.warning("upstream %s %s", settings.upstream_address, what)
     return Problem(504, "upstream_timeout", f"{settings.upstream_name} {what}")
 
@@ -253,9 +253,9 @@ async def open_answer(ask: Ask, sent: Json, settings: ProxySettings) -> httpx2.R
         async with asyncio.timeout(settings.request_timeout_s):
             response = await ask(sent)
     except TimeoutError:
-        raise timed_out(settings) from None
+        raise timeout_problem(settings) from None
     if not response.is_success:
-        metrics.upstream_error("status")
+        metrics.count_upstream_error("status")
         await close_answer(response)
         raise Problem(502, "upstream_status", f"upstream answered with status {response.status_code}")
     return response

@@ -43,18 +43,18 @@ def plain_letter(letter: str) -> str:
     raised = kind in _RAISED and not letter.isdigit()
     if kind not in _FOLDED and not raised:
         return letter
-    found = unicodedata.normalize("NFKC", letter).strip("()")
-    return found if found.isalnum() or (kind in ("<wide>", "<narrow>") and found.isascii()) else letter
+    normal = unicodedata.normalize("NFKC", letter).strip("()")
+    return normal if normal.isalnum() or (kind in ("<wide>", "<narrow>") and normal.isascii()) else letter
 
 
-def without_strokes(word: str) -> str:
+def strip_accents(word: str) -> str:
     """Removes the word's accents if more than half of its letters have one; else only accents that its letters cannot have."""
-    taken_apart = unicodedata.normalize("NFD", word)
-    bare = [one for one in taken_apart if not unicodedata.combining(one)]
-    accents = len(taken_apart) - len(bare) + sum(one in _STROKED for one in bare)
+    decomposed = unicodedata.normalize("NFD", word)
+    bare = [letter for letter in decomposed if not unicodedata.combining(letter)]
+    accents = len(decomposed) - len(bare) + sum(letter in _STROKED for letter in bare)
     if accents * 2 > len(bare):
-        return "".join(_STROKED.get(one, one) for one in bare)
-    return "".join(one for one in unicodedata.normalize("NFC", word) if not unicodedata.combining(one))
+        return "".join(_STROKED.get(letter, letter) for letter in bare)
+    return "".join(letter for letter in unicodedata.normalize("NFC", word) if not unicodedata.combining(letter))
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Reading:
         if start >= end:
             place = self.starts[start] if start < len(self.starts) else self.ends[-1] if self.ends else 0
             return Span(start=place, end=place)
-        # What was pulled out of a line stands behind the text, so a range that crosses into it may run backwards.
+        # Text pulled out of a line is appended at the end, so a range that crosses into it may run backwards.
         begin, last = self.starts[start], self.ends[end - 1]
         return (
             Span(start=begin, end=last)
@@ -88,7 +88,7 @@ def as_written(text: str) -> Reading:
     return Reading(text, range(len(text)), range(1, len(text) + 1))
 
 
-def replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Reading:
+def replace_ranges(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Reading:
     """Replaces ranges, ordered and disjoint. A replacement of equal length keeps its offsets."""
     text, pieces, last = reading.text, list[str](), 0
     starts, ends = list[int](), list[int]()
@@ -112,7 +112,7 @@ def replaced(reading: Reading, changes: Iterable[tuple[int, int, str]]) -> Readi
     return Reading("".join((*pieces, text[last:])), starts, ends)
 
 
-def joined(parts: Sequence[Reading]) -> Reading:
+def concatenate(parts: Sequence[Reading]) -> Reading:
     """Concatenates readings."""
     return Reading(
         "".join(part.text for part in parts),
@@ -125,18 +125,18 @@ def canonical(text: str) -> Reading:
     """Returns the text as a reader sees it, with offsets. Line breaks and Markdown stay. Takes linear time."""
     reading = as_written(text)
     if "&" in text:
-        reading = _each(_each(reading, _ENTITY, _entity), _ENTITY, _entity)
+        reading = _substitute(_substitute(reading, _ENTITY, _entity), _ENTITY, _entity)
     if "\\" in text or "%" in text:
-        reading = _each(reading, _ESCAPES, _unescaped)
+        reading = _substitute(reading, _ESCAPES, _unescape)
     if not reading.text.isascii():
-        reading = _each(reading, _TURNED, lambda match: match[1][::-1])
-        reading = _each(reading, _INVISIBLE, lambda _: "")
+        reading = _substitute(reading, _TURNED, lambda match: match[1][::-1])
+        reading = _substitute(reading, _INVISIBLE, lambda _: "")
     reading = _same_length(reading)
     if not reading.text.isascii():
         latin = _is_latin(reading.text)
-        reading = _each(reading, _WORD, lambda match: _word(match.group(), latin))
-        reading = _each(reading, _RAISED_FIGURE, lambda match: unicodedata.normalize("NFKC", match.group()))
-    return _each(reading, _SPACED, _unspaced)
+        reading = _substitute(reading, _WORD, lambda match: _plain_word(match.group(), latin))
+        reading = _substitute(reading, _RAISED_FIGURE, lambda match: unicodedata.normalize("NFKC", match.group()))
+    return _substitute(reading, _SPACED, _unspace)
 
 
 SHORT = 500
@@ -182,15 +182,17 @@ def _space(match: re.Match[str]) -> str:
     return "\n" if match.group() in "\x85\u2028\u2029" else " "
 
 
-def _each(reading: Reading, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Reading:
-    return replaced(reading, ((match.start(), match.end(), new(match)) for match in pattern.finditer(reading.text)))
+def _substitute(reading: Reading, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> Reading:
+    return replace_ranges(
+        reading, ((match.start(), match.end(), new(match)) for match in pattern.finditer(reading.text))
+    )
 
 
 def _entity(match: re.Match[str]) -> str:
     return html.unescape(match.group())
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     """Decodes a run of "%20" or "\u0020"; unchanged when that is no text."""
     codes = [int(code, 16) for code in _ESCAPE.findall(match.group())]
     if "%" not in match.group():
@@ -201,34 +203,38 @@ def _unescaped(match: re.Match[str]) -> str:
         return match.group()
 
 
-def _word(word: str, latin: bool) -> str:
+def _plain_word(word: str, latin: bool) -> str:
     """Returns the word in ordinary letters. Lookalikes of other scripts become Latin in a Latin word or text."""
     if word.isascii():
         return word
-    word = "".join(one if one.isascii() else plain_letter(one) for one in word)
-    letters = [one for one in word if one.isalpha() and not one.isascii()]
-    mixed = any(one.isascii() and one.isalpha() for one in word)
-    if mixed or (latin and all(one in TWINS for one in letters)):
-        word = "".join(TWINS.get(one, one) for one in word)
-    return word if word.isascii() or not any(map(_is_letter, word)) else without_strokes(word)
+    word = "".join(letter if letter.isascii() else plain_letter(letter) for letter in word)
+    letters = [letter for letter in word if letter.isalpha() and not letter.isascii()]
+    mixed = any(letter.isascii() and letter.isalpha() for letter in word)
+    if mixed or (latin and all(letter in TWINS for letter in letters)):
+        word = "".join(TWINS.get(letter, letter) for letter in word)
+    return word if word.isascii() or not any(map(_is_letter, word)) else strip_accents(word)
 
 
 def _is_latin(text: str) -> bool:
     """True when Latin letters outnumber letters that are surely of another script."""
-    letters = Counter(one.isascii() for one in _LETTER.findall(text) if one not in TWINS)
+    letters = Counter(letter.isascii() for letter in _LETTER.findall(text) if letter not in TWINS)
     return letters[True] > letters[False]
 
 
-def _is_letter(one: str) -> bool:
-    return one.isalpha() or unicodedata.combining(one) > 0
+def _is_letter(character: str) -> bool:
+    return character.isalpha() or unicodedata.combining(character) > 0
 
 
-def _unspaced(match: re.Match[str]) -> str:
+def _unspace(match: re.Match[str]) -> str:
     """Joins "o p e n e d  i n" to "opened in"; unchanged when the separators differ or no word results."""
     spaced = match.group()
     gaps = _GAP.findall(spaced)
     kinds = {mark for gap in gaps for mark in gap if not mark.isspace()}
-    if len(kinds) > 1 or len({one for one in spaced if one.isalpha()}) < 4 or ("." in kinds and spaced.isupper()):
+    if (
+        len(kinds) > 1
+        or len({letter for letter in spaced if letter.isalpha()}) < 4
+        or ("." in kinds and spaced.isupper())
+    ):
         return spaced
     between = Counter(gaps).most_common(1)[0][0]
     return _GAP.sub(lambda gap: "" if len(gap.group()) <= len(between) else " ", spaced)

@@ -32,9 +32,9 @@ ROLES = {
 
 TEXT_KEYS = ("text", "content", "page_content")
 PATTERNS = ("<context>(.*?)</context>", "<documents>(.*?)</documents>")
-"""What is a block where nobody says otherwise: regular expressions with one group."""
+"""Default blocks: regular expressions with one group."""
 MOST_LEVELS = 100
-"""Levels of lists and objects in JSON from outside: whatever walks through them calls itself once or more for each."""
+"""Deepest nesting of JSON from outside: code that walks through it recurses at each level."""
 
 
 def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
@@ -69,14 +69,14 @@ def to_conversation(
     Args:
         messages: OpenAI chat messages. Content is a string, null, or a list of parts, of which the text is taken.
         conversation_id: the conversation's id; anonymous when not given.
-        documents: what every assistant turn may lean on; anything `to_document` takes.
+        documents: evidence for every assistant turn; anything `to_document` takes.
         patterns: blocks of system messages that are documents, as in `take_blocks`; None leaves these messages as they are.
 
     Raises:
-        InputError: a message or document that is none; names its index, the value and what is allowed.
+        InputError: a malformed message or document; names its index, the value and what is allowed.
     """
-    reader = _Reader([to_document(document) for document in _listed(documents, "documents")], patterns)
-    for index, message in enumerate(_listed(messages, "messages")):
+    reader = _Reader([to_document(document) for document in _as_list(documents, "documents")], patterns)
+    for index, message in enumerate(_as_list(messages, "messages")):
         reader.read(index, message)
     try:
         return Conversation(turns=tuple(reader.turns), id=conversation_id)
@@ -87,7 +87,7 @@ def to_conversation(
 def to_document(value: object) -> Document:
     """Converts a text, or a mapping with `text` (or `content`, `page_content`) and optional `id`, `title`, `url`, `metadata`.
 
-    A document that brings no id is named after its text, so the same text has the same id everywhere.
+    Without an id, a document gets one from its text, so the same text has the same id everywhere.
 
     Raises:
         InputError: the value is neither, has no text, or has a field of the wrong kind.
@@ -97,7 +97,9 @@ def to_document(value: object) -> Document:
     if isinstance(value, str):
         return Document(id=_text_id(value), text=value)
     if not isinstance(value, Mapping):
-        raise InputError(f"a document is {_shown(value)}; expected a text or a mapping with {', '.join(TEXT_KEYS)}")
+        raise InputError(
+            f"a document is {_short_repr(value)}; expected a text or a mapping with {', '.join(TEXT_KEYS)}"
+        )
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
     if text is None:
         keys = ", ".join(map(str, value)) or "none"
@@ -123,35 +125,37 @@ class _Reader:
     def read(self, index: int, message: object) -> None:
         where = f"message {index}"
         if not isinstance(message, Mapping):
-            raise InputError(f"{where} is {_shown(message)}; expected a mapping with role and content")
-        given = message.get("role")
-        role = ROLES.get(given) if isinstance(given, str) else None
+            raise InputError(f"{where} is {_short_repr(message)}; expected a mapping with role and content")
+        role_name = message.get("role")
+        role = ROLES.get(role_name) if isinstance(role_name, str) else None
         if role is None:
-            raise InputError(f"{where} has the role {_shown(given)}; the roles are {', '.join(ROLES)}")
+            raise InputError(f"{where} has the role {_short_repr(role_name)}; the roles are {', '.join(ROLES)}")
         message, blocks = (message, []) if self.patterns is None else take_blocks(message, self.patterns)
         text = _text(message, where)
-        brought = [to_document(document) for document in _listed(message.get("documents") or (), f"{where}: documents")]
+        documents = [
+            to_document(document) for document in _as_list(message.get("documents") or (), f"{where}: documents")
+        ]
         if role is Role.TOOL:
-            self.pending += brought
+            self.pending += documents
             if text.strip():
                 self.pending.append(self._tool_document(index, message, text))
         elif role is Role.ASSISTANT:
-            self._assistant(message, text, brought)
+            self._assistant(message, text, documents)
         elif role is Role.USER:
-            self.pending = brought
+            self.pending = documents
             self.turns.append(Turn(role=role, text=text))
         else:
-            self.shared += [*brought, *blocks]
+            self.shared += [*documents, *blocks]
             self.turns.append(Turn(role=role, text=text))
 
-    def _assistant(self, message: Mapping[str, Any], text: str, brought: list[Document]) -> None:
-        calls = _listed(message.get("tool_calls") or (), "tool_calls")
+    def _assistant(self, message: Mapping[str, Any], text: str, own_documents: list[Document]) -> None:
+        calls = _as_list(message.get("tool_calls") or (), "tool_calls")
         self.tools.update(_tool_names(calls))
         if text.strip() or not (calls or message.get("function_call")):
-            documents = distinct([*brought, *self.pending, *self.shared])
+            documents = distinct([*own_documents, *self.pending, *self.shared])
             self.turns.append(Turn(role=Role.ASSISTANT, text=text, documents=documents))
         else:
-            self.pending += brought
+            self.pending += own_documents
 
     def _tool_document(self, index: int, message: Mapping[str, Any], text: str) -> Document:
         call = message.get("tool_call_id")
@@ -169,7 +173,9 @@ def _text(message: Mapping[str, Any], where: str) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, Sequence) or isinstance(content, bytes | bytearray):
-        raise InputError(f"{where} has the content {_shown(content)}; expected a text, null or a list of content parts")
+        raise InputError(
+            f"{where} has the content {_short_repr(content)}; expected a text, null or a list of content parts"
+        )
     return "\n".join(text for part in content if (text := _part_text(part, where)) is not None)
 
 
@@ -178,7 +184,7 @@ def _part_text(part: object, where: str) -> str | None:
     if isinstance(part, str):
         return part
     if not isinstance(part, Mapping):
-        raise InputError(f"{where} has the content part {_shown(part)}; expected a mapping with type")
+        raise InputError(f"{where} has the content part {_short_repr(part)}; expected a mapping with type")
     text = part.get("refusal") if part.get("type") == "refusal" else part.get("text")
     return text if isinstance(text, str) else None
 
@@ -197,19 +203,19 @@ def _tool_names(calls: Iterable[object]) -> dict[str, str]:
 
 def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     """Drops duplicates, and numbers the id of a document that shares it with another text, so that evidence stays traceable."""
-    seen: dict[str, Document] = {}
+    by_id: dict[str, Document] = {}
     for document in documents:
         name, number = document.id, 1
-        while name in seen and seen[name].text != document.text:
+        while name in by_id and by_id[name].text != document.text:
             number += 1
             name = f"{document.id}#{number}"
-        seen.setdefault(name, document if name == document.id else document.model_copy(update={"id": name}))
-    return tuple(seen.values())
+        by_id.setdefault(name, document if name == document.id else document.model_copy(update={"id": name}))
+    return tuple(by_id.values())
 
 
-def _listed(value: object, what: str) -> list[Any]:
+def _as_list(value: object, what: str) -> list[Any]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InputError(f"{what} is {_shown(value)}; expected a list")
+        raise InputError(f"{what} is {_short_repr(value)}; expected a list")
     return list(value)
 
 
@@ -217,14 +223,14 @@ def _text_id(text: str) -> str:
     return f"doc-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:80]}…"
+def _short_repr(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
 
 
 def _first_problem(error: ValidationError) -> str:
     first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc']))} is {_shown(first['input'])}: {first['msg']}"
+    return f"{'.'.join(map(str, first['loc']))} is {_short_repr(first['input'])}: {first['msg']}"
 
 
 BY_USER = "brought_by_user"
@@ -246,22 +252,22 @@ def take_blocks(
 ) -> tuple[dict[str, object], list[Document]]:
     """Separates a message from its blocks, returned as documents: tagged ones, and what follows a line "Context:".
 
-    A user's message is no place for evidence: whoever types may type a block. It is read only with `user_context`, and its
-    documents say so.
+    User messages are no trusted evidence, since anyone can type a block: they are read only with `user_context`, and
+    their documents are marked.
 
     Args:
-        message: of a chat; only those of the roles system and developer are read.
+        message: a chat message; only system and developer messages are read.
         patterns: regular expressions with one group, which is the document.
-        user_context: whether user messages are read too.
+        user_context: read user messages too.
     """
-    read, blocks, role = dict(message), list[str](), message.get("role")
+    remainder, blocks, role = dict(message), list[str](), message.get("role")
     if role not in ("system", "developer") and not (user_context and role == "user"):
-        return read, []
+        return remainder, []
     content = message.get("content")
     if isinstance(content, str):
-        read["content"] = _cut(content, patterns, blocks)
+        remainder["content"] = _cut(content, patterns, blocks)
     elif isinstance(content, list):
-        read["content"] = [
+        remainder["content"] = [
             {**part, "text": _cut(part["text"], patterns, blocks)}
             if isinstance(part, Mapping) and isinstance(part.get("text"), str)
             else part
@@ -269,24 +275,24 @@ def take_blocks(
         ]
     documents = [to_document(block.strip()) for block in blocks if block.strip()]
     by_user = {"metadata": {BY_USER: True}}
-    return read, [one.model_copy(update=by_user) for one in documents] if role == "user" else documents
+    return remainder, [document.model_copy(update=by_user) for document in documents] if role == "user" else documents
 
 
 def _cut(text: str, patterns: Sequence[str], blocks: list[str]) -> str:
     for pattern in patterns:
-        kept, end = [], 0
+        pieces, end = [], 0
         for start, stop, block in _matches(pattern, text):
-            kept.append(text[end:start])
+            pieces.append(text[end:start])
             blocks.append(block)
             end = stop
         if end:
-            text = ("".join(kept) + text[end:]).strip()
-    headed = _HEADED.search(text)
-    if headed is not None:
-        asked = _ASKED.search(text, headed.end())
-        end = len(text) if asked is None else asked.start()
-        blocks.append(text[headed.end() : end])
-        text = (text[: headed.start()] + text[end:]).strip()
+            text = ("".join(pieces) + text[end:]).strip()
+    heading = _HEADED.search(text)
+    if heading is not None:
+        question = _ASKED.search(text, heading.end())
+        end = len(text) if question is None else question.start()
+        blocks.append(text[heading.end() : end])
+        text = (text[: heading.start()] + text[end:]).strip()
     return text
 
 

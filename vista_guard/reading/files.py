@@ -1,4 +1,4 @@
-"""Files as documents: finds them in a folder and reads the text that people read of them, whatever their format."""
+"""Files as documents: finds them in a folder and extracts their readable text, whatever their format."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pydantic import JsonValue, ValidationError
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, joined, one_line, read_html
+from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, join_pages, one_line, read_html
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.types import Document, Persona
 
@@ -74,7 +74,7 @@ def read_pdf(raw: bytes) -> Read:
         raise InputError("is encrypted; save it without a password")
     if not any(texts):
         raise InputError("holds no text, only images: make it searchable first, for example with ocrmypdf")
-    return joined(title, texts)
+    return join_pages(title, texts)
 
 
 def _without_front_matter(source: str) -> tuple[str | None, str]:
@@ -111,7 +111,7 @@ MAX_BYTES = 50_000_000
 """Largest file to read."""
 
 _READER = "2"
-"""Another number when the same file reads differently, so that unchanged files are read anew."""
+"""Version of the readers: raise it when they extract other text, so that unchanged files are read again."""
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 _HTML = (".html", ".htm", ".xhtml")
@@ -130,14 +130,14 @@ _MEDIA = {
     f"{_OFFICE}presentationml.presentation": ".pptx",
     f"{_OFFICE}spreadsheetml.sheet": ".xlsx",
 }
-"""By media type the suffix of a page that has one."""
+"""File suffix of each media type."""
 _CONTROLS = bytes([*range(1, 8), *range(14, 27)])
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True)
 class WebPage:
-    """What an address answered with: where it was found in the end, its media type, its content."""
+    """A fetched page: its final address, media type and content."""
 
     url: str
     kind: str
@@ -148,8 +148,8 @@ class WebPage:
 class DocumentFile:
     """A file to read. `id` is its path below `folder`, the folder that was searched, with `/` on every system.
 
-    A file that was asked for itself has no folder, and its name for an id. A page of the web has its address for an id, and its
-    content comes along.
+    A file given by itself has no folder, and its name is its id. A web page's id is its address, and its content comes
+    along.
     """
 
     path: Path
@@ -159,7 +159,7 @@ class DocumentFile:
 
     @property
     def place(self) -> str:
-        """Its path or address, for a reader."""
+        """The path or address to show."""
         return str(self.path) if self.page is None else self.id
 
 
@@ -171,14 +171,14 @@ class SkippedFile:
     reason: str
     broken: bool = False
     place: str = ""
-    """The file or address that is named; the path when empty."""
+    """The file or address to show; the path when empty."""
 
     def __str__(self) -> str:
         return f"{self.place or self.path}: {self.reason}"
 
 
 def find_files(place: Path, *, follow_links: bool = False) -> Iterator[DocumentFile | SkippedFile]:
-    """Finds the files of a folder and its subfolders, by name. A file itself is named by its file name.
+    """Finds the files of a folder and its subfolders, by name. A single file's id is its file name.
 
     Links to files are followed inside the folder, with `follow_links` also out of it; links to folders are not.
 
@@ -221,7 +221,7 @@ def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 class FileReader:
-    """Reads files in a process of its own. It is ended when a file takes longer than `seconds` or too much memory.
+    """Reads files in a separate process, killed when a file takes longer than `seconds` or too much memory.
 
         with FileReader() as reader:
             document = reader.read(DocumentFile(Path("terms.md"), "terms.md"))
@@ -260,7 +260,7 @@ class FileReader:
         return answer  # type: ignore[return-value]  # from our own process
 
     def close(self) -> None:
-        """Ends the process; a reader that nobody holds any more ends its own."""
+        """Ends the process; a reader that is garbage-collected does so too."""
         if self._process is not None:
             self._end()
             self._process = None
@@ -276,7 +276,7 @@ class FileReader:
         self._process = subprocess.Popen([sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._end = weakref.finalize(self, _end, self._process)
         self._answers = queue.SimpleQueue()
-        threading.Thread(target=_hear, args=(self._process.stdout, self._answers), daemon=True).start()
+        threading.Thread(target=_receive, args=(self._process.stdout, self._answers), daemon=True).start()
         try:
             self._send(sys.path)
             self._send(self._max_bytes)
@@ -304,18 +304,18 @@ _ENDED = object()
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # one that hangs in the system, as on a lost network disk, is left to it
+    with suppress(subprocess.TimeoutExpired):  # a process stuck in the kernel, as on a lost network disk, is abandoned
         process.wait(1)
-    with suppress(OSError):  # what it did not take is flushed
+    with suppress(OSError):  # closing flushes what it never read
         process.stdin.close()  # type: ignore[union-attr]
 
 
-def _hear(answers: IO[bytes], heard: queue.SimpleQueue[object]) -> None:
-    """Passes on what the process answers; `_ENDED` last."""
+def _receive(answers: IO[bytes], inbox: queue.SimpleQueue[object]) -> None:
+    """Forwards the process's answers; `_ENDED` last."""
     with answers, suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
-            heard.put(pickle.load(answers))
-    heard.put(_ENDED)
+            inbox.put(pickle.load(answers))
+    inbox.put(_ENDED)
 
 
 _STARTING_S = 120.0
@@ -324,7 +324,7 @@ _MEMORY = 4_000_000_000
 
 
 def _answer_files() -> None:
-    """Reads files until the other side is gone."""
+    """Reads files until the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     if sys.platform != "win32":
         import resource
@@ -332,7 +332,7 @@ def _answer_files() -> None:
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     calls, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # keeps libraries' prints out of the answers
     with suppress(EOFError, OSError):
         max_bytes = pickle.load(calls)
         pickle.dump(None, answers)
@@ -391,7 +391,7 @@ def _children(folder: Path, root: Path, inside: Path | None) -> list[Path | Skip
     """The folders and files in a folder, by name, and what is left out of it."""
     try:
         with os.scandir(folder) as entries:
-            children = sorted(entries, key=lambda one: one.name)
+            children = sorted(entries, key=lambda entry: entry.name)
     except OSError as exc:
         return [SkippedFile(folder, f"cannot be listed: {exc.strerror}", broken=True)]
     return [_child(child, root, inside) for child in children]
@@ -445,25 +445,25 @@ def _read(form: str, raw: bytes) -> Read:
     if form in LIBRARIES:
         return read_office(form, raw)
     if form == "html":
-        return read_html(_decoded(raw, declared_encoding(raw)))
-    text = _decoded(raw, None).replace("\r\n", "\n").replace("\r", "\n")
+        return read_html(_decode(raw, declared_encoding(raw)))
+    text = _decode(raw, None).replace("\r\n", "\n").replace("\r", "\n")
     if form == "markdown":
         return read_markdown(text)
     return PLAIN[f".{form}"](text) if f".{form}" in PLAIN else Read(None, text)
 
 
-def _decoded(raw: bytes, declared: str | None) -> str:
+def _decode(raw: bytes, declared: str | None) -> str:
     if raw.startswith(_WIDE_MARKS):
-        return _strictly(raw, "utf-16")
+        return _decode_strictly(raw, "utf-16")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
         if declared is not None:
-            return _strictly(raw, declared)
+            return _decode_strictly(raw, declared)
         raise InputError(f"is not UTF-8 at byte {exc.start} (0x{raw[exc.start]:02x}); save it as UTF-8") from exc
 
 
-def _strictly(raw: bytes, encoding: str) -> str:
+def _decode_strictly(raw: bytes, encoding: str) -> str:
     try:
         return raw.decode(encoding)
     except (UnicodeDecodeError, LookupError) as exc:

@@ -13,7 +13,7 @@ from html import unescape
 from typing import Any, NamedTuple
 
 _BROWSERS = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "us-ascii": "cp1252"}
-"""What browsers take these names for (WHATWG Encoding, §4.2)."""
+"""Encodings that browsers use for these names (WHATWG Encoding, §4.2)."""
 
 
 def _names(tags: str) -> frozenset[str]:
@@ -36,18 +36,18 @@ _ROW, _CELL, _HEAD, _WRITTEN = "\ue000", "\ue001", "\ue002", "\ue003"
 _MARKS = {"tr": _ROW, "td": _CELL, "th": _HEAD}
 _UNMARKED = dict.fromkeys(map(ord, (_ROW, _CELL, _HEAD, _WRITTEN)))
 INVISIBLE = {**dict.fromkeys(map(ord, "\u00ad\u200b\ufeff")), **_UNMARKED}
-"""Translates away what no reader sees: soft hyphens, spaces without width, and the marks above."""
+"""Translation that drops invisible characters: soft hyphens, zero-width spaces, and the marks above."""
 _XML_ENCODING = re.compile(rb"^\s*<\?.*encoding=['\"](.*?)['\"].*\?>", re.IGNORECASE)
 _META_ENCODING = re.compile(rb"<\s*meta[^>]+charset\s*=\s*[\"']?([^>]*?)[ /;'\">]", re.IGNORECASE)
 _DECLARED_WITHIN = 4096
-"""Bytes in which an encoding is looked for; browsers look at 1,024."""
+"""Bytes searched for an encoding; browsers search 1,024."""
 _MARKUP = re.compile(
     r"""<!--(?:-?>|.*?(?:-->|\Z)) | <!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z) | </(?P<end>[a-z][^\s/>]*+)[^>]*+(?:>|\Z)
     | <[!?/][^>]*+(?:>|\Z) | <(?P<tag>[a-z][^\s/>]*+)
     (?P<attributes>(?:[^>=]++|=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>"'][^\s>]*+)?+)*+)(?P<closed>>?)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-"""What is no text. Each matches up to the end of the page where nothing ends it, so that no place is looked at twice."""
+"""Everything but text. Each matches up to the end of the page if nothing ends it, so that no place is scanned twice."""
 _ATTRIBUTE = re.compile(r"""([^\s/>=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s>]*))?""")
 _RAW_END = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}
 _DEEPEST = 3
@@ -76,13 +76,13 @@ def read_html(markup: str) -> Read:
 
 def declared_encoding(raw: bytes) -> str | None:
     """Returns the encoding that a page declares near its beginning."""
-    named = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, _DECLARED_WITHIN)
-    name = named[1].decode("ascii", "replace").lower() if named else ""
+    match = _XML_ENCODING.search(raw, 0, 1024) or _META_ENCODING.search(raw, 0, _DECLARED_WITHIN)
+    name = match[1].decode("ascii", "replace").lower() if match else ""
     return _BROWSERS.get(name, name) or None
 
 
-def joined(title: str | None, texts: Sequence[str]) -> Read:
-    """Puts pages together, with where each starts."""
+def join_pages(title: str | None, texts: Sequence[str]) -> Read:
+    """Joins pages and records where each starts."""
     pages, length = [], 0
     for text in texts:
         pages.append(length)
@@ -111,7 +111,7 @@ class _Page:
     @property
     def text(self) -> str:
         """The page's text, after `close`."""
-        return _tidy("".join(_flat(self._parts[0])).translate(_UNMARKED))
+        return _tidy("".join(_flatten(self._parts[0])).translate(_UNMARKED))
 
     @property
     def title(self) -> str | None:
@@ -122,28 +122,28 @@ class _Page:
     def read(self, markup: str) -> None:
         """Reads the whole page."""
         place = 0
-        while found := _MARKUP.search(markup, place):
-            self._data(unescape(markup[place : found.start()]) + (found["cdata"] or ""))
-            place = found.end()
-            if found["end"]:
-                self._end_tag(found["end"].lower())
-            elif found["tag"]:
-                place = self._tag(found, markup) if found["closed"] else len(markup)
+        while match := _MARKUP.search(markup, place):
+            self._data(unescape(markup[place : match.start()]) + (match["cdata"] or ""))
+            place = match.end()
+            if match["end"]:
+                self._end_tag(match["end"].lower())
+            elif match["tag"]:
+                place = self._tag(match, markup) if match["closed"] else len(markup)
         self._data(unescape(markup[place:]))
         while self._open:
             self._close()
 
-    def _tag(self, found: re.Match[str], markup: str) -> int:
+    def _tag(self, match: re.Match[str], markup: str) -> int:
         """Reads an opening tag, and the whole of a script; returns the end."""
-        tag = found["tag"].lower()
-        given = reversed(_ATTRIBUTE.findall(found["attributes"]))  # the first of a name counts
-        self._start_tag(tag, {name.lower(): unescape(value.strip("\"'")) for name, value in given})
-        if found["attributes"].endswith("/"):
+        tag = match["tag"].lower()
+        pairs = reversed(_ATTRIBUTE.findall(match["attributes"]))  # the first of a name counts
+        self._start_tag(tag, {name.lower(): unescape(value.strip("\"'")) for name, value in pairs})
+        if match["attributes"].endswith("/"):
             self._end_tag(tag)
         elif tag in _RAW_END:
-            closing = _RAW_END[tag].search(markup, found.end())
+            closing = _RAW_END[tag].search(markup, match.end())
             return closing.start() if closing else len(markup)
-        return found.end()
+        return match.end()
 
     def _start_tag(self, tag: str, attributes: dict[str, str]) -> None:
         if self._unread is None:
@@ -205,20 +205,20 @@ class _Page:
         if tag == "table":
             parts, deep = self._parts.pop(), self._nested.pop()
             self._nested[-1] = max(self._nested[-1], deep + 1)
-            self._parts[-1].append(_written_out("".join(parts)) if deep < _DEEPEST else parts)
+            self._parts[-1].append(_format_table("".join(parts)) if deep < _DEEPEST else parts)
 
 
-def _flat(parts: list[Any]) -> Iterator[str]:
+def _flatten(parts: list[Any]) -> Iterator[str]:
     """Yields the texts of parts in parts, however deep."""
-    reading = [iter(parts)]
-    while reading:
-        for part in reading[-1]:
+    stack = [iter(parts)]
+    while stack:
+        for part in stack[-1]:
             if isinstance(part, list):
-                reading.append(iter(part))
+                stack.append(iter(part))
                 break
             yield part
         else:
-            reading.pop()
+            stack.pop()
 
 
 def _hidden(attributes: dict[str, str]) -> bool:
@@ -231,7 +231,7 @@ def _hidden(attributes: dict[str, str]) -> bool:
     )
 
 
-def _written_out(table: str) -> str:
+def _format_table(table: str) -> str:
     """Formats the rows of a table as lines. A table of one column, or around another, is layout and stays as it is."""
     caption, *rows = table.split(_ROW)
     cells = [re.findall(f"([{_CELL}{_HEAD}])([^{_CELL}{_HEAD}]*)", row) for row in rows]
@@ -250,8 +250,8 @@ def _row_lines(rows: list[list[tuple[str, str]]]) -> list[str]:
 
 def _row_line(row: list[tuple[str, str]], header: list[str]) -> str:
     if len(header) == len(row):
-        named = [(name, text) for name, (_, text) in zip(header, row, strict=True) if text]
-        return "; ".join(f"{name}: {text}" if name else text for name, text in named)
+        pairs = [(name, text) for name, (_, text) in zip(header, row, strict=True) if text]
+        return "; ".join(f"{name}: {text}" if name else text for name, text in pairs)
     if len(row) == 2 and row[0][0] == _HEAD:
         return ": ".join(text for _, text in row if text)
     return " | ".join(text for _, text in row if text)

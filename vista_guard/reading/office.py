@@ -1,6 +1,6 @@
-"""Text of office files and tables: DOCX, PPTX and XLSX by kept libraries; CSV, TSV, JSON and JSON lines by Python's own.
+"""Text of office files and tables: DOCX, PPTX and XLSX by libraries; CSV, TSV, JSON and JSON lines by Python's own.
 
-A row reads `column: value; column: value`, as in tables of HTML, so that each line says of itself what it holds.
+A row reads `column: value; column: value`, as in tables of HTML, so that each line explains itself.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from itertools import chain
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.html import INVISIBLE, Read, joined, one_line
+from vista_guard.reading.html import INVISIBLE, Read, join_pages, one_line
 
 UNPACKED_BYTES = 200_000_000
-"""Most that an office file, which is a zip archive, may unpack to."""
+"""Largest unpacked size of an office file, which is a zip archive."""
 _ENTRIES = 10_000
 _DEEPEST = 20
-"""Levels of groups on a slide and of objects in JSON; what lies deeper is made to break its reader."""
+"""Levels of groups on a slide and of objects in JSON; anything deeper is made to break its reader."""
 _DELIMITERS = ",;\t|"
 _SNIFFED = 5000
 """Characters that tell the delimiter: the library's time for quotes grows with their square."""
 LIBRARIES = {"docx": "docx", "pptx": "pptx", "xlsx": "openpyxl"}
-"""By format the library that reads it, of the extra `documents`."""
+"""Library that reads each format, from the extra `documents`."""
 
 
 def read_office(form: str, raw: bytes) -> Read:
@@ -75,37 +75,37 @@ def _docx(raw: bytes) -> Read:
             continue
         level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
         first = first or (text if level else "")
-        blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _listed(text, style))
+        blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _list_item(text, style))
     return Read(one_line(document.core_properties.title or "") or one_line(first) or None, _paragraphs(blocks))
 
 
-def _listed(text: str, style: str) -> str:
+def _list_item(text: str, style: str) -> str:
     return f"- {text}" if style.startswith("List") else text
 
 
 def _row_cells(cells: Iterable[Any]) -> list[str]:
     """The texts of a row; a cell that spans several columns comes once."""
-    seen = dict[int, str]()
+    texts = dict[int, str]()
     for cell in cells:
-        seen.setdefault(id(cell._tc), one_line(cell.text))
-    return list(seen.values())
+        texts.setdefault(id(cell._tc), one_line(cell.text))
+    return list(texts.values())
 
 
 def _pptx(raw: bytes) -> Read:
     from pptx import Presentation
 
-    show = Presentation(BytesIO(raw))
+    presentation = Presentation(BytesIO(raw))
     slides = []
-    for number, slide in enumerate(show.slides, 1):
+    for number, slide in enumerate(presentation.slides, 1):
         title = slide.shapes.title
         name = one_line(title.text_frame.text) if title is not None else ""
-        beside = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
-        texts = [text for shape in beside for text in _shape_texts(shape, _DEEPEST)]
+        shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+        texts = [text for shape in shapes for text in _shape_texts(shape, _DEEPEST)]
         notes = slide.notes_slide.notes_text_frame if slide.has_notes_slide else None
-        spoken = [f"Notes: {_tidy(notes.text)}"] if notes is not None and notes.text.strip() else []
-        slides.append(_paragraphs([f"## {name or f'Slide {number}'}", *texts, *spoken]))
+        note_lines = [f"Notes: {_tidy(notes.text)}"] if notes is not None and notes.text.strip() else []
+        slides.append(_paragraphs([f"## {name or f'Slide {number}'}", *texts, *note_lines]))
     first = next((slide.splitlines()[0].lstrip("# ") for slide in slides if slide), None)
-    return joined(one_line(show.core_properties.title or "") or first, slides)
+    return join_pages(one_line(presentation.core_properties.title or "") or first, slides)
 
 
 def _shape_texts(shape: Any, depth: int) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _cell(value: object) -> str:
 
 
 def read_csv(text: str, *, tabs: bool) -> Read:
-    """Reads a table with one line a row; the delimiter is told from the first lines.
+    """Reads a table with one line a row; the delimiter is detected from the first lines.
 
     >>> read_csv("hall;opened\\nWhale;1925\\n", tabs=False).text
     'hall: Whale; opened: 1925'
@@ -161,13 +161,13 @@ def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
     """The rows as lines, each cell under the name of its column where the first row names the columns."""
     if not rows:
         return []
-    names, *rest = rows
-    if not rest or not all(names) or len(set(names)) < len(names) or any(map(_is_figure, names)):
+    names, *records = rows
+    if not records or not all(names) or len(set(names)) < len(names) or any(map(_is_figure, names)):
         return [" | ".join(cell for cell in row if cell) for row in rows]
-    return ["; ".join(_named(names, row)) for row in rest if any(row)]
+    return ["; ".join(_labelled_cells(names, row)) for row in records if any(row)]
 
 
-def _named(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+def _labelled_cells(names: Sequence[str], row: Sequence[str]) -> Iterator[str]:
     for place, cell in enumerate(row):
         if cell:
             yield f"{names[place]}: {cell}" if place < len(names) else cell
@@ -193,31 +193,34 @@ def read_json(text: str, *, lines: bool) -> Read:
     title = content.get("title") if isinstance(content, Mapping) else None
     items = content if isinstance(content, list) else [content]
     return Read(
-        one_line(title) if isinstance(title, str) else None, _paragraphs("\n".join(_said(item)) for item in items)
+        one_line(title) if isinstance(title, str) else None,
+        _paragraphs("\n".join(_value_lines(item)) for item in items),
     )
 
 
 def _json_lines(text: str) -> list[Any]:
-    found = []
+    records = []
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            found += [json.loads(line)] if line.strip() else []
+            records += [json.loads(line)] if line.strip() else []
         except (RecursionError, ValueError) as exc:
             raise InputError(f"is no JSON in line {number}: {exc}") from exc
-    return found
+    return records
 
 
-def _said(value: object, path: str = "", depth: int = _DEEPEST) -> Iterator[str]:
+def _value_lines(value: object, path: str = "", depth: int = _DEEPEST) -> Iterator[str]:
     if not depth:
         raise InputError(f"holds more than {_DEEPEST} levels of JSON, at {path[:80]}")
     if isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _said(inner, f"{path}.{name}" if path else str(name), depth - 1)
+            yield from _value_lines(inner, f"{path}.{name}" if path else str(name), depth - 1)
     elif isinstance(value, list):
-        plain = [one for one in value if not isinstance(one, Mapping | list)]
+        plain = [item for item in value if not isinstance(item, Mapping | list)]
         if plain:
-            yield from _said(", ".join(map(_scalar, plain)), path, depth - 1)
-        yield from chain.from_iterable(_said(one, path, depth - 1) for one in value if isinstance(one, Mapping | list))
+            yield from _value_lines(", ".join(map(_scalar, plain)), path, depth - 1)
+        yield from chain.from_iterable(
+            _value_lines(item, path, depth - 1) for item in value if isinstance(item, Mapping | list)
+        )
     elif value is not None and _scalar(value).strip():
         yield f"{path}: {_scalar(value)}" if path else _scalar(value)
 
@@ -241,4 +244,4 @@ PLAIN: Mapping[str, Callable[[str], Read]] = {
     ".jsonl": lambda text: read_json(text, lines=True),
     ".ndjson": lambda text: read_json(text, lines=True),
 }
-"""By suffix how a file of tables or records is read."""
+"""Reader of each table and record format, by suffix."""

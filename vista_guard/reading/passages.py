@@ -72,65 +72,67 @@ def passages(
 def nearest_passages(query: str, passages: Sequence[Passage], limit: int) -> tuple[Passage, ...]:
     """Returns at most `limit` passages, in the order given: those that share most words with each sentence of `query`.
 
-    Rare words weigh more. Each sentence has its own say, or the longest would take every place. What words cannot fill
-    (another language, say) is filled with the first passages; all are kept when they fit. A cheap sieve before an encoder.
+    Rare words weigh more. Each sentence ranks on its own, or the longest would take every place. Places that no word
+    fills (another language, say) go to the first passages. A cheap filter before an encoder.
     """
     if len(passages) <= limit:
         return tuple(passages)
     sentences = [_words(sentence) for sentence in _SENTENCE_END.split(query)]
     vocabulary = frozenset().union(*sentences)
-    found = [_words(passage.text) & vocabulary for passage in passages]
-    counts = Counter(word for words in found for word in words)
+    shared_words = [_words(passage.text) & vocabulary for passage in passages]
+    counts = Counter(word for words in shared_words for word in words)
     weights = {word: log(1 + len(passages) / count) for word, count in counts.items()}
-    rankings = [_ranking(sentence, found, weights) for sentence in sentences if sentence & weights.keys()]
-    chosen = islice(dict.fromkeys(chain(_in_turn(rankings), range(len(passages)))), limit)
+    rankings = [_ranking(sentence, shared_words, weights) for sentence in sentences if sentence & weights.keys()]
+    chosen = islice(dict.fromkeys(chain(_interleave(rankings), range(len(passages)))), limit)
     return tuple(passages[index] for index in sorted(chosen))
 
 
 def headings_over(text: str, places: Sequence[int]) -> list[tuple[str, ...]]:
-    """For each place, in rising order, the headings that it stands under: the outermost first, each with its marks.
+    """Headings above each place (in rising order): the outermost first, each with its marks.
 
     >>> headings_over("# Fees\\n\\n## Children\\n\\nEntry costs 5 euros.", [0, 21])
     [(), ('# Fees', '## Children')]
     """
-    over: list[tuple[str, ...]] = []
+    headings: list[tuple[str, ...]] = []
     path: list[str] = []
-    found = iter(_HEADING_LINE.finditer(text))
-    following = next(found, None)
+    matches = iter(_HEADING_LINE.finditer(text))
+    following = next(matches, None)
     for place in places:
         while following is not None and following.start() < place:
             level = len(following["marks"])
-            path = [one for one in path if len(one.partition(" ")[0]) < level]
+            path = [heading for heading in path if len(heading.partition(" ")[0]) < level]
             path.append(f"{following['marks']} {following['words'][:_LONGEST_HEADING]}")
-            following = next(found, None)
-        over.append(tuple(path))
-    return over
+            following = next(matches, None)
+        headings.append(tuple(path))
+    return headings
 
 
 def headings_at(passage: Passage, place: int) -> tuple[str, ...]:
-    """The headings that a character of the document stands under: those of the passage, and those in it."""
+    """Headings above a character of the document: those of the passage and those within it."""
     if passage.span is None or not passage.span.start <= place < passage.span.end:
         return passage.headings
     above = "".join(f"{heading}\n" for heading in passage.headings)
-    (over,) = headings_over(above + passage.text, [len(above) + place - passage.span.start])
-    return over
+    (headings,) = headings_over(above + passage.text, [len(above) + place - passage.span.start])
+    return headings
 
 
 def nearest_quote(claim: str, passages: Sequence[Passage]) -> Nearest | None:
     """The sentence that shares most words with the claim, rare ones weighing more; None where none shares a telling word.
 
-    A word that most sentences have tells nothing, so that a quote which shares only "the" is none.
+    A word of most sentences weighs almost nothing, so that sharing only "the" is no match.
     """
-    wanted = _words(claim)
-    found = [(passage, span, words & wanted) for passage in passages for span, words in _sentences(passage.text)]
-    counts = Counter(word for _, _, words in found for word in words)
-    weights = {word: log(1 + len(found) / (1 + counts[word])) for word in wanted}
+    claim_words = _words(claim)
+    sentences = [
+        (passage, span, words & claim_words) for passage in passages for span, words in _sentences(passage.text)
+    ]
+    counts = Counter(word for _, _, words in sentences for word in words)
+    weights = {word: log(1 + len(sentences) / (1 + counts[word])) for word in claim_words}
     whole = sum(weights.values())
-    share = [sum(weights[word] for word in words) / whole for _, _, words in found] if whole else []
+    share = [sum(weights[word] for word in words) / whole for _, _, words in sentences] if whole else []
     best = max(range(len(share)), key=share.__getitem__, default=None)
     if best is None or share[best] < _NEAR:
         return None
-    passage, span, _ = found[best]
+    passage, span, _ = sentences[best]
     start = passage.span.start if passage.span else 0
     return Nearest(
         source=passage.source,
@@ -144,7 +146,7 @@ def nearest_quote(claim: str, passages: Sequence[Passage]) -> Nearest | None:
     )
 
 
-@lru_cache(maxsize=512)  # every claim of a turn is held against the same evidence
+@lru_cache(maxsize=512)  # every claim of a turn is compared with the same evidence
 def _sentences(text: str) -> tuple[tuple[Span, frozenset[str]], ...]:
     """The sentences of a text, with their words."""
     ends = [*((end.start(), end.end()) for end in _SENTENCE_END.finditer(text)), (len(text), len(text))]
@@ -153,13 +155,15 @@ def _sentences(text: str) -> tuple[tuple[Span, frozenset[str]], ...]:
     return tuple((Span(start=start, end=end), _words(text[start:end])) for start, end in spans)
 
 
-def _ranking(sentence: frozenset[str], found: Sequence[frozenset[str]], weights: Mapping[str, float]) -> list[int]:
+def _ranking(
+    sentence: frozenset[str], shared_words: Sequence[frozenset[str]], weights: Mapping[str, float]
+) -> list[int]:
     """Ranks the passages that share a word with the sentence, nearest first."""
-    scores = {index: sum(weights[word] for word in words & sentence) for index, words in enumerate(found)}
+    scores = {index: sum(weights[word] for word in words & sentence) for index, words in enumerate(shared_words)}
     return sorted((index for index, score in scores.items() if score), key=scores.__getitem__, reverse=True)
 
 
-def _in_turn(rankings: Sequence[Sequence[int]]) -> Iterator[int]:
+def _interleave(rankings: Sequence[Sequence[int]]) -> Iterator[int]:
     """Interleaves the rankings: the best of each, then the second best of each."""
     for place in zip_longest(*rankings):
         yield from (index for index in place if index is not None)
@@ -194,8 +198,8 @@ def _latest(text: str, start: int, max_chars: int, reads: Callable[[str], int] |
     """The last place where a passage that starts at `start` may end."""
     latest = start + max_chars
     # The end of half a word may be more tokens than it was inside of the whole.
-    while reads is not None and (read := max(1, reads(text[start:latest]))) < len(text[start:latest]):
-        latest = start + read
+    while reads is not None and (length := max(1, reads(text[start:latest]))) < len(text[start:latest]):
+        latest = start + length
     return latest
 
 
@@ -227,7 +231,7 @@ def _skip_space(text: str, start: int) -> int:
 _LINE = re.compile(r"[^\n]+")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ODD_SPACE = re.compile(r"[^\S \t\n]")
-"""What the splitter cannot take, such as half characters and U+0085: one character stands in for one, so that offsets hold."""
+"""Characters that the splitter cannot take, such as U+0085: each is replaced by one other, so that offsets stay."""
 
 
 def sentence_spans(text: str) -> list[Span]:
@@ -272,8 +276,10 @@ def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
     word = _NEXT_WORD.match(text, end)
     if word is None or not _ORDINAL.search(text[max(0, end - 5) : end]):
         return False
-    said = word[1]
-    return said in _COUNTED or (so_far and word.end() == len(text) and any(noun.startswith(said) for noun in _COUNTED))
+    next_word = word[1]
+    return next_word in _COUNTED or (
+        so_far and word.end() == len(text) and any(noun.startswith(next_word) for noun in _COUNTED)
+    )
 
 
 def _boundaries(line: str) -> list[tuple[int, int]]:
@@ -281,14 +287,17 @@ def _boundaries(line: str) -> list[tuple[int, int]]:
     import sentencex
 
     try:
-        found = [(one["start_index"], one["end_index"]) for one in sentencex.get_sentence_boundaries("en", line)]
+        boundaries = [
+            (boundary["start_index"], boundary["end_index"])
+            for boundary in sentencex.get_sentence_boundaries("en", line)
+        ]
     except BaseException as exc:
         # A panic inside the Rust library is no `Exception`: it would end the thread, and with it the turn, unjudged.
         if type(exc).__name__ != "PanicException":
             raise
         return [(0, len(line))]
     bounds = list[tuple[int, int]]()
-    for start, end in found:
+    for start, end in boundaries:
         zone = bounds and _ZONE.match(line, start) and _CLOCK_END.search(line[max(0, start - 8) : start])
         goes_on = zone or (bounds and belongs_to_number(line, len(line[:start].rstrip())))
         bounds.append((bounds.pop()[0] if goes_on else start, end))

@@ -43,7 +43,7 @@ def pieces(text: str) -> Iterator[Piece]:
     """
     for heading, section in _sections(text):
         before: Span | None = None
-        for span in _packed(text, section):
+        for span in _pack(text, section):
             yield Piece(span, heading, before)
             before = span
 
@@ -51,18 +51,18 @@ def pieces(text: str) -> Iterator[Piece]:
 def _sections(text: str) -> Iterator[tuple[str, list[Span]]]:
     """The paragraphs of each section, its heading among them."""
     heading, section = "", list[Span]()
-    for found in _PARAGRAPH.finditer(text):
-        if title := _heading(found.group()):
+    for match in _PARAGRAPH.finditer(text):
+        if title := _heading(match.group()):
             if section:
                 yield heading, section
             heading, section = title, []
-        section.append(Span(start=found.start(), end=found.end()))
+        section.append(Span(start=match.start(), end=match.end()))
     if section:
         yield heading, section
 
 
 def _heading(paragraph: str) -> str:
-    """The heading that a paragraph is, without its marks; empty for any other."""
+    """The paragraph without its marks if it is a heading; else empty."""
     line, _, rest = paragraph.partition("\n")
     if _MARKED.match(line):
         return line.strip("# \t")
@@ -70,16 +70,16 @@ def _heading(paragraph: str) -> str:
     return line.strip() if alone and _TITLE.fullmatch(line.strip()) else ""
 
 
-def _packed(text: str, paragraphs: list[Span]) -> Iterator[Span]:
-    """Neighbours together, as many as a piece holds."""
-    held: Span | None = None
-    for part in (one for paragraph in paragraphs for one in _parts(text, paragraph)):
-        if held is not None and part.end - held.start > PIECE_CHARS:
-            yield held
-            held = None
-        held = Span(start=held.start if held else part.start, end=part.end)
-    if held is not None:
-        yield held
+def _pack(text: str, paragraphs: list[Span]) -> Iterator[Span]:
+    """Merges neighbours into pieces of at most `PIECE_CHARS` characters."""
+    piece: Span | None = None
+    for part in (span for paragraph in paragraphs for span in _parts(text, paragraph)):
+        if piece is not None and part.end - piece.start > PIECE_CHARS:
+            yield piece
+            piece = None
+        piece = Span(start=piece.start if piece else part.start, end=part.end)
+    if piece is not None:
+        yield piece
 
 
 def _parts(text: str, paragraph: Span) -> list[Span]:
@@ -87,5 +87,5 @@ def _parts(text: str, paragraph: Span) -> list[Span]:
     if paragraph.end - paragraph.start <= PIECE_CHARS:
         return [paragraph]
     start = paragraph.start
-    found = sentence_spans(text[start : paragraph.end])
-    return [Span(start=start + one.start, end=start + one.end) for one in found]
+    sentences = sentence_spans(text[start : paragraph.end])
+    return [Span(start=start + sentence.start, end=start + sentence.end) for sentence in sentences]

@@ -1,6 +1,6 @@
 """Pages from the web as documents: addresses, lists of them, and sitemaps, within limits and never from a private network.
 
-Every address is resolved once and connected to as resolved, redirects too: a name cannot lead into this network on second look.
+Every address is resolved once and connected to as resolved, redirects too: no name can resolve to this network later.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class WebLimits:
     redirects: int = 5
     pages: int = 1000
     allow_private: bool = False
-    """True if addresses of this machine and of private networks may be fetched."""
+    """Allow addresses of this machine and of private networks."""
 
 
 @dataclass
@@ -67,24 +67,24 @@ class WebReader:
         self._client.close()
 
     def page(self, url: str) -> DocumentFile | SkippedFile:
-        """Fetches a page; its id is the address. One that cannot be fetched comes back with the reason."""
+        """Fetches a page; its id is the address. A failed fetch returns the reason."""
         try:
-            found, kind, content = self._fetch(url, self.limits.max_bytes)
+            final_url, kind, content = self._fetch(url, self.limits.max_bytes)
         except InputError as exc:
             return SkippedFile(Path(url), str(exc), broken=True, place=url)
-        name = Path(urlsplit(found).path).name or "index.html"
-        return DocumentFile(Path(name), url, page=WebPage(found, kind, content))
+        name = Path(urlsplit(final_url).path).name or "index.html"
+        return DocumentFile(Path(name), url, page=WebPage(final_url, kind, content))
 
     def pages(self, urls: Sequence[str]) -> Iterator[DocumentFile | SkippedFile]:
         """Fetches the pages, each address once, up to the limit."""
-        wanted = list(dict.fromkeys(urls))
-        yield from map(self.page, wanted[: self.limits.pages])
-        if left := wanted[self.limits.pages :]:
-            beyond = f"{len(left):,} addresses lie beyond the limit of {self.limits.pages:,} pages; raise --max-pages"
-            yield SkippedFile(Path(left[0]), beyond, broken=True, place=left[0])
+        unique = list(dict.fromkeys(urls))
+        yield from map(self.page, unique[: self.limits.pages])
+        if excess := unique[self.limits.pages :]:
+            reason = f"{len(excess):,} addresses lie beyond the limit of {self.limits.pages:,} pages; raise --max-pages"
+            yield SkippedFile(Path(excess[0]), reason, broken=True, place=excess[0])
 
     def sitemap(self, url: str) -> list[str]:
-        """The pages that a sitemap names, in its order; those of the sitemaps that an index names.
+        """Lists a sitemap's pages in order; for an index, the pages of its sitemaps.
 
         Raises:
             InputError: it cannot be fetched, or is no sitemap.
@@ -104,38 +104,38 @@ class WebReader:
 
         try:
             _, _, content = self._fetch(url, min(self.limits.max_bytes, _MAP_BYTES))
-            tree = fromstring(_unpacked(content), forbid_dtd=True)
+            tree = fromstring(_decompress(content), forbid_dtd=True)
         except (ParseError, DefusedXmlException, ValueError) as exc:
             raise InputError(f"{url} is no sitemap: {type(exc).__name__}: {exc}") from exc
         except InputError as exc:
             raise InputError(f"{url} {exc}") from exc
-        found = dict[str, list[str]](url=[], sitemap=[])
+        urls = dict[str, list[str]](url=[], sitemap=[])
         for entry in tree:
-            place = next((one.text or "" for one in entry if one.tag.rpartition("}")[2] == "loc"), "").strip()
+            place = next((child.text or "" for child in entry if child.tag.rpartition("}")[2] == "loc"), "").strip()
             if place:
-                found.setdefault(entry.tag.rpartition("}")[2], []).append(place)
-        return found["url"], found["sitemap"]
+                urls.setdefault(entry.tag.rpartition("}")[2], []).append(place)
+        return urls["url"], urls["sitemap"]
 
-    def _fetch(self, url: str, most: int) -> tuple[str, str, bytes]:
-        """The address that was reached, the content's type, and the content."""
+    def _fetch(self, url: str, max_bytes: int) -> tuple[str, str, bytes]:
+        """Returns the final address, the content's type and the content."""
         import httpx
 
-        until = monotonic() + self.limits.seconds
+        deadline = monotonic() + self.limits.seconds
         for _ in range(self.limits.redirects + 1):
             try:
-                target, host = self._resolved(url), httpx.URL(url)  # which writes a name as the network knows it
+                target, host = self._resolved(url), httpx.URL(url)  # encodes the name as DNS expects it
                 headers, extensions = {"Host": host.netloc.decode()}, {"sni_hostname": host.raw_host.decode()}
                 with self._client.stream("GET", target, headers=headers, extensions=extensions) as response:
                     if response.has_redirect_location:
                         url = urljoin(url, response.headers["location"])
                         continue
-                    return url, *_content(response, most, until)
+                    return url, *_content(response, max_bytes, deadline)
             except (httpx.HTTPError, httpx.InvalidURL, ValueError) as exc:  # a redirect to no address
                 raise InputError(f"cannot be fetched: {type(exc).__name__}: {exc}") from exc
         raise InputError(f"was redirected more than {self.limits.redirects} times, last to {url}")
 
     def _resolved(self, url: str) -> str:
-        """The address with the host's number in place of its name.
+        """Replaces the host's name in the address by its IP address.
 
         Raises:
             InputError: no web address, an unknown host, or one of a private network.
@@ -150,11 +150,11 @@ class WebReader:
                 f"is no address that can be fetched: {url}; give http:// or https://, without a user's name"
             )
         try:
-            known = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as exc:
             raise InputError(f"cannot be fetched: the host {parts.hostname} is not known: {exc}") from exc
-        addresses = [str(one[4][0]) for one in known]
-        private = [one for one in addresses if not _is_public(one)]
+        addresses = [str(info[4][0]) for info in infos]
+        private = [address for address in addresses if not _is_public(address)]
         if private and not self.limits.allow_private:
             raise InputError(f"leads to the private address {private[0]}; --allow-private fetches from there")
         number = f"[{addresses[0]}]" if ":" in addresses[0] else addresses[0]
@@ -162,7 +162,7 @@ class WebReader:
 
 
 def read_list(file: Path) -> list[str]:
-    """Addresses from a file, one a line; lines that begin with # and empty ones are none.
+    """Reads addresses from a file, one a line; skips empty lines and those that begin with #.
 
     Raises:
         ConfigError: the file cannot be read, or holds a line that is no address.
@@ -185,7 +185,7 @@ def is_url(place: str) -> bool:
     return place.lower().startswith(("http://", "https://"))
 
 
-def _content(response: httpx.Response, most: int, until: float) -> tuple[str, bytes]:
+def _content(response: httpx.Response, max_bytes: int, deadline: float) -> tuple[str, bytes]:
     if not response.is_success:
         raise InputError(f"answered with {response.status_code} {response.reason_phrase}")
     if (encoding := response.headers.get("content-encoding", "").lower()) not in ("", "identity", "gzip"):
@@ -195,14 +195,14 @@ def _content(response: httpx.Response, most: int, until: float) -> tuple[str, by
     content = bytearray()
     for part in response.iter_bytes():
         content += part
-        if len(content) > most:
-            raise InputError(f"has more than {most:,} bytes; raise --max-mb")
-        if monotonic() > until:
+        if len(content) > max_bytes:
+            raise InputError(f"has more than {max_bytes:,} bytes; raise --max-mb")
+        if monotonic() > deadline:
             raise InputError("took too long to arrive; raise --max-seconds")
     return response.headers.get("content-type", "").partition(";")[0].strip().lower(), bytes(content)
 
 
-def _unpacked(content: bytes) -> bytes:
+def _decompress(content: bytes) -> bytes:
     if not content.startswith(b"\x1f\x8b"):
         return content
     try:
@@ -215,7 +215,7 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _is_public(number: str) -> bool:
-    """True for an address of the internet; one of IPv6 that stands for one of IPv4 is judged by that one."""
+    """True for a public address; an IPv6 address that embeds an IPv4 one counts as that one."""
     address: IPv4Address | IPv6Address = ip_address(number.partition("%")[0])
     if isinstance(address, IPv6Address):
         if address in _TRANSLATED:

@@ -1,6 +1,6 @@
-"""Options of judges that are models: how they are prompted, retried and limited.
+"""Options of model judges: prompts, retries and limits.
 
-Options of models that users bring: how a verifier, an embedder or a decomposer is read and run.
+Options of your own models: how a verifier, an embedder or a decomposer is read and run.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class OtelOptions(BaseModel):
 
 
 class _Sources(BaseSettings):
-    """Reads arguments, the environment and the settings file, of a `Section` its table there."""
+    """Reads arguments, the environment and the settings file; for a `Section`, its table there."""
 
     @classmethod
     def settings_customise_sources(
@@ -229,10 +229,10 @@ class Settings(_Sources):
 
     @model_validator(mode="before")
     @classmethod
-    def _read_other_names(cls, given: dict[str, Any]) -> dict[str, Any]:
+    def _read_other_names(cls, values: dict[str, Any]) -> dict[str, Any]:
         """LLM-OASIS says extractor, DAD decomposer: both names are read."""
-        other = {"extractor": "decomposer", "extractor_options": "decomposer_options"}
-        return {other.get(name, name): value for name, value in given.items()}
+        aliases = {"extractor": "decomposer", "extractor_options": "decomposer_options"}
+        return {aliases.get(name, name): value for name, value in values.items()}
 
     @classmethod
     def load(cls, **arguments: Any) -> Self:
@@ -260,11 +260,11 @@ def config_file() -> Path | None:
     Raises:
         ConfigError: `VISTA_GUARD_CONFIG` names no file.
     """
-    named = os.environ.get("VISTA_GUARD_CONFIG")
-    if named:
-        if not Path(named).is_file():
-            raise ConfigError(f"VISTA_GUARD_CONFIG names {named}, which is not a file")
-        return Path(named)
+    path = os.environ.get("VISTA_GUARD_CONFIG")
+    if path:
+        if not Path(path).is_file():
+            raise ConfigError(f"VISTA_GUARD_CONFIG names {path}, which is not a file")
+        return Path(path)
     return next((Path(name) for name in FILES if Path(name).is_file()), None)
 
 
@@ -286,14 +286,14 @@ class Section(BaseModel):
             ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
         """
         try:
-            found: Self = _with_sources(cls)(**arguments)
+            settings: Self = _with_sources(cls)(**arguments)
         except ValidationError as exc:
             raise ConfigError(_problem(cls, exc)) from None  # the cause would show what was given, secrets included
         except (OSError, ValueError) as exc:
             file = config_file()
             where = "environment" if file is None else f"environment or the settings file {file}"
             raise ConfigError(f"the {cls.section}'s settings in the {where} cannot be read: {exc}") from exc
-        return found
+        return settings
 
 
 @cache
@@ -321,14 +321,14 @@ def _problem(model: type[Section], exc: ValidationError) -> str:
 
 
 POLICY_FILES = (".toml", ".yaml", ".yml")
-"""How the name of a policy's file ends."""
+"""Suffixes of policy files."""
 
 
 def policy_file(path: Path) -> dict[str, Any]:
     """Reads a file's `policy`, `policy_overrides` and, where it is named, `risk_table`, written as in `vista-guard.toml`.
 
     Raises:
-        ConfigError: no such file, or one that says nothing or something else.
+        ConfigError: no such file, or one that is empty or has other settings.
     """
     try:
         content = read_mapping(path)

@@ -1,4 +1,4 @@
-"""Embedders that the settings name: the shipped one, or a model on this machine of the kind of BERT, E5 or Qwen3-Embedding."""
+"""Embedders by their name in the settings: the shipped one, or a local model such as BERT, E5 or Qwen3-Embedding."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ FORMS = """\
   PATH                              a folder with config.json, a tokenizer, and model.onnx or weights for torch"""
 BATCH_SIZE = 8
 LONGEST = 512
-"""Most tokens of a text, where the model does not say less: more of a passage blurs its vector."""
+"""Most tokens of a text, unless the model takes fewer: longer passages blur their vector."""
 _MAX_CHARS = 16_384
-"""What the tokenizer reads of a text; far above `LONGEST` tokens."""
+"""Characters of a text that the tokenizer reads; far above `LONGEST` tokens."""
 
 
 def build_embedder(given: Embedder | str | Path | None, options: EmbedderOptions = EMBEDDER_DEFAULTS) -> Embedder:
-    """The embedder that a name stands for, or the object as it is; the shipped one for None.
+    """Loads the embedder of a name; returns an embedder object as it is, and the shipped one for None.
 
     Raises:
         ConfigError: no such embedder, or one that cannot be loaded.
@@ -68,7 +68,7 @@ class LocalEmbedder:
         batch_size: int,
         cache_size: int = 8192,
     ) -> None:
-        """`prefixes` are those of queries and of passages; `tokens` cut what the model does not read."""
+        """`prefixes` are those of queries and of passages; `tokens` truncates texts to what the model reads."""
         self._network = network
         self._tokens = tokens
         self._pooling = pooling
@@ -78,7 +78,7 @@ class LocalEmbedder:
 
     @classmethod
     def load(cls, name: str, options: EmbedderOptions = EMBEDDER_DEFAULTS) -> LocalEmbedder:
-        """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
+        """Loads a model by its name in the settings: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
         Raises:
             ConfigError: it cannot be found, downloaded or run; says which, and what to do.
@@ -105,12 +105,12 @@ class LocalEmbedder:
 
     def reads(self, text: str) -> int:
         """Implements `BoundedEmbedder.reads`."""
-        before = len(self._passage)
+        prefix_length = len(self._passage)
         (tokens,) = self._tokens.encode([storable(self._passage + text[:_MAX_CHARS])])
         if not tokens.overflowing:
             return min(len(text), _MAX_CHARS)
-        read = zip(tokens.offsets, tokens.special_tokens_mask, strict=True)
-        return max(max((end for (_, end), special in read if not special), default=0) - before, 1)
+        spans = zip(tokens.offsets, tokens.special_tokens_mask, strict=True)
+        return max(max((end for (_, end), special in spans if not special), default=0) - prefix_length, 1)
 
     def _vectors(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._cache.vectors(texts, self._run, 0)
@@ -130,7 +130,7 @@ class LocalEmbedder:
 
 
 def _network(folder: ModelFolder, options: EmbedderOptions) -> tuple[Network, bool]:
-    """The model in memory, ONNX before torch, and whether its texts must go alone."""
+    """Loads the model, ONNX before torch; True where each text needs a pass of its own."""
     file = folder.onnx(options.file)
     if file is not None:
         return EncoderGraph(file, folder, options.device, VECTOR_OUTPUTS), is_quantised(file)
@@ -140,26 +140,26 @@ def _network(folder: ModelFolder, options: EmbedderOptions) -> tuple[Network, bo
 
 
 def _longest(folder: ModelFolder, tokens: ModelTokens) -> int:
-    given = [folder.json("sentence_bert_config.json").get("max_seq_length"), tokens.model_max]
+    limits = [folder.json("sentence_bert_config.json").get("max_seq_length"), tokens.model_max]
     positions = folder.config.get("max_position_embeddings")
     if isinstance(positions, int):
         # RoBERTa's positions begin after its padding id.
-        given.append(positions - 2 * (folder.config.get("model_type") in ("roberta", "xlm-roberta", "camembert")))
-    return min([LONGEST, *(one for one in given if isinstance(one, int) and one > 0)])
+        limits.append(positions - 2 * (folder.config.get("model_type") in ("roberta", "xlm-roberta", "camembert")))
+    return min([LONGEST, *(limit for limit in limits if isinstance(limit, int) and limit > 0)])
 
 
 def _pooling(folder: ModelFolder) -> Pooling:
     """The pooling in the files that sentence-transformers wrote beside the model.
 
     Raises:
-        ConfigError: it pools in a way that is not read here.
+        ConfigError: the pooling is not supported.
     """
-    told = folder.json("1_Pooling/config.json")
-    mode = told.get("pooling_mode")  # a name or several since sentence-transformers 6, a flag for each way before
+    config = folder.json("1_Pooling/config.json")
+    mode = config.get("pooling_mode")  # a name or several since sentence-transformers 6, a flag for each way before
     if mode is None:
-        chosen = [name for name, value in told.items() if name.startswith("pooling_mode_") and value is True]
+        chosen = [name for name, value in config.items() if name.startswith("pooling_mode_") and value is True]
     else:
-        chosen = [str(one) for one in (mode if isinstance(mode, list) else [mode])]
+        chosen = [str(way) for way in (mode if isinstance(mode, list) else [mode])]
     if chosen in ([], ["mean"], ["pooling_mode_mean_tokens"]):
         return "mean"
     if chosen in (["cls"], ["pooling_mode_cls_token"]):
@@ -175,11 +175,11 @@ def _pooling(folder: ModelFolder) -> Pooling:
 def _prefixes(folder: ModelFolder, options: EmbedderOptions) -> tuple[str, str]:
     """The prefixes of a query and of a passage."""
     prompts = folder.json("config_sentence_transformers.json").get("prompts")
-    told: Mapping[str, object] = prompts if isinstance(prompts, Mapping) else {}
-    called = f"{folder.name} {folder.config.get('_name_or_path', '')}".lower().replace("\\", "/").split("/")
-    is_e5 = any(part.split()[0].startswith(("e5-", "multilingual-e5")) for part in called if part.split())
-    query = told.get("query") or ("query: " if is_e5 else "")
-    passage = told.get("passage") or told.get("document") or ("passage: " if is_e5 else "")
+    defaults: Mapping[str, object] = prompts if isinstance(prompts, Mapping) else {}
+    parts = f"{folder.name} {folder.config.get('_name_or_path', '')}".lower().replace("\\", "/").split("/")
+    is_e5 = any(part.split()[0].startswith(("e5-", "multilingual-e5")) for part in parts if part.split())
+    query = defaults.get("query") or ("query: " if is_e5 else "")
+    passage = defaults.get("passage") or defaults.get("document") or ("passage: " if is_e5 else "")
     return (
         str(query) if options.query_prefix is None else options.query_prefix,
         str(passage) if options.passage_prefix is None else options.passage_prefix,

@@ -45,7 +45,7 @@ Ranking = Sequence[tuple[float, str]]
 """Scores and keys of passages, best first."""
 
 PROBE = "The lighthouse keeper counted eleven ships before noon."
-"""A text whose vector tells which model embedded a store's documents."""
+"""A text whose vector identifies the model that embedded a store's documents."""
 _SAME_MODEL = 0.98
 """Least cosine of the probe's vectors for them to come from one model; rounding between processors stays far above."""
 
@@ -71,12 +71,12 @@ def persona_passages(persona: Persona) -> tuple[Passage, ...]:
 
 def claim_passages(turn_key: str, claims: Sequence[Claim]) -> tuple[Passage, ...]:
     """Returns one passage for each claim, in order, named `turn key:claim id`. A repeated id of imported claims gets `#2`."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     passages = []
     for claim in claims:
         name = storable(claim.id)
-        seen[name] += 1
-        source_id = f"{turn_key}:{name}" if seen[name] == 1 else f"{turn_key}:{name}#{seen[name]}"
+        counts[name] += 1
+        source_id = f"{turn_key}:{name}" if counts[name] == 1 else f"{turn_key}:{name}#{counts[name]}"
         label = claim.label if isinstance(claim, EarnedClaim) else None
         text = storable(claim.text)
         passages.append(Passage(source=SourceKind.KNOWLEDGE, source_id=source_id, text=text, label=label))
@@ -103,7 +103,7 @@ def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: i
     floor = np.partition(rough, -limit)[-limit] - 1e-5 if 0 < limit < len(rough) else -2.0
     rows = np.flatnonzero(rough >= floor)
     scores = np.round(vectors[rows].astype(np.float64) @ query.astype(np.float64), 6)
-    return [(float(scores[one]), int(rows[one])) for one in np.argsort(-scores, kind="stable")[:limit]]
+    return [(float(scores[index]), int(rows[index])) for index in np.argsort(-scores, kind="stable")[:limit]]
 
 
 def document_passage(
@@ -122,7 +122,7 @@ def document_passage(
 
 
 def expect_model(made: Sequence[float], probe: NDArray[np.float32], place: str, remedy: str) -> None:
-    """Raises `StoreError` when the vector that a store keeps of `PROBE` is not the one that the embedder gives now."""
+    """Raises `StoreError` when the stored vector of `PROBE` is not the embedder's."""
     import numpy as np
 
     if len(made) != len(probe) or float(np.array(made, np.float32) @ probe) < _SAME_MODEL:
@@ -133,14 +133,14 @@ def expect_model(made: Sequence[float], probe: NDArray[np.float32], place: str, 
 
 
 def reads_of(embedder: Embedder) -> Callable[[str], int] | None:
-    """Returns the function that tells how much of a text the embedder reads; None for one that does not say."""
+    """Returns the embedder's `reads`; None for an embedder without it."""
     return embedder.reads if isinstance(embedder, BoundedEmbedder) else None
 
 
 def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
-    """Cuts passages that the embedder reads to their end, each with the headings that it stands under.
+    """Cuts a document into passages that the embedder reads to their end, each with the headings above it.
 
-    Of equal ones the first: a thousand alike choke Chroma's index.
+    Keeps the first of equal passages: a thousand alike choke Chroma's index.
     """
     first: dict[str, Passage] = {}
     for passage in passages(document, reads=reads_of(embedder)):
@@ -155,42 +155,42 @@ def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
 
 def version_of(document: Document) -> str:
     """Changes with whatever a passage shows of the document: its title, its text, and that it has headings."""
-    shown = f"{document.title}\x1f{document.text}\x1fheadings"
-    return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    content = f"{document.title}\x1f{document.text}\x1fheadings"
+    return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def searched(text: str, title: str | None, headings: Sequence[str]) -> str:
-    """The words by which a stored passage is found: its own, and those of title and headings, which it may not repeat."""
+def search_text(text: str, title: str | None, headings: Sequence[str]) -> str:
+    """The text of a passage that word search reads: its title, its headings and its own words."""
     return "\n".join([title or "", *headings, text])
 
 
 def neighbour_keys(found: Sequence[Passage], count: int) -> dict[str, int]:
-    """Keys of the passages that stand beside those found, which end in `:` and their number, each with the rank that it gets."""
+    """Ranks, by key, of the passages beside those found. Keys end in `:` and the passage's number."""
     known = {passage.key for passage in found}
-    wanted: dict[str, int] = {}
-    for beside, how in ((passage.key, passage.found) for passage in found):
-        if beside is None or how is None:
+    ranks: dict[str, int] = {}
+    for origin, retrieval in ((passage.key, passage.found) for passage in found):
+        if origin is None or retrieval is None:
             continue
-        owner, _, number = beside.rpartition(":")
+        owner, _, number = origin.rpartition(":")
         for step in (step for distance in range(1, count + 1) for step in (-distance, distance)):
             key = f"{owner}:{int(number) + step:06}"
             if int(number) + step >= 0 and key not in known:
-                wanted.setdefault(key, how.rank)
-    return wanted
+                ranks.setdefault(key, retrieval.rank)
+    return ranks
 
 
 def best_of(scores: Mapping[str, float], limit: int) -> Ranking:
-    """The best of several collections' scores; of equal ones by key."""
-    return sorted(((score, key) for key, score in scores.items()), key=lambda one: (-one[0], one[1]))[:limit]
+    """The best scores of several collections; ties by key."""
+    return sorted(((score, key) for key, score in scores.items()), key=lambda pair: (-pair[0], pair[1]))[:limit]
 
 
-def joined(vectors: Ranking, words: Ranking, limit: int) -> dict[str, Retrieval]:
-    """Joins what vectors and words found by rank; returns the best keys, best first, with how each was found."""
-    cosines, scores = ({key: score for score, key in found} for found in (vectors, words))
+def join_rankings(vectors: Ranking, words: Ranking, limit: int) -> dict[str, Retrieval]:
+    """Joins the rankings by vectors and by words; returns the best keys, best first, with their `Retrieval`."""
+    cosines, scores = ({key: score for score, key in ranking} for ranking in (vectors, words))
     best = fused([list(cosines), list(scores)])[:limit]
     return {
         key: Retrieval(
-            by=tuple(way for way, found in (("vectors", cosines), ("words", scores)) if key in found),
+            by=tuple(way for way, ranking in (("vectors", cosines), ("words", scores)) if key in ranking),
             rank=rank,
             cosine=cosines.get(key),
             bm25=scores.get(key),
@@ -200,7 +200,7 @@ def joined(vectors: Ranking, words: Ranking, limit: int) -> dict[str, Retrieval]
 
 
 class SearchedDocuments(ABC):
-    """The part of a `DocumentStore` that all stores have in common: rankings are joined, and the best passages read by key."""
+    """Base of the document stores: joins rankings, and reads the best passages by key."""
 
     def __init__(self, embedder: Embedder, search: SearchMode) -> None:
         self._embedder = embedder
@@ -215,7 +215,7 @@ class SearchedDocuments(ABC):
         if limit <= 0:
             return ()
         depth = max(DEPTH, 2 * limit) if self.search_mode == "hybrid" else limit
-        best = joined(*await self._rankings(query, depth), limit)
+        best = join_rankings(*await self._rankings(query, depth), limit)
         passages = await self._passages(list(best)) if best else {}
         # One may be deleted since.
         return tuple(
@@ -224,11 +224,11 @@ class SearchedDocuments(ABC):
 
     async def neighbours(self, found: Sequence[Passage], count: int = 1) -> Sequence[Passage]:
         """Returns the passages that stand up to `count` places beside those found, and are not among them."""
-        wanted = neighbour_keys(found, count)
-        passages = await self._passages(list(wanted)) if wanted else {}
+        ranks = neighbour_keys(found, count)
+        passages = await self._passages(list(ranks)) if ranks else {}
         return tuple(
             passages[key].model_copy(update={"found": Retrieval(by=("neighbour",), rank=rank), "key": key})
-            for key, rank in wanted.items()
+            for key, rank in ranks.items()
             if key in passages
         )
 
@@ -246,11 +246,11 @@ class SearchedDocuments(ABC):
 
     @abstractmethod
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
-        """The passages nearest by vectors, and those by words; nothing of a way that `search_mode` leaves out."""
+        """Rankings by vectors and by words; empty where `search_mode` leaves one out."""
 
     @abstractmethod
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
-        """The passages of these keys, those that exist."""
+        """The existing passages of these keys, by key."""
 
     async def _replace_all(self, documents: Sequence[Document]) -> int:
         """Stores documents with different ids; returns their number of passages."""
@@ -277,7 +277,7 @@ class ServedKnowledge(ABC):
         self._seeded: set[str] = set()
 
     async def seed(self, persona: Persona) -> None:
-        """Stores that the persona's facts count. Its key is a fingerprint of them, so that they need not be stored."""
+        """Records the persona's key, a fingerprint of its facts, so that the facts need not be stored."""
         if persona.key not in self._seeded:
             await self._put_persona(persona)
             self._seeded.add(persona.key)
@@ -295,7 +295,7 @@ class ServedKnowledge(ABC):
     async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
         """Stores a turn's claims. The first call for a turn counts."""
         passages = claim_passages(turn_key, claims)
-        rows = [one.model_dump(mode="json", include={"source_id", "text", "label"}) for one in passages]
+        rows = [passage.model_dump(mode="json", include={"source_id", "text", "label"}) for passage in passages]
         await self._put_turn(digest(conversation_id), turn_key, rows)
 
     async def delivered(self, conversation_id: str) -> frozenset[str]:
@@ -336,10 +336,10 @@ def _knowledge_passage(row: Mapping[str, Any]) -> Passage:
 DIMENSION = 384
 
 MAX_TOKENS = 128
-"""What the model reads of a text; it was trained on no more."""
+"""Tokens of a text that the model reads; it was trained on no more."""
 
 _MAX_CHARS = 4096
-"""What the tokenizer reads of a text: far above `MAX_TOKENS`, and it saves tokenising megabytes to drop them."""
+"""Characters of a text that the tokenizer reads: far above `MAX_TOKENS`, and it saves tokenising megabytes to drop them."""
 
 
 class VectorCache:
@@ -353,7 +353,7 @@ class VectorCache:
     def vectors(
         self, texts: Sequence[str], embed: Callable[[list[str]], NDArray[np.float32]], dimension: int
     ) -> NDArray[np.float32]:
-        """One row a text, in order; `embed` is asked about those that are not known."""
+        """One row per text, in order; calls `embed` for texts that are not cached."""
         import numpy as np
 
         wanted = {_key(text): text for text in texts}
@@ -401,7 +401,7 @@ class OnnxEmbedder:
 
 
 def query_vector(embedder: Embedder, text: str) -> NDArray[np.float32]:
-    """The vector of a query; its own kind where the embedder tells queries from passages."""
+    """The vector of a query, by `embed_queries` where the embedder has it."""
     rows = embedder.embed_queries([text]) if isinstance(embedder, QueryEmbedder) else embedder.embed([text])
     vector: NDArray[np.float32] = rows[0]
     return vector
@@ -419,7 +419,7 @@ DOCUMENTS = "vista_guard.documents"
 def documents_added(chroma: Path) -> bool:
     """True when the Chroma folder holds documents of no tenant. Takes a millisecond; opening the folder takes a second.
 
-    True also for a folder that cannot be read, opening it will say why, and where Chroma is loaded: there is no time to be won.
+    Also True for an unreadable folder, since opening it says why, and where Chroma is loaded, since no time is saved.
     """
     file = chroma / "chroma.sqlite3"
     if not file.is_file():

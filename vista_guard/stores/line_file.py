@@ -1,6 +1,6 @@
 """A file of lines, such as one `TurnReport` a line, which survives a kill at any moment and can be resumed.
 
-How they were made stands in a file of its own, so that every line is of one kind.
+A separate file describes how the lines were made, so that every line is of one kind.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Line = TypeVar("Line", bound=BaseModel)
 
 
 class HowMade(Protocol):
-    """How lines are made. A file asks once, under its lock, before anything is written."""
+    """How lines are made. `LineFile.open` calls `claim` once, under its lock, before anything is written."""
 
     def claim(self, path: Path, *, empty: bool) -> None:
         """Describes a new file; checks that an older one was made in the same way.
@@ -44,7 +44,7 @@ def differing_fields(first: Mapping[str, str], second: Mapping[str, str]) -> dic
 
 
 def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, str]) -> None:
-    """Passes when reports were made as they would be made now.
+    """Checks that reports were made as they would be made now.
 
     Raises:
         ConfigError: they were not; names each field with both values.
@@ -55,10 +55,10 @@ def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, st
 
 
 def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
-    """Writes a file that is there as a whole or not at all.
+    """Writes a file atomically.
 
     Raises:
-        ConfigError: the disk refuses; says what to do then.
+        ConfigError: the file cannot be written; says what to do.
     """
     partial = path.with_name(path.name + ".partial")
     try:
@@ -74,20 +74,20 @@ SYNC_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class LineKind(Generic[Line]):
-    """The lines of a file: their model, and by which names they are found again."""
+    """A kind of line: its model, its group and its key."""
 
     model: type[Line]
     noun: str
-    """What one line is, in errors: `report`."""
+    """Noun for a line in errors: `report`."""
     group: Callable[[Line], str]
     """Lines of one group are read together: the reports on a conversation."""
     key: Callable[[Line], Hashable]
-    """No two lines have the same."""
+    """Unique key of a line."""
     again: Callable[[Line], str]
-    """What a second line with the same key does: `reports on turn 3 of conversation a again`."""
+    """Phrase for a second line with the same key: `reports on turn 3 of conversation a again`."""
 
     def read(self, path: Path, line: bytes, number: int = 0) -> Line:
-        """One line of the file.
+        """Parses one line of the file.
 
         Raises:
             ConfigError: it is cut off or something else; names file and line.
@@ -122,7 +122,7 @@ class LineFile(Generic[Line]):
         self._end = self._lines = 0
         self._synced = time.monotonic()
         self._place = threading.Lock()
-        """Of the file: one thread may read lines while another one adds some."""
+        """Guards the file position: one thread may read lines while another adds some."""
 
     @classmethod
     def open(cls, path: Path, kind: LineKind[Line], made: HowMade) -> Self:
@@ -150,7 +150,7 @@ class LineFile(Generic[Line]):
 
     @property
     def lines(self) -> int:
-        """How many lines are safely in the file."""
+        """Number of lines safely in the file."""
         return self._lines
 
     def groups(self) -> Iterator[str]:
@@ -167,11 +167,11 @@ class LineFile(Generic[Line]):
         Raises:
             StoreError: the disk is full or gone; says how many lines are safe.
         """
-        written = line.model_dump_json().encode() + b"\n"
+        encoded = line.model_dump_json().encode() + b"\n"
         try:
             with self._place:
                 self._file.seek(self._end)
-                rest = memoryview(written)
+                rest = memoryview(encoded)
                 while rest:
                     rest = rest[self._file.write(rest) or 0 :]
             if time.monotonic() - self._synced >= SYNC_SECONDS:
@@ -180,11 +180,11 @@ class LineFile(Generic[Line]):
             with suppress(OSError):
                 self._file.truncate(self._end)
             raise self._write_error(exc) from exc
-        self._end += len(written)
+        self._end += len(encoded)
         self._lines += 1
 
     def close(self) -> None:
-        """Brings all to the disk and lets the lock go.
+        """Flushes everything to disk and releases the lock.
 
         Raises:
             StoreError: the disk refused.
@@ -235,7 +235,7 @@ class LineFile(Generic[Line]):
 
 
 def _lock(path: Path, file: FileIO) -> None:
-    """Let go by the system when the process ends, however it ends. Not taken on Windows and on disks that have no locks."""
+    """Locks the file until the process ends, however it ends. Does nothing on Windows and on disks without locks."""
     try:
         import fcntl
     except ImportError:

@@ -1,4 +1,4 @@
-"""Knowledge and documents in the memory of one process: for tests, and for what need not outlive the process."""
+"""Knowledge and documents in the memory of one process: for tests, and for data that need not outlive the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vista_guard.stores.entries import (
     digest,
     nearest,
     persona_passages,
-    searched,
+    search_text,
     version_of,
 )
 from vista_guard.stores.words import WordRanking
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class MemoryDocuments(SearchedDocuments):
     """A `DocumentStore` that compares a query with every passage: exact, and right for some ten thousand passages.
 
-    `search` says by what: vectors, words, or both, joined by rank (`hybrid`).
+    `search` ranks passages by vectors, by words, or by both, joined by rank (`hybrid`).
     """
 
     def __init__(self, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
@@ -50,7 +50,7 @@ class MemoryDocuments(SearchedDocuments):
     async def stored(self) -> Sequence[ListedDocument]:
         with self._lock:
             listed = [listed for listed, _, _ in self._documents.values() if listed.passages]
-        return tuple(sorted(listed, key=lambda one: one.id))
+        return tuple(sorted(listed, key=lambda document: document.id))
 
     async def aclose(self) -> None:
         """Does nothing."""
@@ -58,8 +58,8 @@ class MemoryDocuments(SearchedDocuments):
     async def _replace(self, document: Document) -> int:
         passages, vectors = await self._cut(document)
         listed = ListedDocument(document.id, document.title, len(passages), document.metadata)
-        start = f"{digest(document.id)}:{version_of(document)}"
-        keyed = {f"{start}:{number:06}": passage for number, passage in enumerate(passages)}
+        prefix = f"{digest(document.id)}:{version_of(document)}"
+        keyed = {f"{prefix}:{number:06}": passage for number, passage in enumerate(passages)}
         with self._lock:
             self._documents[document.id] = (listed, keyed, vectors)
             self._whole = None
@@ -85,7 +85,7 @@ class MemoryDocuments(SearchedDocuments):
 
         with self._lock:
             if self._whole is None:
-                stored = sorted(self._documents.items(), key=lambda one: digest(one[0]))
+                stored = sorted(self._documents.items(), key=lambda item: digest(item[0]))
                 entries = [(keyed, vectors) for _, (_, keyed, vectors) in stored if keyed]
                 passages = {key: passage for keyed, _ in entries for key, passage in keyed.items()}
                 if self.search_mode != "vectors":
@@ -96,7 +96,7 @@ class MemoryDocuments(SearchedDocuments):
 
 
 def _words_of(passage: Passage) -> str:
-    return searched(passage.text, passage.title, passage.headings)
+    return search_text(passage.text, passage.title, passage.headings)
 
 
 class MemoryKnowledge:

@@ -24,7 +24,7 @@ from vista_guard.stores.entries import (
     digest,
     document_passage,
     expect_model,
-    searched,
+    search_text,
     storable,
     version_of,
 )
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT_S = 30.0
-"""Longest that a statement may take, and a wait for a free connection."""
+"""Time limit in seconds of a statement, and of the wait for a free connection."""
 _OPENING_S = 10
 _CONNECTIONS = 8
 
@@ -70,10 +70,10 @@ _NO_ADDRESS = (
     "written as %25, %40, %2F and %23"
 )
 _LOCK = 7_318_402
-"""Of the database while tables are made: two processes at once would fail."""
+"""Advisory lock while tables are created: two processes at once would fail."""
 
 _SERVER = re.compile(r'at "[^"]+"(?: \([^)]*\))?, port \d+')
-"""How the driver names the server in its errors."""
+"""The driver's name for the server in its errors."""
 
 _BY_VECTORS = """
 SELECT round((1 - (vector <=> %(vector)s::vector))::numeric, 6)::float8 AS score, key FROM vista_passages
@@ -127,7 +127,7 @@ class Postgres:
             raise StoreError(f"cannot open Postgres: {_line(exc)}. Check store_url, and that the server runs") from exc
 
     async def run(self, operation: str, call: Callable[[Connection[Any]], T]) -> T:
-        """`call` in a transaction of its own, in a thread.
+        """Runs `call` in its own transaction, in a thread.
 
         Raises:
             StoreError: Postgres failed; `operation` completes "cannot ...".
@@ -142,11 +142,11 @@ class Postgres:
         except StoreError:
             raise
         except Exception as exc:
-            said = _SERVER.sub(f"at {self.place}", _line(exc))
-            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {said}") from exc
+            message = _SERVER.sub(f"at {self.place}", _line(exc))
+            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {message}") from exc
 
     async def rows(self, operation: str, query: str, given: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-        """The rows that a query of ours returns, in a transaction of its own."""
+        """The rows of a query, in its own transaction."""
         return await self.run(operation, lambda connection: connection.execute(query, given).fetchall())
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ def _line(exc: BaseException) -> str:
     return " ".join(str(exc).split()) or type(exc).__name__
 
 
-def _made(connection: Connection[Any], statements: str) -> None:
+def _create_tables(connection: Connection[Any], statements: str) -> None:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
     for statement in filter(str.strip, statements.split(";\n")):
         connection.execute(statement)  # our own text
@@ -197,12 +197,15 @@ class PgvectorDocuments(SearchedDocuments):
 
     async def stored(self) -> Sequence[ListedDocument]:
         await self._open()
-        listed = (
+        query = (
             "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
         )
-        rows = await self._postgres.rows("list the documents", listed, [self._tenant])
-        known = [ListedDocument(name, title, count, json.loads(about), cut) for name, title, count, about, cut in rows]
-        return tuple(sorted(known, key=lambda one: one.id))
+        rows = await self._postgres.rows("list the documents", query, [self._tenant])
+        known = [
+            ListedDocument(name, title, count, json.loads(about), version)
+            for name, title, count, about, version in rows
+        ]
+        return tuple(sorted(known, key=lambda document: document.id))
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -211,14 +214,14 @@ class PgvectorDocuments(SearchedDocuments):
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         await self._open()
         vector = await self._query_vector(query)
-        given: dict[str, Any] = {"tenants": self._tenants, "depth": depth}
+        values: dict[str, Any] = {"tenants": self._tenants, "depth": depth}
         near: Ranking = []
         shared: Ranking = []
         if vector is not None:
-            near = await self._postgres.rows("search the documents", _BY_VECTORS, given | {"vector": _literal(vector)})
+            near = await self._postgres.rows("search the documents", _BY_VECTORS, values | {"vector": _literal(vector)})
         if self.search_mode != "vectors":
             words = list(dict.fromkeys(terms(storable(query))))
-            shared = await self._postgres.rows("search the documents", _BY_WORDS, given | {"words": words})
+            shared = await self._postgres.rows("search the documents", _BY_WORDS, values | {"words": words})
         return near, shared
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
@@ -229,7 +232,7 @@ class PgvectorDocuments(SearchedDocuments):
         }
 
     async def _open(self) -> None:
-        """Makes the tables when missing.
+        """Creates the tables when missing.
 
         Raises:
             StoreError: the documents there were embedded by another model.
@@ -240,16 +243,16 @@ class PgvectorDocuments(SearchedDocuments):
 
         def check(connection: Connection[Any]) -> str:
             if connection.execute("SELECT to_regclass('vista_probe')").fetchone() == (None,):
-                _made(connection, _TABLES % {"dimension": len(probe)})
+                _create_tables(connection, _TABLES % {"dimension": len(probe)})
                 known = connection.execute("SELECT 1 FROM vista_probe").fetchone()
                 if known is None:
                     connection.execute("INSERT INTO vista_probe VALUES (%s::vector)", [_literal(probe)])
             row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
             return str(row[0]) if row else "[]"
 
-        made = json.loads(await self._postgres.run("open the documents", check))
+        stored = json.loads(await self._postgres.run("open the documents", check))
         remedy = "Drop its tables vista_*, or use another database"
-        expect_model(made, probe, f"Postgres at {self._postgres.place}", remedy)
+        expect_model(stored, probe, f"Postgres at {self._postgres.place}", remedy)
         self._ready.append(True)
 
     async def _replace(self, document: Document) -> int:
@@ -259,19 +262,19 @@ class PgvectorDocuments(SearchedDocuments):
         rows, words = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
         for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key, span = f"{owner}:{version}:{number:06}", passage.span or Span(start=0, end=len(passage.text))
-            counts = Counter(terms(storable(searched(passage.text, passage.title, passage.headings))))
+            counts = Counter(terms(storable(search_text(passage.text, passage.title, passage.headings))))
             about = (_text(document.id), _text(passage.title), list(map(_text, passage.headings)))
             place = (_text(passage.text), span.start, span.end, counts.total(), _literal(vector))
             rows.append((tenant, key, owner, version, *about, *place))
             words += [(tenant, word, key, count) for word, count in counts.items()]
-        listed = (tenant, owner, version, _text(document.id), _text(document.title), len(rows))
+        listing = (tenant, owner, version, _text(document.id), _text(document.title), len(rows))
 
         def store(connection: Connection[Any]) -> None:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [tenant + owner])
             for table in ("vista_documents", "vista_passages"):
                 connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])
             about = json.dumps(document.metadata)
-            connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listed, about])
+            connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listing, about])
             with connection.cursor() as cursor:
                 cursor.executemany(f"INSERT INTO vista_passages VALUES ({', '.join(['%s'] * 11)}, %s::vector)", rows)
                 with cursor.copy("COPY vista_words FROM STDIN") as copying:
@@ -315,11 +318,11 @@ class PgvectorKnowledge(ServedKnowledge):
         rows = await self._rows("forget a conversation", drop, [owner])
         return sum(len(json.loads(claims)) for (claims,) in rows)
 
-    async def _rows(self, operation: str, query: str, given: Sequence[str]) -> list[Any]:
+    async def _rows(self, operation: str, query: str, values: Sequence[str]) -> list[Any]:
         if not self._ready:
-            await self._postgres.run("open the knowledge", lambda one: _made(one, _KNOWLEDGE))
+            await self._postgres.run("open the knowledge", lambda connection: _create_tables(connection, _KNOWLEDGE))
             self._ready = True
-        return await self._postgres.rows(operation, query, given)
+        return await self._postgres.rows(operation, query, values)
 
 
 def _text(text: str | None) -> str | None:

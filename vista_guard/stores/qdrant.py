@@ -31,7 +31,7 @@ from vista_guard.stores.entries import (
     digest,
     document_passage,
     expect_model,
-    searched,
+    search_text,
     storable,
     version_of,
 )
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT_S = 30
-"""Longest that a call may take."""
+"""Time limit of a call in seconds."""
 _LENGTH = 100
-"""Words that a passage is taken to have on average."""
+"""Assumed average length of a passage in words."""
 _BATCH = 500
 _TURNS, _PERSONAS = "vista_guard.turns", "vista_guard.personas"
 
@@ -56,7 +56,7 @@ class Qdrant:
 
     Args:
         location: the address of a server, `http://host:6333`, a folder, or `:memory:`.
-        api_key: of the server, where it asks for one.
+        api_key: the server's API key, if it needs one.
 
     Raises:
         ConfigError: the extra `qdrant` is not installed.
@@ -91,7 +91,7 @@ class Qdrant:
         return not self.place.startswith(("http://", "https://"))
 
     async def run(self, operation: str, call: Callable[[QdrantClient], T]) -> T:
-        """`call(client)` in a thread.
+        """Runs `call(client)` in a thread.
 
         Raises:
             StoreError: Qdrant failed; `operation` completes "cannot ...".
@@ -133,11 +133,11 @@ class QdrantDocuments(SearchedDocuments):
     async def delete(self, document_id: str) -> int:
         if not await self._exists(self._name):
             return 0
-        chosen = _where(owner=digest(document_id))
+        where = _where(owner=digest(document_id))
 
         def drop(client: QdrantClient) -> int:
-            count = client.count(self._name, chosen, exact=True).count
-            client.delete(self._name, _selector(chosen), wait=True)
+            count = client.count(self._name, where, exact=True).count
+            client.delete(self._name, _selector(where), wait=True)
             return count
 
         return await self._qdrant.run(f"delete the document {document_id!r}", drop)
@@ -146,13 +146,13 @@ class QdrantDocuments(SearchedDocuments):
         if not await self._exists(self._name):
             return ()
         rows = await self._qdrant.run(
-            "list the documents", lambda client: _scrolled(client, self._name, _where(first=True))
+            "list the documents", lambda client: _scroll(client, self._name, _where(first=True))
         )
-        listed = [
+        documents = [
             ListedDocument(row["source_id"], row["title"], row["passages"], json.loads(row["about"]), row["version"])
             for row in rows
         ]
-        return tuple(sorted(listed, key=lambda one: one.id))
+        return tuple(sorted(documents, key=lambda document: document.id))
 
     async def aclose(self) -> None:
         """Closes the client."""
@@ -161,7 +161,7 @@ class QdrantDocuments(SearchedDocuments):
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         from qdrant_client.models import SearchParams
 
-        names, vector = await self._made(), await self._query_vector(query)
+        names, vector = await self._existing_collections(), await self._query_vector(query)
         meaning = None if vector is None else vector.tolist()
         words = None if self.search_mode == "vectors" else _sparse(dict.fromkeys(terms(storable(query)), 1.0))
         exact = None if self._qdrant.is_local else SearchParams(exact=True)  # a folder is always searched exactly
@@ -179,7 +179,7 @@ class QdrantDocuments(SearchedDocuments):
         return await self._qdrant.run("search the documents", call)
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
-        names, ids = await self._made(), list(map(_id, keys))
+        names, ids = await self._existing_collections(), list(map(_id, keys))
 
         def call(client: QdrantClient) -> list[dict[str, Any]]:
             return [point.payload or {} for name in names for point in client.retrieve(name, ids)]
@@ -195,18 +195,18 @@ class QdrantDocuments(SearchedDocuments):
     async def _exists(self, name: str) -> bool:
         return await self._qdrant.run("open the documents", lambda client: client.collection_exists(name))
 
-    async def _made(self) -> list[str]:
-        """The collections that exist, of this very model."""
-        made = [name for name in self._searched if await self._exists(name)]
-        for name in made:
+    async def _existing_collections(self) -> list[str]:
+        """Existing collections, checked to be of this embedding model."""
+        existing = [name for name in self._searched if await self._exists(name)]
+        for name in existing:
             await self._check(name)
-        return made
+        return existing
 
     async def _check(self, name: str) -> None:
         if name not in self._checked:
             points = await self._qdrant.run("open the documents", lambda client: client.retrieve(name, [_id("probe")]))
-            made = (points[0].payload or {}).get("probe", []) if points else []
-            expect_model(made, await self._probe(), name, "Delete that collection, or use another location")
+            stored = (points[0].payload or {}).get("probe", []) if points else []
+            expect_model(stored, await self._probe(), name, "Delete that collection, or use another location")
             self._checked.add(name)
 
     async def _open(self) -> None:
@@ -250,7 +250,7 @@ class QdrantDocuments(SearchedDocuments):
         for number, (passage, vector) in enumerate(zip(passages, vectors, strict=True)):
             key = f"{owner}:{version}:{number:06}"
             about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
-            words = _sparse(_weights(searched(passage.text, passage.title, passage.headings)))
+            words = _sparse(_weights(search_text(passage.text, passage.title, passage.headings)))
             points.append(PointStruct(id=_id(key), vector={"meaning": vector.tolist(), "words": words}, payload=about))
         listed = {"first": True, "passages": len(points), "about": json.dumps(document.metadata)}
         stale = Filter(
@@ -301,14 +301,14 @@ class QdrantKnowledge(ServedKnowledge):
 
     async def _drop(self, owner: str) -> int:
         count = sum(len(claims) for _, claims in await self._turns(owner))
-        chosen = _selector(_where(conversation=owner))
-        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, chosen, wait=True))
+        selector = _selector(_where(conversation=owner))
+        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, selector, wait=True))
         return count
 
     async def _stored(self, owner: str) -> list[dict[str, Any]]:
         await self._open()
-        chosen = _where(conversation=owner)
-        return await self._qdrant.run("recall a conversation", lambda client: _scrolled(client, _TURNS, chosen))
+        where = _where(conversation=owner)
+        return await self._qdrant.run("recall a conversation", lambda client: _scroll(client, _TURNS, where))
 
     async def _put(self, operation: str, name: str, key: str, payload: dict[str, Any]) -> None:
         from qdrant_client.models import PointStruct
@@ -362,18 +362,18 @@ def _where(**fields: Any) -> Any:
     return Filter(must=[FieldCondition(key=name, match=MatchValue(value=value)) for name, value in fields.items()])
 
 
-def _selector(chosen: Any) -> Any:
+def _selector(where: Any) -> Any:
     from qdrant_client.models import FilterSelector
 
-    return FilterSelector(filter=chosen)
+    return FilterSelector(filter=where)
 
 
-def _scrolled(client: QdrantClient, name: str, chosen: Any) -> list[dict[str, Any]]:
-    """The payloads of all points that the filter chooses."""
+def _scroll(client: QdrantClient, name: str, where: Any) -> list[dict[str, Any]]:
+    """The payloads of all points that match the filter."""
     rows: list[dict[str, Any]] = []
     place: Any = None
     while True:
-        points, place = client.scroll(name, scroll_filter=chosen, limit=1000, offset=place)
+        points, place = client.scroll(name, scroll_filter=where, limit=1000, offset=place)
         rows += [dict(point.payload or {}) for point in points]
         if place is None:
             return rows

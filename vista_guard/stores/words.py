@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 K1, B = 1.2, 0.75
 """BM25's saturation of repeated words and its discount for long passages, as in Lucene."""
 RRF = 5
-"""The constant of reciprocal rank fusion (Cormack et al., 2009, have 60): with theirs, what only one way finds at its first place
-ranks behind all that both find at their thirtieth."""
+"""The constant of reciprocal rank fusion (Cormack et al., 2009, have 60): with theirs, a passage that one ranking alone
+has, in first place, ranks behind all that both have in thirtieth."""
 DEPTH = 50
-"""Places of each ranking that are fused, at least."""
+"""Least places of each ranking to fuse."""
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
@@ -65,11 +65,11 @@ class WordRanking:
 
     @property
     def ids(self) -> Collection[str]:
-        """The passages that are ranked."""
+        """Ids of the ranked passages."""
         return self._rows.keys()
 
     def update(self, ids: Collection[str], text: Callable[[str], str]) -> None:
-        """Ranks just these passages from now on; `text` is asked about new ones. An id names one text for ever."""
+        """Ranks exactly these passages from now on; calls `text` for new ids. An id always names the same text."""
         import numpy as np
 
         wanted = set(ids)
@@ -84,7 +84,7 @@ class WordRanking:
             self._postings = None
 
     def best(self, query: str, limit: int) -> list[tuple[float, str]]:
-        """Returns scores and ids of the passages that share most with the query, best first; of equal ones by id."""
+        """Returns scores and ids of the passages that share most with the query, best first; ties by id."""
         with self._lock:
             if not self._rows or limit <= 0:
                 return []
@@ -125,11 +125,11 @@ class _Postings:
         scores = np.round(scores, 5)
         floor = np.partition(scores, -limit)[-limit] if limit < self._size else 0.0
         rows = np.flatnonzero((scores >= floor) & (scores > 0))
-        return sorted(((float(scores[row]), int(row)) for row in rows), key=lambda one: (-one[0], ids[one[1]]))[:limit]
+        return sorted(((float(scores[row]), int(row)) for row in rows), key=lambda hit: (-hit[0], ids[hit[1]]))[:limit]
 
 
 def fused(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Returns one ranking of all: by the sum of reciprocal ranks, of equal ones by id.
+    """Returns one ranking by the sum of reciprocal ranks; ties by id.
 
     >>> fused([["a", "b"], ["b", "c"]])
     ['b', 'a', 'c']

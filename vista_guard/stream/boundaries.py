@@ -39,9 +39,9 @@ _LONG_LINE = 60
 _PATIENCE = 300
 """Characters after which an open bracket or quotation mark holds nothing back any more: it may be an inch sign or a smile."""
 _CONTEXT = 1000
-"""Characters before an end that are looked at."""
+"""Characters before an end that are searched."""
 _WINDOW = 2000
-"""Characters of a block that are looked at first; twice as many each time that they do not tell."""
+"""Characters of a block that are searched first; twice as many each time they do not suffice."""
 _TAIL = 200
 """Characters at the end of the text that say whether a sentence most likely ended."""
 _CLOSERS = ["`", "'", "''", "``", '"', "»", "”", "’", "‚", "‛", "“", "«", "‟", "›", "》", "」", ")"]
@@ -62,7 +62,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 class Sentences:
     """Finds the ends, as the text grows. After `longest` characters a text without an end is cut.
 
-    Behind as many sentences as nobody says in that many characters there are no more ends but this.
+    After more sentences than so many characters plausibly hold, only this cut ends one.
     """
 
     def __init__(self, longest: int) -> None:
@@ -110,7 +110,7 @@ class Sentences:
         return False
 
     def likely(self, text: str) -> int | None:
-        """The end of a sentence that only wants the next word to be sure; it may still turn out to be none."""
+        """The end of a sentence that needs only the next word to be sure; it may still turn out to be none."""
         if self._full or len(text) - self.last >= self._longest:
             return None
         if not _LIKELY.search(text, max(self.last, len(text) - _TAIL)):
@@ -133,7 +133,7 @@ class Sentences:
         return end
 
     def _line_start(self, text: str) -> int:
-        """Where the line began in which the last end is, or as far before that end as matters."""
+        """Start of the line that holds the last end, or as far before that end as matters."""
         start = max(self.last - _TAIL, 0)
         return max(text.rfind("\n", start, self.last) + 1, start)
 
@@ -147,11 +147,11 @@ class Sentences:
         opens_line = not text[before : first.start()].strip()
         line_start = max(before, start)
         if opens_line and _FENCE.match(text, line_start):
-            return _in_turn(self._code_end(text, cut, line_start), cut)
+            return _turn_place(self._code_end(text, cut, line_start), cut)
         if opens_line and not complete and _MAYBE_FENCE.fullmatch(text, line_start):
             return None
         if opens_line and _WHOLE_LINE.match(text, line_start):
-            return _in_turn(_line_end(text, first.start()), cut)
+            return _turn_place(_line_end(text, first.start()), cut)
         end, known = self._block_end(text, cut, first.start(), complete)
         return self._sentence_end(text[start:end], ended=known)
 
@@ -183,15 +183,15 @@ class Sentences:
     def _sentence_end(self, block: str, *, ended: bool) -> int | None:
         """The first end of a sentence in the block, or the block's own end; None when it is too early to tell.
 
-        As little of the block is looked at as tells.
+        Searches no more of the block than it needs.
         """
         size = max(_WINDOW, 2 * (self._rejected - self.last))
         while size < len(block):
             place, sure = self._end_within(block[:size], ended=ended, whole=False)
             if sure:
-                return _in_turn(place, self.last)
+                return _turn_place(place, self.last)
             size *= 2
-        return _in_turn(self._end_within(block, ended=ended, whole=True)[0], self.last)
+        return _turn_place(self._end_within(block, ended=ended, whole=True)[0], self.last)
 
     def _end_within(self, block: str, *, ended: bool, whole: bool) -> tuple[int | None, bool]:
         """The end, and whether more of the block would say the same. Without `whole` the block goes on."""
@@ -204,7 +204,7 @@ class Sentences:
             if self._refused + bisect_left(self._vain, self.last + run.end() - _PATIENCE) >= self._most:
                 return None, True
             another = _AND_ANOTHER.match(window, run.end())
-            # Seen without the splitter: of dots and spaces it would be asked about each.
+            # Decided without the splitter, which would be asked about each of many dots and spaces.
             place = None if another and another.end() <= reach else _end_at(window[:reach], run)
             rest = "" if place is None else window[place : reach + 1].lstrip()
             # Neither "2." nor "so . . . on" has a sentence before it.
@@ -245,7 +245,7 @@ def _line_end(text: str, start: int) -> int | None:
     return end
 
 
-def _in_turn(place: int | None, cut: int) -> int | None:
+def _turn_place(place: int | None, cut: int) -> int | None:
     return None if place is None else cut + place
 
 
@@ -267,7 +267,7 @@ def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
 
 
 def _end_at(window: str, run: re.Match[str]) -> int | None:
-    """Where the sentence ends that these marks end, with the quotation marks and brackets that it closes."""
+    """End of the sentence that these marks close, with its closing quotation marks and brackets."""
     import sentencex
 
     at = run.end()
@@ -302,7 +302,7 @@ def _is_settled(window: str, undecided: list[re.Match[str]], run: re.Match[str],
     if _HALF_NOTE.fullmatch(rest) or not _WORD.search(rest):
         return False
     is_open = _MAY_OPEN.search(window, max(0, run.end() - _CONTEXT), run.end())
-    longer = [window + more for more in (_GOES_ON if is_open else _GOES_ON[:1])]
+    longer = [window + continuation for continuation in (_GOES_ON if is_open else _GOES_ON[:1])]
     return all(_end_at(text, run) == place for text in longer) and not any(
         _end_at(text, earlier) for text in longer for earlier in undecided
     )

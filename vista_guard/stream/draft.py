@@ -45,35 +45,37 @@ _CODE = re.compile(r"[a-z_]{1,40}")
 
 
 class NoAnswer(Exception):
-    """The agent was asked again and did not say a word. The text is for the report's warnings."""
+    """The agent was asked again and gave no text. The message is for the report's warnings."""
 
 
 async def ask_again(again: Again, draft: str, rejected: Work) -> AsyncGenerator[Delta, None]:
-    """The next answer. It has begun to speak by then, or came to its end without a word: called a tool, refused.
+    """Returns the next answer, once its text has begun or it has ended without any: called a tool, refused.
 
     NoAnswer: upstream failed before the first word, or its answer was empty.
     """
-    begun = list[Delta]()
+    opening = list[Delta]()
     deltas = again(draft, feedback(rejected))
     try:
         async for delta in deltas:
-            begun.append(delta)
+            opening.append(delta)
             if isinstance(delta, str) and delta.strip():
                 break
     except Exception as exc:
         await close(deltas)
-        raise NoAnswer(f"the agent was asked again and failed ({_name(exc)}); its draft was not let through") from exc
+        raise NoAnswer(
+            f"the agent was asked again and failed ({_error_name(exc)}); its draft was not let through"
+        ) from exc
     except BaseException:
         await close(deltas)
         raise
-    if not begun:
+    if not opening:
         raise NoAnswer("the agent was asked again and answered nothing; its draft was not let through")
-    return resume(begun, deltas)
+    return resume(opening, deltas)
 
 
-def broke_off(exc: BaseException) -> str:
+def broken_off_warning(exc: BaseException) -> str:
     """The warning for an answer that was asked for again and failed after its first word."""
-    return f"the agent was asked again and broke off its answer ({_name(exc)}); nothing of it was let through"
+    return f"the agent was asked again and broke off its answer ({_error_name(exc)}); nothing of it was let through"
 
 
 def regenerates(policy: Policy) -> bool:
@@ -100,8 +102,8 @@ def _probes() -> tuple[Outcome, ...]:
     return (Unchecked(claim=claim, error="?"), *probes)
 
 
-def _name(exc: BaseException) -> str:
-    # What an error says may quote what was sent, and with it the draft.
+def _error_name(exc: BaseException) -> str:
+    # An error's text may quote the request, and with it the draft.
     code = getattr(exc, "code", None)
     return code if isinstance(code, str) and _CODE.fullmatch(code) else type(exc).__name__
 
@@ -110,7 +112,7 @@ _NEVER = -1
 
 
 class Memo:
-    """Implements `TurnJudge` over any judge, for one turn. Claims are known again by their words.
+    """Implements `TurnJudge` over any judge, for one turn. Claims are recognised by their words.
 
     While the turn is written an answer holds, whatever other evidence the longer text brings to light. Once it is complete
     only verdicts on the evidence of the whole turn hold, and what could not be judged is asked again.
@@ -131,12 +133,14 @@ class Memo:
         return self._judge.info
 
     def complete(self) -> None:
-        """From now on it is the whole turn that is judged."""
+        """Judges the whole turn from now on."""
         self._turn.complete = True
         # What a decomposer failed on, or waited with, is asked about again; the last sentence was judged before it was the last.
         if self._claims is not None and any(isinstance(claim, UncheckedClaim) for claim in self._claims[1]):
             self._claims = None
-        self._turn.known = {key: one for key, one in self._turn.known.items() if not getattr(one, "failed", False)}
+        self._turn.known = {
+            key: answer for key, answer in self._turn.known.items() if not getattr(answer, "failed", False)
+        }
         self._findings = {text: known for text, known in self._findings.items() if isinstance(known[1], Finding)}
 
     def hurry(self) -> None:
@@ -145,7 +149,7 @@ class Memo:
         self._claims = None
 
     def renew(self) -> None:
-        """There is new evidence: it may support what lacked support, and contradict what had it."""
+        """Forgets verdicts: new evidence may support what lacked support, and contradict what had it."""
         self._checks.clear()
         self._findings.clear()
 
@@ -158,27 +162,27 @@ class Memo:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        known = self._verdicts
-        if known is None or known[0] != turn.text or known[1] != evidence:
+        cached = self._verdicts
+        if cached is None or cached[0] != turn.text or cached[1] != evidence:
             with contract.grow(self._turn):
-                known = (turn.text, evidence, await contract.judge_turn(self._judge, turn, history, evidence))
-            self._verdicts = known
-        return known[2]
+                cached = (turn.text, evidence, await contract.judge_turn(self._judge, turn, history, evidence))
+            self._verdicts = cached
+        return cached[2]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         if evidence is not self._evidence and evidence != self._evidence:
             self._gathered += 1
         self._evidence = evidence
-        known = [self._known_check(claim) for claim in claims]
-        new = [claim for claim, answer in zip(claims, known, strict=True) if answer is None]
+        cached = [self._known_check(claim) for claim in claims]
+        new = [claim for claim, answer in zip(claims, cached, strict=True) if answer is None]
         fresh = iter(await contract.verify(self._judge, new, evidence))
-        return [self._keep_check(next(fresh)) if answer is None else answer for answer in known]
+        return [self._keep_check(next(fresh)) if answer is None else answer for answer in cached]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        known = [self._known_finding(check) for check in checks]
-        new = [check for check, answer in zip(checks, known, strict=True) if answer is None]
+        cached = [self._known_finding(check) for check in checks]
+        new = [check for check, answer in zip(checks, cached, strict=True) if answer is None]
         fresh = zip(new, await contract.categorize(self._judge, new, evidence), strict=True)
-        return [self._keep_finding(*next(fresh)) if answer is None else answer for answer in known]
+        return [self._keep_finding(*next(fresh)) if answer is None else answer for answer in cached]
 
     def _keep_check(self, answer: Check | Unchecked) -> Check | Unchecked:
         gathered = self._gathered if isinstance(answer, Check) else _NEVER
@@ -195,16 +199,16 @@ class Memo:
             return None
         if isinstance(answer, Unchecked):
             return answer.model_copy(update={"claim": claim})
-        return _of(answer, claim)
+        return _with_claim(answer, claim)
 
     def _known_finding(self, check: Check) -> Finding | Unchecked | None:
-        known, answer = self._findings.get(check.claim.text, (None, None))
-        if known is None or answer is None or _of(known, check.claim) != check:
+        cached, answer = self._findings.get(check.claim.text, (None, None))
+        if cached is None or answer is None or _with_claim(cached, check.claim) != check:
             return None
         return answer.model_copy(update={"claim": check.claim})
 
 
-def _of(check: Check, claim: Claim) -> Check:
+def _with_claim(check: Check, claim: Claim) -> Check:
     """The verdict on the same words at their present place in the turn."""
     finding = check.finding and check.finding.model_copy(update={"claim": claim})
     return check.model_copy(update={"claim": claim, "finding": finding})
@@ -214,10 +218,10 @@ _JUDGING: tuple[StageName, ...] = ("decompose", "verify", "categorize")
 
 
 class Draft:
-    """Judges one draft of a turn, as often as there is more of it.
+    """Judges one draft of a turn, again and again as it grows.
 
     `documents` are the turn's, or find them; `earlier` is the draft that this one replaces; `found` are documents found for it.
-    `trace` is that of the turn, whichever draft is delivered, and `on_outcome` is told of each claim once.
+    `trace` is that of the turn, whichever draft is delivered, and `on_outcome` is called once for each claim.
     """
 
     def __init__(
@@ -251,10 +255,10 @@ class Draft:
         return self._before.model_copy(update={"turns": (*self._before.turns, turn)})
 
     def learn(self, found: Sequence[Document]) -> bool:
-        """Takes in documents that were found while the turn is being said; whether any was new."""
-        known = len(self._found)
+        """Adds documents found while the turn is written; True if any was new."""
+        count = len(self._found)
         self._found = join_documents(self._found, found)
-        if len(self._found) == known:
+        if len(self._found) == count:
             return False
         self._memo.renew()
         self._prepared, self._fixed = False, None
@@ -267,14 +271,14 @@ class Draft:
 
     async def as_attempt(self, decided: Work) -> Work:
         """The draft as one of the attempts before the next."""
-        known = self._spent.attempts
+        attempts = self._spent.attempts
         attempt = await self.run_stage("repair", decided.with_(can_regenerate=True))
-        # As long as no other answer is there, the draft is none of the attempts before it.
-        self._spent = self._spent.with_(attempts=known)
+        # Until another answer arrives, the draft is not one of the attempts before it.
+        self._spent = self._spent.with_(attempts=attempts)
         return attempt
 
     def next_draft(self, rejected: Work) -> Draft:
-        """For the next draft. What was found for this one is still evidence."""
+        """The next draft. Documents found for this one stay evidence."""
         earlier = self.with_spent(rejected).with_(attempts=rejected.attempts)
         return Draft(
             self.parts,
@@ -287,7 +291,7 @@ class Draft:
         )
 
     def tell(self, outcomes: Sequence[Outcome]) -> None:
-        """Of the claims in text that is about to go out."""
+        """Reports the claims of text that is about to go out."""
         for outcome in outcomes:
             place = outcome.claim.span or outcome.claim.text
             if self._on_outcome is not None and place not in self._told:
@@ -298,14 +302,14 @@ class Draft:
         self._spent = self._spent.with_(warnings=(*self._spent.warnings, text))
 
     def with_spent(self, work: Work) -> Work:
-        """The work with all that was spent and said of the turn by now."""
+        """The work with the turn's attempts, usage, warnings and timings so far."""
         spent = self._spent
         return work.with_(
             attempts=spent.attempts, usage=spent.usage, warnings=spent.warnings, timings=dict(spent.timings)
         )
 
     async def find_documents(self, text: str) -> None:
-        """Asks for the turn's documents, once, off the event loop: it may well read from a network."""
+        """Finds the turn's documents, once, off the event loop: it may read from a network."""
         if self._find is not None:
             self._documents = tuple(await asyncio.to_thread(self._find, self.conversation(text)))
             self._find = None
@@ -315,14 +319,14 @@ class Draft:
         """Gathers what can be gathered before the turn is known: its documents, its history, its knowledge."""
         self._prepared = True
         await self.find_documents("")
-        work = await self.run_stage("gather", self._begun(""))
+        work = await self.run_stage("gather", self._new_work(""))
         if work.evidence is not None and self._is_all(work):
             self._fixed = work
 
     async def judge_so_far(self, text: str, *, complete: bool) -> Work:
         if not self._prepared and not complete:
             await self.prepare()
-        work = self._begun(text)
+        work = self._new_work(text)
         if complete:
             self._memo.complete()
         if self._fixed is None or complete:
@@ -344,15 +348,15 @@ class Draft:
         return min((span.start for span in waiting if span is not None), default=inf)
 
     async def whole(self, text: str) -> Work:
-        """The whole turn, judged and decided. One without a word, such as one that only calls a tool, nobody is asked about."""
-        work = await self.judge_so_far(text, complete=True) if text else self._begun("")
+        """The whole turn, judged and decided. One without text, such as one that only calls a tool, is not judged."""
+        work = await self.judge_so_far(text, complete=True) if text else self._new_work("")
         return await self.run_stage("decide", work)
 
     async def repair(self, decided: Work) -> Work:
         return await self.run_stage("repair", decided) if decided.decided.action is Action.REPAIR else decided
 
     async def store(self, work: Work) -> TurnReport:
-        """The report on a turn that was delivered; knows and keeps what `Guard.acheck` would."""
+        """Stores a delivered turn as `Guard.acheck` would; returns its report."""
         if not work.turn.text:
             return (await stages.run("report", work, replace(self.parts, sinks=()), silent)).finished
         return await self.write_report(await self.run_stage("remember", work))
@@ -361,13 +365,13 @@ class Draft:
         return (await self.run_stage("report", work)).finished
 
     async def run_stage(self, name: StageName, work: Work) -> Work:
-        """Runs one stage. What it took is added to what the turn took so far."""
+        """Runs one stage and adds its cost to the turn's."""
         # Earlier turns are judged while evidence is gathered; what is known of this one's claims is not for them.
         parts = self._asking if name in _JUDGING else self.parts
         self._spent = await stages.run(name, work, parts, silent)
         return self._spent
 
-    def _begun(self, text: str) -> Work:
+    def _new_work(self, text: str) -> Work:
         return self.with_spent(Work(conversation=self.conversation(text), gate=self.trace.gate, trace=self.trace))
 
     def _with_fixed(self, work: Work, fixed: Work) -> Work:

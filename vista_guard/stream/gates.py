@@ -10,7 +10,7 @@ from typing import Literal
 
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Policy
-from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off, regenerates, withholds
+from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning, regenerates, withholds
 from vista_guard.stream.sentence_gate import SentenceGate
 from vista_guard.stream.source import Delivery, Delta, Found, Passed, Source, close
 from vista_guard.telemetry.spans import TurnTrace
@@ -35,7 +35,7 @@ async def whole(
         except Exception as exc:
             if rejected is None:
                 raise
-            work = _withhold(draft, rejected, broke_off(exc))
+            work = _withhold(draft, rejected, broken_off_warning(exc))
             break
         finally:
             await close(deltas)
@@ -76,7 +76,7 @@ async def _ask_again(draft: Draft, answer: _HeldAnswer, again: Again | None) -> 
 
 
 def _withhold(draft: Draft, rejected: Work, warning: str) -> Work:
-    """The last draft that was judged is withheld, since the one in its place never came to its end."""
+    """Withholds the last judged draft, since the one in its place never finished."""
     draft.warn(warning)
     work = draft.with_spent(rejected).with_(attempts=rejected.attempts)
     return refuse(work, draft.parts.policy.message)
@@ -126,7 +126,7 @@ Gate = Literal["none", "sentence", "turn"]
 """How much of a turn waits for its judgement: nothing, the sentence that is written, or all of it."""
 
 Documents = Sequence[Document] | Callable[[Conversation], Sequence[Document]]
-"""What the turn is grounded in; or what finds it, given the conversation with the turn as its last."""
+"""The turn's documents; or a function that finds them, given the conversation that ends with the turn."""
 
 Streamed = str | Passed | TurnReport
 
@@ -212,13 +212,13 @@ async def _by_sentence(
         await asyncio.wait((keeper,))
         await gate.aclose()
         if not keeper.cancelled():
-            keeper.exception()  # looked at: who leaves early does not hear of it
+            keeper.exception()  # retrieved: asyncio would log it when the reader left early
 
 
 async def _watch(
     draft: Draft,
     deltas: AsyncIterator[Delta],
-    again: Again | None,  # a policy that would ask again is none that only looks on
+    again: Again | None,  # unused: a policy that only flags never asks again
 ) -> AsyncGenerator[Streamed, None]:
     text = ""
     async for delta in deltas:

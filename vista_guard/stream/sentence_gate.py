@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from vista_guard._aio import run_long
 from vista_guard.stream.boundaries import Sentences
-from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broke_off
+from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning
 from vista_guard.stream.source import Delivery, Source
 from vista_guard.telemetry.spans import SentenceOutcome
 from vista_guard.turn.repair import decide, refuse, why
@@ -41,20 +41,20 @@ def units(ends: Sequence[int], start: int, outcomes: Sequence[Outcome], most: in
     silent: list[int] = []
     for number, end in enumerate(ends):
         if len(spans) > most and starts[most] < end:
-            yield from _together(silent)
+            yield from _merge(silent)
             yield Unit(ends[-1], ends[-1])
             return
         before = bisect_left(starts, end)
         if before and reach[before - 1] > (ends[number - 1] if number else start):
-            yield from _together(silent)
+            yield from _merge(silent)
             yield Unit(end, end)
             silent = []
         else:
             silent.append(end)
-    yield from _together(silent)
+    yield from _merge(silent)
 
 
-def _together(silent: Sequence[int]) -> Iterator[Unit]:
+def _merge(silent: Sequence[int]) -> Iterator[Unit]:
     if silent:
         yield Unit(silent[0], silent[-1])
 
@@ -81,7 +81,7 @@ class SentenceGate:
         self._out = delivery
         self._again = again
         self._rejected: tuple[Work, int] | None = None
-        """The draft that this one takes the place of, and the end of the sentence that did not pass."""
+        """The draft that this one replaces, and the end of the sentence that did not pass."""
         self._begin(draft, source)
 
     def _begin(self, draft: Draft, source: Source) -> None:
@@ -90,15 +90,15 @@ class SentenceGate:
         self._sentences = Sentences(draft.parts.limits.turn_chars)
         self._judged = self._seen = 0
         self._asked = 0
-        """Characters that had come when the judge was asked last."""
+        """Characters received when the judge was last asked."""
         self._tried = 0
         """End of the last sentence that the judge saw: sentences before it may wait for those behind them."""
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
-        """Annotated claims, in the order of their marks, with what is said of each."""
+        """Annotated claims, in the order of their marks, with the note on each."""
 
     async def run(self) -> TurnReport:
-        """The report. What goes out is in the delivery, which ends when this does."""
+        """Runs to the report. The delivery holds what goes out, and ends with this."""
         try:
             await self._draft.prepare()
             while True:
@@ -136,17 +136,17 @@ class SentenceGate:
         return None
 
     async def _fail(self, error: BaseException) -> TurnReport:
-        """Upstream failed. Of an answer that it was asked for again nobody has to know."""
+        """Handles upstream's failure. The failure of a regenerated answer stays hidden."""
         if self._rejected is None or self._out.said:
             self._out.commit()
             raise error
         decided, end = self._rejected
-        self._draft.warn(broke_off(error))
+        self._draft.warn(broken_off_warning(error))
         decided = self._draft.with_spent(decided).with_(attempts=decided.attempts)
         return await self._withhold(decided, decided, end)
 
     def _learn(self) -> bool:
-        """Takes in what was found since it last looked; a verdict that did not know of it does not count."""
+        """Adds newly found documents; a verdict without them does not count. True if any was new."""
         new = self._draft.learn(self._source.take_found())
         if new:
             self._ahead = (0, None)
@@ -205,8 +205,8 @@ class SentenceGate:
         while self._learn():
             work = await self._draft.judge_so_far(text[:end], complete=False)
         self._tried = end
-        known = self._draft.judged_until(work)
-        self._judged = max((one for one in ends if one <= min(end, known)), default=self._judged)
+        judged_until = self._draft.judged_until(work)
+        self._judged = max((place for place in ends if place <= min(end, judged_until)), default=self._judged)
         return work
 
     async def _let_through(self, work: Work, ends: list[int]) -> TurnReport | None:
@@ -221,7 +221,7 @@ class SentenceGate:
                 if await self._ask_again(decided, end):
                     return None
                 work, decided = self._draft.with_spent(work), self._draft.with_spent(decided)
-            if decided.decided.action is Action.REPAIR and self._mend(decided, unit.last):
+            if decided.decided.action is Action.REPAIR and self._repair_sentence(decided, unit.last):
                 continue
             if decided.decided.action in (Action.REPAIR, Action.BLOCK):
                 return await self._withhold(decided, work, end)
@@ -231,7 +231,7 @@ class SentenceGate:
         return None
 
     def _trace(self, outcome: SentenceOutcome, end: int) -> None:
-        """Tells what became of the sentence that ends there, and how long it was held."""
+        """Traces what became of the sentence that ends there, and how long it was held."""
         self._draft.trace.sentence(outcome, self._source.seconds_since(end))
 
     def _may_ask_again(self) -> bool:
@@ -248,9 +248,9 @@ class SentenceGate:
             self._again = None
             self._draft.warn(str(exc))
             return False
-        before, self._rejected = self._source, (decided, end)
+        old_source, self._rejected = self._source, (decided, end)
         self._begin(self._draft.next_draft(attempt), Source(deltas))
-        await before.aclose()
+        await old_source.aclose()
         self._out.start_again(self._source, hold=self._draft.may_regenerate)
         self._source.start(self._out.pass_on)
         await self._draft.prepare()
@@ -269,8 +269,8 @@ class SentenceGate:
             or (span.start < end and (span.overlaps(unit) or not self._is_dropped(span)))
         )
 
-    def _mend(self, work: Work, end: int) -> bool:
-        """Drops or marks the sentence, and says whether that could be done."""
+    def _repair_sentence(self, work: Work, end: int) -> bool:
+        """Drops or marks the sentence; False if that cannot be done."""
         mode = self._mode()
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         if mode is RepairMode.ANNOTATE and failed:
@@ -318,25 +318,25 @@ class SentenceGate:
         source = self._source
         work = await self._draft.judge_so_far(text, complete=True)
         self._judged = len(text)
-        withheld = await self._let_through(work, ends)
-        if withheld is not None or self._source is not source:
-            return withheld
+        report = await self._let_through(work, ends)
+        if report is not None or self._source is not source:
+            return report
         work = await self._draft.run_stage("decide", self._draft.with_spent(work))
         action = work.decided.action
         if action is Action.BLOCK:
             return await self._withhold(work, work, len(text))
         if action is Action.REPAIR or self._out.dropped or self._notes:
-            mended = self._repair_so_far(work)
-            if mended is None:
+            repaired = self._repair_so_far(work)
+            if repaired is None:
                 return await self._withhold(work, work, len(text))
-            work = mended
+            work = repaired
         self._out.pass_on()
         await self._out.wait_until_taken()  # a process that is killed now must not have stored what nobody read
         work = await self._draft.run_stage("remember", self._deliver_rest(work))
         return await self._draft.write_report(work)
 
     def _repair_so_far(self, work: Work) -> Work | None:
-        """The turn as it was mended on its way; None when that left something that may not be there."""
+        """The turn as it was repaired on its way; None if something is left that must not be there."""
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         repairing = work.decided.action is Action.REPAIR
         if self._mode() is RepairMode.ANNOTATE:
@@ -348,10 +348,10 @@ class SentenceGate:
             self._out.say(f"\n\n{notes}")
             return work.with_(repair=RepairMode.ANNOTATE, decision=_repair_decision(work.decided))
         kept = tuple(claim for claim in work.claims if claim.span and not self._is_dropped(claim.span))
-        left = repairing and any(
+        unrepaired = repairing and any(
             outcome.claim.span is None or not self._is_dropped(outcome.claim.span) for outcome in failed
         )
-        if left or not kept or not self._out.said.strip():
+        if unrepaired or not kept or not self._out.said.strip():
             return None
         count = len(self._out.dropped)
         reason = f"{count} sentence{'s' * (count != 1)} dropped: {work.decided.reason}"
@@ -371,21 +371,23 @@ class SentenceGate:
         said_until = self._out.upto if self._out.said else 0
         message = self._policy.message
         self._out.say(f"\n\n{message}" if self._out.said else message)
-        said = [claim for claim in work.claims if claim.span and claim.span.end <= said_until]
-        kept = tuple(claim for claim in said if claim.span and not self._is_dropped(claim.span))
-        outcomes = [one for one in work.outcomes if one.claim.span is None or one.claim.span.start < end]
+        delivered = [claim for claim in work.claims if claim.span and claim.span.end <= said_until]
+        kept = tuple(claim for claim in delivered if claim.span and not self._is_dropped(claim.span))
+        outcomes = [
+            outcome for outcome in work.outcomes if outcome.claim.span is None or outcome.claim.span.start < end
+        ]
         work = self._deliver_rest(decided.with_(outcomes=tuple(outcomes), kept=kept))
         # What was read becomes knowledge, although the turn as a whole is withheld.
-        passed = Decision(action=Action.FLAG, reason="sentences before the withheld one")
+        decision = Decision(action=Action.FLAG, reason="sentences before the withheld one")
         await self._out.wait_until_taken()
-        remembered = await self._draft.run_stage("remember", work.with_(decision=passed))
+        remembered = await self._draft.run_stage("remember", work.with_(decision=decision))
         return await self._draft.write_report(remembered.with_(decision=decided.decided))
 
     def _deliver_rest(self, work: Work) -> Work:
         return work.with_(response=self._out.said, placed=tuple(self._out.placed))
 
     def _is_dropped(self, span: Span) -> bool:
-        return any(span.overlaps(gone) for gone in self._out.dropped)
+        return any(span.overlaps(dropped) for dropped in self._out.dropped)
 
 
 def _repair_decision(decision: Decision) -> Decision:

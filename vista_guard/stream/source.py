@@ -28,13 +28,13 @@ class Passed:
 
 @dataclass(frozen=True)
 class Found:
-    """Documents that were found while the turn is being said, such as a file search's: evidence, and nothing to show."""
+    """Documents found while the turn is written, such as a file search's: evidence, and nothing to show."""
 
     documents: tuple[Document, ...]
 
 
 Delta = str | Passed | Found
-"""What an answer that is being streamed is made of."""
+"""An item of a streamed answer."""
 
 
 def join_documents(first: Sequence[Document], more: Sequence[Document]) -> tuple[Document, ...]:
@@ -72,13 +72,13 @@ class Source:
         return self.ended and self.error is None
 
     def seconds_since(self, end: int) -> float:
-        """How long ago the text was there up to `end`."""
+        """Seconds since the text up to `end` arrived."""
         ends, times = self._arrivals
         place = bisect_left(ends, end)
         return perf_counter() - times[place] if place < len(times) else 0.0
 
     def start(self, heard: Callable[[], bool]) -> None:
-        """Begins to read. `heard` is called after each piece and says whether that is enough for now."""
+        """Begins to read. `heard` is called after each piece; True pauses reading."""
         self._task = asyncio.create_task(self._read(heard), name="vista-guard stream: upstream")
 
     def take_found(self) -> tuple[Document, ...]:
@@ -86,7 +86,7 @@ class Source:
         return documents
 
     def go_on(self) -> None:
-        """There may be room for more."""
+        """Resumes reading: there may be room for more."""
         self._room.set()
 
     async def news(self) -> None:
@@ -132,7 +132,7 @@ class Source:
 
 
 async def close(deltas: AsyncIterator[Delta]) -> None:
-    """Closes an upstream that can be closed. What it says to that changes nothing any more."""
+    """Closes an upstream that can be closed, and ignores its errors."""
     aclose = getattr(deltas, "aclose", None)
     if aclose is not None:
         with suppress(Exception):
@@ -200,7 +200,7 @@ class Delivery:
         self._source, self.upto, self.holding = source, 0, hold
 
     def commit(self) -> None:
-        """Nothing is held back any more: from now on it is this draft."""
+        """Stops holding back: from now on it is this draft."""
         self.holding = False
         self.pass_on()
 
@@ -231,7 +231,7 @@ class Delivery:
         self._source.go_on()
 
     def note(self, outcomes: Iterable[Outcome]) -> None:
-        """Puts what became of claims before the text that says them."""
+        """Queues the outcomes of claims before their text."""
         for outcome in outcomes:
             self._outbox.put_nowait(outcome)
 
@@ -253,7 +253,7 @@ class Delivery:
             self._outbox.put_nowait(text)
 
     def _place(self, start: int, end: int, place: int) -> None:
-        """Notes where a piece of the source's text is said; one that goes on from the last is one with it."""
+        """Notes where a piece of the source's text is said; merges one that continues the last."""
         if start == end:
             return
         last = self.placed[-1] if self.placed else None

@@ -34,9 +34,9 @@ class Telemetry:
         Guard(judge, telemetry=Telemetry(content="span_only", redact=lambda text: PHONE.sub("[phone]", text)))
 
     Args:
-        content: whether spans and events may hold what was said: `no_content`, `span_only`, `event_only`, `span_and_event`. As
-            OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT says when not given, which by itself is no content.
-        redact: is given every text before it goes out, and returns what may. Where it fails, the text stays in.
+        content: the signals that may carry conversation text: `no_content`, `span_only`, `event_only`, `span_and_event`. From
+            OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT by default, else no content.
+        redact: replaces every text before it is sent. Where it fails, the text is left out.
         events: evaluations as log records (`logs`), as events of the turn's span (`span`, where only traces are taken), or both.
         model_spans: a `chat` span for each call of a model judge: `auto` leaves them to the model's client where that is
             instrumented already.
@@ -45,7 +45,7 @@ class Telemetry:
         logger_provider: likewise, for log records.
 
     Raises:
-        ConfigError: a word that is none of these.
+        ConfigError: an unknown value.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Telemetry:
         try:
             return self._redact(text)
         except Exception as exc:
-            # Foreign code, and the turn is judged already: what it cannot read is not sent, and nothing else changes.
+            # Foreign code, and the turn is judged already: leave the text out, and change nothing else.
             logger.error("the redaction of telemetry failed (%s); the text was left out", type(exc).__name__)
             return None
 

@@ -73,10 +73,10 @@ class Instruments:
 
     def __init__(self, provider: MeterProvider | None) -> None:
         meter = get_meter(attributes.SCOPE, meter_provider=provider)
-        described = {metric.name: metric for metric in attributes.METRICS}
+        metrics = {metric.name: metric for metric in attributes.METRICS}
 
         def of(name: str) -> dict[str, str]:
-            return {"name": name, "unit": described[name].kind.partition(", ")[2], "description": described[name].says}
+            return {"name": name, "unit": metrics[name].kind.partition(", ")[2], "description": metrics[name].says}
 
         def histogram(name: str, bounds: tuple[float, ...]) -> _Recorder:
             return meter.create_histogram(**of(name), explicit_bucket_boundaries_advisory=bounds).record

@@ -20,8 +20,8 @@ from vista_guard.telemetry.spans import _request, mark
 def untraced() -> Iterator[None]:
     """Keeps LangSmith from recording anything inside, whatever the environment says. For a function, not across a `yield`.
 
-    Where nothing would be recorded anyway there is nothing to do: LangChain loads LangSmith before anything can be recorded, and
-    both ask this one function whether to record.
+    Does nothing where nothing would be recorded anyway: LangChain loads LangSmith before recording anything, and both ask
+    `tracing_is_enabled`.
     """
     if "langsmith" not in sys.modules:
         yield
@@ -43,9 +43,9 @@ class TracedRequests:
     """ASGI middleware that runs each request in its caller's trace, with a span for each judged one.
 
     Args:
-        app: what answers.
-        telemetry: the guard's.
-        is_judged: whether a request's answer is judged, from its scope.
+        app: the wrapped app.
+        telemetry: that of the guard.
+        is_judged: True for the scope of a request whose answer is judged.
     """
 
     def __init__(self, app: App, telemetry: Telemetry, is_judged: Callable[[Scope], bool]) -> None:
@@ -58,11 +58,11 @@ class TracedRequests:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         token = contexts.attach(extract(headers))
         try:
-            await (self._judged if self._is_judged(scope) else self._app)(scope, receive, send)
+            await (self._run_in_span if self._is_judged(scope) else self._app)(scope, receive, send)
         finally:
             contexts.detach(token)
 
-    async def _judged(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _run_in_span(self, scope: Scope, receive: Receive, send: Send) -> None:
         values = {names.KIND: "CHAIN", names.HTTP_METHOD: str(scope["method"])}
         span = self._telemetry.tracer.start_span(names.PROXY, kind=SpanKind.SERVER, attributes=values)
         if not span.is_recording():

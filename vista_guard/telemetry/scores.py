@@ -24,10 +24,10 @@ Json = dict[str, Any]
 class PhoenixScores:
     """Span annotations in Arize Phoenix: `vista.score` of the turn, `vista.claim` of each claim.
 
-    Phoenix puts those whose span has not come yet aside until it does.
+    Phoenix holds annotations until their span arrives.
 
     Args:
-        url: of Phoenix, `http://127.0.0.1:6006`.
+        url: the address of Phoenix, `http://127.0.0.1:6006`.
         api_key: `PHOENIX_API_KEY` of the environment when not given; a server without sign-in needs none.
 
     Raises:
@@ -54,7 +54,7 @@ class LangfuseScores:
     """Scores in Langfuse, on the turn's observation: `vista.score` and `vista.action` of the turn, `vista.claim` of each claim.
 
     Args:
-        url: of Langfuse, `https://cloud.langfuse.com`.
+        url: the address of Langfuse, `https://cloud.langfuse.com`.
         public_key, secret_key: `LANGFUSE_PUBLIC_KEY` and `LANGFUSE_SECRET_KEY` of the environment when not given.
 
     Raises:
@@ -141,12 +141,12 @@ class ScoreExporter(Protocol):
 class ScoreSink:
     """Sends the scores of finished reports: `Guard(judge, sinks=[ScoreSink(PhoenixScores("http://127.0.0.1:6006"))])`.
 
-    Turns that were not traced are left out: a backend would not know where to put their scores. Where more than `most_waiting`
-    wait, the new ones are dropped, which the log tells once a minute.
+    Turns that were not traced are left out: a backend could not place their scores. Beyond `most_waiting` queued reports new
+    ones are dropped, which is logged once a minute.
 
     Args:
         exporter: the backend.
-        most_waiting: reports that may wait.
+        most_waiting: most reports to queue.
     """
 
     def __init__(self, exporter: ScoreExporter, *, most_waiting: int = MOST_WAITING) -> None:
@@ -198,7 +198,7 @@ class ScoreSink:
                 if batch:
                     self._exporter.send(batch)
             except Exception as exc:
-                # A backend's failure is nobody's turn. What it answered may quote what was sent: only its class is told.
+                # A backend's failure affects no turn. Its message may quote what was sent: log its class alone.
                 self._drop(len(batch), type(exc).__name__)
         self._exporter.close()
 

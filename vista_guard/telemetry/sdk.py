@@ -16,7 +16,7 @@ from vista_guard.errors import ConfigError
 EXTRA = "opentelemetry.exporter.otlp.proto.http"
 
 LAST_SECONDS = 3.0
-"""What an exporter may take for what is left at the end. One that hangs must not hold the command."""
+"""Seconds that an exporter may take to flush at the end. One that hangs must not hold the command."""
 
 
 @contextmanager
@@ -32,19 +32,19 @@ def configured(service: str) -> Iterator[None]:
         service: the service's name, where the environment gives none.
 
     Raises:
-        ConfigError: an endpoint is named that is no URL over HTTP, or the extra `otel` is not installed.
+        ConfigError: an endpoint is no URL over HTTP, or the extra `otel` is not installed.
     """
     signals = wanted_signals()
     if not signals:
         yield
         return
     require("sending traces (OTEL_EXPORTER_OTLP_ENDPOINT is set)", EXTRA, extra="otel")
-    closing = _set_providers(service, signals)
+    shutdowns = _set_providers(service, signals)
     try:
         yield
     finally:
         # A hanging exporter is left in a daemon thread.
-        threads = [Thread(target=close, daemon=True) for close in closing]
+        threads = [Thread(target=close, daemon=True) for close in shutdowns]
         for thread in threads:
             thread.start()
         deadline = monotonic() + LAST_SECONDS
@@ -66,25 +66,25 @@ def _set_providers(service: str, signals: frozenset[str]) -> list[Callable[[], o
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    named = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
-    resource = Resource.create({} if named else {"service.name": service})
-    closing: list[Callable[[], object]] = []
+    has_name = "OTEL_SERVICE_NAME" in os.environ or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    resource = Resource.create({} if has_name else {"service.name": service})
+    shutdowns: list[Callable[[], object]] = []
     if "traces" in signals and isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(tracers)
-        closing.append(tracers.shutdown)
+        shutdowns.append(tracers.shutdown)
     if "metrics" in signals and not isinstance(metrics.get_meter_provider(), MeterProvider):
         reader = PeriodicExportingMetricReader(OTLPMetricExporter())
         meters = MeterProvider([reader], resource, shutdown_on_exit=False)
         metrics.set_meter_provider(meters)
-        closing.append(partial(meters.shutdown, LAST_SECONDS * 1000))
+        shutdowns.append(partial(meters.shutdown, LAST_SECONDS * 1000))
     if "logs" in signals and not isinstance(_logs.get_logger_provider(), LoggerProvider):
         loggers = LoggerProvider(resource, shutdown_on_exit=False)
         loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
         _logs.set_logger_provider(loggers)
-        closing.append(loggers.shutdown)
-    return closing
+        shutdowns.append(loggers.shutdown)
+    return shutdowns
 
 
 def wanted_signals() -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""One guarded turn as spans, and what its stages ask: earlier turns, judges inside of other judges, models behind endpoints.
+"""Spans of one guarded turn and of its stages: earlier turns, judges inside of other judges, models behind endpoints.
 
 A turn may be judged in one task and read in another, and its span would be left behind in the reader's context if it were
 current across a `yield`. So a turn carries its span with it, and stages name it as their parent; only what begins and ends in
@@ -52,16 +52,16 @@ def turn_attributes(report: TurnReport, repair: str | None) -> Told:
 def content_attributes(telemetry: Telemetry, report: TurnReport, conversation: Conversation) -> tuple[Told, Told]:
     """Returns the redacted messages before the turn and the delivered text, and on a root span the plain input and output too.
 
-    The draft is in neither: where it was not delivered, nobody is to read it.
+    The draft is in neither: nobody may read an undelivered one.
     """
     texts = [(turn.role, telemetry.redacted(turn.text)) for turn in conversation.turns[:-1]]
     answer = telemetry.redacted(report.response)
-    asked = next((text for role, text in reversed(texts) if role is Role.USER), None)
+    question = next((text for role, text in reversed(texts) if role is Role.USER), None)
     messages: Told = {
         attributes.INPUT_MESSAGES: _messages((role.value, text) for role, text in texts),
         attributes.OUTPUT_MESSAGES: _messages([("assistant", answer)]),
     }
-    root = {attributes.INPUT: asked, attributes.OUTPUT: answer}
+    root = {attributes.INPUT: question, attributes.OUTPUT: answer}
     return messages, {name: text for name, text in root.items() if text is not None}
 
 
@@ -71,7 +71,7 @@ def _messages(texts: Iterable[tuple[str, str | None]]) -> str:
     return json.dumps(parts, ensure_ascii=False)
 
 
-def tell_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, common: Mapping[str, str]) -> None:
+def send_evaluations(telemetry: Telemetry, span: Span, report: TurnReport, common: Mapping[str, str]) -> None:
     """Sends the turn's evaluations as log records, as events of its span, or both."""
     if telemetry.events in ("logs", "both"):
         context = set_span_in_context(span)
@@ -95,10 +95,10 @@ def evaluations(
     """Yields the attributes of each evaluation.
 
     Args:
-        telemetry: redacts what is told.
-        report: of the turn.
+        telemetry: redacts the texts.
+        report: that of the turn.
         common: the conversation's id.
-        content: whether reasons may be told. Those of a turn that was not delivered as it was say what it said, and never are.
+        content: includes reasons, but never those of a turn that was changed or withheld: they quote it.
     """
     shared: Told = {**common, attributes.REPORT_ID: report.id}
     explained = content and report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
@@ -146,7 +146,7 @@ _KINDS = {
 }
 
 _running: ContextVar[TurnTrace | None] = ContextVar("vista_guard_turn_trace", default=None)
-"""The turn whose stage runs: what judges tell belongs to it."""
+"""The turn whose stage runs: spans of judges belong to it."""
 
 _request: ContextVar[Span | None] = ContextVar("vista_guard_request_span", default=None)
 """The span of the proxy's request, which is a trace's root: backends read a conversation's id and words there."""
@@ -160,7 +160,7 @@ class TurnTrace:
         conversation_id: of the conversation, where it has one.
         index: the turn's place in it.
         gate: none, sentence or turn.
-        agent: whether the guard calls the agent too.
+        agent: True where the guard calls the agent, too.
     """
 
     def __init__(
@@ -258,8 +258,8 @@ class TurnTrace:
 
         Args:
             report: as it was written.
-            conversation: what was said before the turn, and the draft, which is never told.
-            repair: how the turn was mended, where it was.
+            conversation: the earlier turns, and the draft, which is never sent.
+            repair: the kind of repair, if any.
         """
         if self._ended:
             return
@@ -272,7 +272,7 @@ class TurnTrace:
                 self._span.set_attributes({**messages, **root})
                 if (request := _request.get()) is not None:
                     request.set_attributes(root)
-            tell_evaluations(self.telemetry, self._span, report, self._common)
+            send_evaluations(self.telemetry, self._span, report, self._common)
             self._span.end()
 
     def abandon(self, exc: BaseException | None = None) -> None:
@@ -305,7 +305,7 @@ class TurnTrace:
             _running.reset(token)
 
 
-def running() -> TurnTrace | None:
+def current_turn() -> TurnTrace | None:
     """Returns the recorded turn whose stage runs here, or None."""
     return _running.get()
 
@@ -315,13 +315,13 @@ def conversation_attributes(conversation_id: str) -> dict[str, str]:
     return {attributes.CONVERSATION: conversation_id, attributes.SESSION: conversation_id}
 
 
-def begun_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
+def run_under(span: Span | None, begin: Callable[[], Begun]) -> Begun:
     """Calls `begin` with the span as current, so that work it starts in a copy of the context nests below the span."""
     with nullcontext() if span is None else use_span(span, record_exception=False, set_status_on_exception=False):
         return begin()
 
 
-def ended(span: Span | None, exc: BaseException | None = None) -> None:
+def end_span(span: Span | None, exc: BaseException | None = None) -> None:
     """Ends a span that is not current."""
     if span is not None:
         mark(span, exc)
@@ -358,7 +358,7 @@ _asking: ContextVar[str | None] = ContextVar("vista_guard_judge_asked", default=
 
 def earlier_turn() -> AbstractContextManager[None]:
     """Opens the span of an earlier turn that is judged now."""
-    trace = running()
+    trace = current_turn()
     if trace is None:
         return nullcontext()
     return trace.child(attributes.CATCH_UP, "EVALUATOR", {attributes.STAGE: "catch_up"})
@@ -367,7 +367,7 @@ def earlier_turn() -> AbstractContextManager[None]:
 @contextmanager
 def judge(info: JudgeInfo, question: str) -> Iterator[None]:
     """Opens the span of a question to an inner judge. The stage's own judge has none: it would repeat the stage's."""
-    trace, outer = running(), _asking.get()
+    trace, outer = current_turn(), _asking.get()
     values = {attributes.JUDGE_NAME: info.name, attributes.JUDGE_VERSION: info.version, attributes.QUESTION: question}
     span: AbstractContextManager[None] = nullcontext()
     if trace is not None and outer not in (None, info.name):
@@ -386,11 +386,11 @@ class ModelCall:
     Args:
         provider: who serves the model.
         model: its name.
-        instrumented: tells whether the client's calls are traced already.
+        instrumented: True when the client's calls are traced already.
     """
 
     def __init__(self, provider: str, model: str, *, instrumented: Callable[[], bool]) -> None:
-        trace = running()
+        trace = current_turn()
         self._span: Span | None = None
         kind = trace.telemetry.model_spans if trace else "off"
         if trace and (kind == "on" or (kind == "auto" and not instrumented())):
@@ -404,7 +404,7 @@ class ModelCall:
 
     def end(self, exc: BaseException | None = None) -> None:
         """Ends the span."""
-        ended(self._span, exc)
+        end_span(self._span, exc)
 
 
 def is_instrumented(*functions: object) -> bool:

@@ -77,10 +77,10 @@ class Verdict:
 
 @dataclass
 class ScriptedJudge:
-    """A judge with a script of verdicts by turn, word for word.
+    """A judge with a script of verdicts, by the exact text of a turn.
 
-    A turn that is not in the script is a `JudgeError`, and `assert_spent` fails on it; it also fails when a scripted turn was
-    never asked about.
+    A turn that is not in the script raises `JudgeError`, and `assert_spent` fails; it also fails when a scripted turn was
+    never judged.
 
     Examples:
         >>> from vista_guard import Guard
@@ -134,8 +134,8 @@ class ScriptedJudge:
         return Claim(id=f"t{index}.c{number}", text=verdict.text, span=span)
 
     def _verdict(self, claim: Claim) -> Verdict:
-        given = Verdict(claim.text, Label.LACKING_EVIDENCE)
-        return self._verdicts.get((claim.id, claim.text), given)
+        default = Verdict(claim.text, Label.LACKING_EVIDENCE)
+        return self._verdicts.get((claim.id, claim.text), default)
 
     def _check(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         verdict = self._verdict(claim)
@@ -147,7 +147,7 @@ class ScriptedJudge:
         else:
             quotes = [piece for piece in pieces if verdict.needs in piece.text]
             supported = bool(quotes)
-        shown = tuple(
+        cited = tuple(
             Evidence(
                 source=piece.source,
                 source_id=piece.source_id,
@@ -159,7 +159,7 @@ class ScriptedJudge:
             for piece in quotes
         )
         return Check(
-            claim=claim, supported=supported, confidence=verdict.confidence, evidence=shown if supported else ()
+            claim=claim, supported=supported, confidence=verdict.confidence, evidence=cited if supported else ()
         )
 
     def _finding(self, check: Check) -> Finding | Unchecked:
@@ -189,14 +189,14 @@ def assistant(text: str, *documents: Document | str, claims: Sequence[str] | Non
     >>> assistant("It is old.", "The pier is old.").documents[0].id
     'd1'
     """
-    made = tuple(
+    sources = tuple(
         Document(id=f"d{number}", text=document) if isinstance(document, str) else document
         for number, document in enumerate(documents, 1)
     )
-    given = None
+    own_claims = None
     if claims is not None:
-        given = tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
-    return Turn(role=Role.ASSISTANT, text=text, documents=made, claims=given)
+        own_claims = tuple(Claim(id=f"c{number}", text=claim) for number, claim in enumerate(claims, 1))
+    return Turn(role=Role.ASSISTANT, text=text, documents=sources, claims=own_claims)
 
 
 def conversation(*turns: Turn, id: str | None = None) -> Conversation:
@@ -334,12 +334,12 @@ class ReceivedRequest:
         """(role, text) of every message, in order, without parts that are no text."""
         if self.api == "chat":
             return [(message["role"], _text(message.get("content"))) for message in self.body.get("messages", ())]
-        given = self.body.get("instructions")
-        system = [("system", str(given))] if given else []
-        asked = self.body.get("input", ())
-        if isinstance(asked, str):
-            return [*system, ("user", asked)]
-        return [*system, *((item["role"], _text(item.get("content"))) for item in asked if "role" in item)]
+        instructions = self.body.get("instructions")
+        system = [("system", str(instructions))] if instructions else []
+        inputs = self.body.get("input", ())
+        if isinstance(inputs, str):
+            return [*system, ("user", inputs)]
+        return [*system, *((item["role"], _text(item.get("content"))) for item in inputs if "role" in item)]
 
     @property
     def user(self) -> str:
@@ -375,8 +375,8 @@ class ReceivedRequest:
         return (self.body.get("response_format") if chat else (self.body.get("text") or {}).get("format")) or {}
 
     def _schema_format(self) -> Mapping[str, Any]:
-        wanted = self.answer_format.get("json_schema") if self.api == "chat" else self.answer_format
-        return wanted if isinstance(wanted, Mapping) else {}
+        schema = self.answer_format.get("json_schema") if self.api == "chat" else self.answer_format
+        return schema if isinstance(schema, Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -434,9 +434,9 @@ def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
         1.0
     """
     claims: dict[str, Verdict] = {}
-    for verdict in (verdict for given in verdicts.values() for verdict in given):
+    for verdict in (verdict for turn_verdicts in verdicts.values() for verdict in turn_verdicts):
         claims.setdefault(_plain(verdict.text), verdict)
-    return _Oracle({_plain(text): given for text, given in verdicts.items()}, claims).answer
+    return _Oracle({_plain(text): turn_verdicts for text, turn_verdicts in verdicts.items()}, claims).answer
 
 
 def gold_script(
@@ -450,10 +450,10 @@ def gold_script(
     Which turns it is wrong about depends on `seed` and their texts alone, so that every system that asks it measures the same.
 
     Args:
-        gold: by the turns' texts, VERIFIED, or any other label for a turn that is looked for. No sentence stands in two turns.
-        accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn by itself.
-        seed: of the draw.
-        positive: what it says of a turn that it takes for one by mistake.
+        gold: labels by the turns' texts: VERIFIED, or another one for a turn to detect. No sentence may occur in two turns.
+        accuracy: share of turns that it is right about, in [0, 1]; each turn is drawn independently.
+        seed: random seed of the draw.
+        positive: the label that it gives a VERIFIED turn by mistake.
 
     Examples:
         >>> from vista_guard.testing import ScriptedChatServer
@@ -461,25 +461,25 @@ def gold_script(
         >>> server = ScriptedChatServer(gold_script(gold, accuracy=0.8))
 
     Raises:
-        ValueError: an accuracy that is no share, or a sentence that stands in two turns.
+        ValueError: accuracy is outside [0, 1], or a sentence occurs in two turns.
     """
-    labels = {text: _label_said(label, positive, accuracy, seed, text) for text, label in gold.items()}
+    labels = {text: _scripted_label(label, positive, accuracy, seed, text) for text, label in gold.items()}
     claims = {text: _sentences(text, label) for text, label in labels.items()}
-    ((twice, count),) = Counter(claim.text for given in claims.values() for claim in given).most_common(1) or [("", 0)]
+    ((twice, count),) = Counter(claim.text for parts in claims.values() for claim in parts).most_common(1) or [("", 0)]
     if count > 1:
         raise ValueError(f"the sentence {twice!r} stands in two turns; the script could not tell which is asked about")
-    alone = {claim.text: [claim] for given in claims.values() for claim in given}
-    judge, whole = judge_script({**alone, **claims}), {_plain(text): label for text, label in labels.items()}
+    by_sentence = {claim.text: [claim] for parts in claims.values() for claim in parts}
+    judge, turns = judge_script({**by_sentence, **claims}), {_plain(text): label for text, label in labels.items()}
 
     def answer(request: ReceivedRequest) -> str:
         if f"{FACTUAL} or {NOT_FACTUAL}" in request.text:
-            return FACTUAL if whole[_last_turn(_plain(request.user), whole)] is Label.VERIFIED else NOT_FACTUAL
-        return _whole_turn(request, whole) if _stage(request) == "turn" else judge(request)
+            return FACTUAL if turns[_last_turn(_plain(request.user), turns)] is Label.VERIFIED else NOT_FACTUAL
+        return _whole_turn(request, turns) if _stage(request) == "turn" else judge(request)
 
     return answer
 
 
-def _label_said(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
+def _scripted_label(label: Label, positive: Label, accuracy: float, seed: int, text: str) -> Label:
     if not 0.0 <= accuracy <= 1.0:
         raise ValueError(f"accuracy is {accuracy}; it must lie in [0, 1]")
     is_right = random.Random(f"{seed}\x1f{text}").random() < accuracy
@@ -501,11 +501,11 @@ def _whole_turn(request: ReceivedRequest, labels: Mapping[str, Label]) -> str:
     return _json(**{name: negative if label is Label.VERIFIED else positive}, explanation=f"scripted as {label}")
 
 
-def _last_turn(asked: str, turns: Iterable[str]) -> str:
+def _last_turn(message: str, turns: Iterable[str]) -> str:
     """The last scripted turn in the message: earlier ones may be history."""
-    ends = {text: asked.rfind(text) + len(text) for text in turns if text in asked}
+    ends = {text: message.rfind(text) + len(text) for text in turns if text in message}
     if not ends:
-        raise LookupError(f"no scripted turn stands in the user message, which ends {asked[-200:]!r}")
+        raise LookupError(f"no scripted turn stands in the user message, which ends {message[-200:]!r}")
     return max(ends, key=lambda text: (ends[text], len(text)))
 
 
@@ -536,55 +536,55 @@ class _Oracle:
     claims: Mapping[str, Verdict]
 
     def answer(self, request: ReceivedRequest) -> str:
-        asked, stage = _plain(request.user), _stage(request)
+        message, stage = _plain(request.user), _stage(request)
         match stage:
             case "decompose":
-                turn = _last_turn(asked, self.verdicts)
+                turn = _last_turn(message, self.verdicts)
                 return _json(claims=[_claim_in(turn, verdict) for verdict in self.verdicts[turn]])
             case "fused":
-                return self._fused(asked)
+                return self._fused(message)
             case "judge":
-                claims = [claim for claim in self._claims(asked) if claim.verdict.error is None]
+                claims = [claim for claim in self._claims(message) if claim.verdict.error is None]
                 return _json(answers=[{"id": claim.id, **claim.judgement()} for claim in claims])
             case "verify":
-                claim = self._claims(asked)[-1]
+                claim = self._claims(message)[-1]
                 label = "VERIFIED" if claim.label is Label.VERIFIED else "UNVERIFIABLE"
                 return claim.verdict.error or _json(quote=claim.verdict.quote or "", label=label)
-        claim = self._claims(asked)[-1]
+        claim = self._claims(message)[-1]
         label = Label.LACKING_EVIDENCE if claim.label is Label.VERIFIED else claim.label
         judgement = {"reason": f"scripted as {label}", "quote": claim.verdict.quote or "", "label": label}
         return claim.verdict.error or _json(**judgement)
 
-    def _fused(self, asked: str) -> str:
-        turn = _last_turn(asked, self.verdicts)
-        before = asked[: asked.rindex(turn)]
+    def _fused(self, message: str) -> str:
+        turn = _last_turn(message, self.verdicts)
+        before = message[: message.rindex(turn)]
         claims = []
         for verdict in self.verdicts[turn]:
             judgement = _Claim(verdict, "", before).judgement()
-            shown = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
-            claims.append({**_claim_in(turn, verdict), **shown})
+            fields = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
+            claims.append({**_claim_in(turn, verdict), **fields})
         return _json(claims=claims)
 
-    def _claims(self, asked: str) -> list[_Claim]:
+    def _claims(self, message: str) -> list[_Claim]:
         """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""
-        present = sorted((text for text in self.claims if text in asked), key=len, reverse=True)
+        present = sorted((text for text in self.claims if text in message), key=len, reverse=True)
         if not present:
-            raise LookupError(f"no scripted claim stands in the user message, which ends {asked[-200:]!r}")
+            raise LookupError(f"no scripted claim stands in the user message, which ends {message[-200:]!r}")
         # The longest first: a claim may begin with the words of another.
-        last = {found[0]: found.start() for found in re.finditer("|".join(map(re.escape, present)), asked)}
-        found = [(start, self.claims[text]) for text, start in sorted(last.items(), key=lambda place: place[1])]
-        ids = [_id_before(asked, start) for start, _ in found]
-        first = next((start for (start, _), given in zip(found, ids, strict=True) if given), found[0][0])
+        last = {match[0]: match.start() for match in re.finditer("|".join(map(re.escape, present)), message)}
+        placed = [(start, self.claims[text]) for text, start in sorted(last.items(), key=lambda place: place[1])]
+        ids = [_id_before(message, start) for start, _ in placed]
+        first = next((start for (start, _), claim_id in zip(placed, ids, strict=True) if claim_id), placed[0][0])
         return [
-            _Claim(verdict, given or f"c{number}", asked[: first if given else start])
-            for number, ((start, verdict), given) in enumerate(zip(found, ids, strict=True), 1)
-            if given or not any(ids)
+            _Claim(verdict, claim_id or f"c{number}", message[: first if claim_id else start])
+            for number, ((start, verdict), claim_id) in enumerate(zip(placed, ids, strict=True), 1)
+            if claim_id or not any(ids)
         ]
 
 
-def _id_before(asked: str, start: int) -> str | None:
+def _id_before(message: str, start: int) -> str | None:
     """Returns the `c3` that announces the claim here: `c3: …`, `[c3] …`, `<claim id="c3">…`."""
-    match = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", asked[max(0, start - 20) : start])
+    match = re.search(r"(?<!\w)(c\d+)[^\w.?!]{1,12}$", message[max(0, start - 20) : start])
     return match[1] if match else None
 
 

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 class ScriptedChatServer:
     """Answers `POST /v1/chat/completions`, `POST /v1/responses` and `GET /v1/models` from a script.
 
-    A context manager: the server runs in a thread of its own from entry to exit, on `base_url`. Every request is held
+    A context manager: the server runs in a thread of its own from entry to exit, on `base_url`. Every request is checked
     against the API's own schema; a wrong one gets a 400 and is kept in `rejected`, and so is one that the script has no
     answer for. Needs the extra `testing`.
 
     Args:
-        script: a text said to every call, a sequence of answers in order of arrival, or a function of the request. The
+        script: a text that answers every call, a sequence of answers in order of arrival, or a function of the request. The
             function runs on the server's one thread.
         latency: seconds from the arrival of a request to its answer (streamed: to its first byte), or a function of the request.
         tokens_per_second: pace of streams, in tokens of 4 characters.
@@ -230,11 +230,11 @@ class ScriptedChatServer:
         usage = request.usage = count_usage(request, answer, cached)
         if request.stream:
             events = self._events(request, answer, usage)
-            return self._remembering(request, Streamed(request, self._running, events, at, self._tokens_per_second))
+            return self._with_cache(request, Streamed(request, self._running, events, at, self._tokens_per_second))
         body = self._body(request, answer, usage)
-        return self._remembering(request, Whole(request, self._running, json.dumps(body).encode(), at))
+        return self._with_cache(request, Whole(request, self._running, json.dumps(body).encode(), at))
 
-    def _remembering(self, request: ReceivedRequest, response: ASGIApp) -> ASGIApp:
+    def _with_cache(self, request: ReceivedRequest, response: ASGIApp) -> ASGIApp:
         async def deliver(scope: Any, receive: Any, send: Any) -> None:
             await response(scope, receive, send)
             with self._lock:
@@ -295,8 +295,8 @@ class ScriptedChatServer:
         except Refused as exc:
             return Response(_refusal(exc), exc.status, media_type="application/json")
         names = ["scripted"] if self._endpoint.models is None else list(self._endpoint.models)
-        listed = [{"id": name, "object": "model", "created": 0, "owned_by": "vista-guard"} for name in names]
-        return JSONResponse({"object": "list", "data": listed})
+        models = [{"id": name, "object": "model", "created": 0, "owned_by": "vista-guard"} for name in names]
+        return JSONResponse({"object": "list", "data": models})
 
 
 def _read(raw: bytes) -> tuple[Mapping[str, Any], str | None]:
@@ -341,12 +341,12 @@ class Endpoint:
     extra_parameters: Collection[str]
 
     def check_key(self, headers: Mapping[str, str]) -> None:
-        given = headers.get("authorization", "").encode()
-        if self.key is not None and not hmac.compare_digest(given, f"Bearer {self.key}".encode()):
+        authorization = headers.get("authorization", "").encode()
+        if self.key is not None and not hmac.compare_digest(authorization, f"Bearer {self.key}".encode()):
             raise Refused(401, "Incorrect API key provided.", code="invalid_api_key")
 
     def check(self, request: ReceivedRequest) -> None:
-        """Raises Refused when the request is wrong, or asks for what this endpoint has not."""
+        """Raises Refused when the request is wrong, or asks for something that this endpoint lacks."""
         self.check_key(request.headers)
         check_body(request, self.extra_parameters)
         if self.models is not None and request.model not in self.models:
@@ -396,7 +396,7 @@ def validator(api: Api) -> SchemaValidator:
 
 
 def _invalid(message: str, param: str | None = None) -> Refused:
-    """For a request that the API refuses; `param` is the path of what is wrong."""
+    """The error for a request that the API refuses; `param` is the path of the wrong part."""
     return Refused(400, message, param=param, wrong=True)
 
 
@@ -408,9 +408,9 @@ def check_body(request: ReceivedRequest, extra: Collection[str] = ()) -> None:
     stream = body.get("stream")
     if stream not in (None, True, False):
         raise _invalid(f"Invalid type for 'stream': expected a boolean, but got {stream!r}.", "stream")
-    seen = {key: value for key, value in body.items() if key != "stream" and key not in extra}
+    checked = {key: value for key, value in body.items() if key != "stream" and key not in extra}
     try:
-        validator(request.api).validate_json(json.dumps(seen), strict=True)
+        validator(request.api).validate_json(json.dumps(checked), strict=True)
     except ValidationError as exc:
         raise _likeliest_error(exc.errors(include_url=False, include_context=False)) from None
     _check_rules(request)
@@ -424,12 +424,12 @@ def _strict(node: Any) -> Any:
         return type(node)(_strict(part) for part in node)
     if not isinstance(node, dict):
         return node
-    made = {key: part if key in ("metadata", "cls") else _strict(part) for key, part in node.items()}
-    if made.get("type") == "generator":
-        made["type"] = "list"
-    elif made.get("type") == "typed-dict":
-        made["extra_behavior"] = "forbid"
-    return made
+    strict = {key: part if key in ("metadata", "cls") else _strict(part) for key, part in node.items()}
+    if strict.get("type") == "generator":
+        strict["type"] = "list"
+    elif strict.get("type") == "typed-dict":
+        strict["extra_behavior"] = "forbid"
+    return strict
 
 
 def _likeliest_error(errors: list[ErrorDetails]) -> Refused:
@@ -465,23 +465,23 @@ def _check_rules(request: ReceivedRequest) -> None:
     if body.get("stream_options") is not None and body.get("stream") is not True:
         raise _invalid("The 'stream_options' parameter is only allowed when 'stream' is enabled.")
     if request.answer_format.get("type") == "json_object":
-        asked = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
-        if "json" not in asked.lower():
+        texts = json.dumps([body.get("messages"), body.get("input"), body.get("instructions")])
+        if "json" not in texts.lower():
             raise _invalid("'messages' must contain the word 'json' to use a format of type 'json_object'.")
 
 
 def _schema_problems(request: ReceivedRequest) -> Iterator[str]:
     """Yields violations of strict structured output (closed objects, required properties), and bad names."""
-    wanted = request.answer_format
-    if wanted.get("type") != "json_schema":
+    answer_format = request.answer_format
+    if answer_format.get("type") != "json_schema":
         return
-    given = wanted["json_schema"] if request.api == "chat" else wanted
-    name, schema = given["name"], given.get("schema")
+    schema_format = answer_format["json_schema"] if request.api == "chat" else answer_format
+    name, schema = schema_format["name"], schema_format.get("schema")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         yield f"Invalid name {name!r} of the schema: it must match [A-Za-z0-9_-]{{1,64}}."
     if schema is None:
         yield f"Missing required parameter: the schema of {name!r}."
-    elif given.get("strict"):
+    elif schema_format.get("strict"):
         prefix = f"Invalid schema for response_format '{name}': "
         if schema.get("type") != "object":
             yield f"{prefix}schema must be a JSON Schema of 'type: \"object\"', got 'type: {schema.get('type')!r}'."
@@ -557,17 +557,17 @@ def count_usage(request: ReceivedRequest, answer: Answer, cached: int) -> Usage 
     text = answer.refusal if answer.refusal is not None else answer.text or ""
     choices = request.body.get("n") or 1
     output = answer.output_tokens if answer.output_tokens is not None else count_tokens(text) * choices
-    given = answer.input_tokens if answer.input_tokens is not None else count_tokens(request.prompt)
+    input_tokens = answer.input_tokens if answer.input_tokens is not None else count_tokens(request.prompt)
     return Usage(
         calls=1,
-        input_tokens=given,
+        input_tokens=input_tokens,
         output_tokens=output,
-        cached_tokens=min(cached if answer.cached_tokens is None else answer.cached_tokens, given),
+        cached_tokens=min(cached if answer.cached_tokens is None else answer.cached_tokens, input_tokens),
     )
 
 
 Event = tuple[bytes, bool]
-"""A frame of a stream, and whether it carries a token: those are paced."""
+"""A frame of a stream, and True if it carries a token: those are paced."""
 
 
 def pieces(text: str) -> list[str]:
@@ -580,7 +580,7 @@ def chat_body(request: ReceivedRequest, answer: Answer, usage: Usage | None, fin
         {
             "index": index,
             "message": _message(request, answer),
-            "logprobs": _likely(request, answer),
+            "logprobs": _logprobs(request, answer),
             "finish_reason": _finish(answer),
         }
         for index in range(request.body.get("n") or 1)
@@ -600,7 +600,7 @@ def chat_events(
         return server_event(_completion(request, "chat.completion.chunk", fingerprint, [choice], unknown))
 
     for index in range(request.body.get("n") or 1):
-        yield chunk(index, _opening(request, answer)), False
+        yield chunk(index, _first_delta(request, answer)), False
         for piece in pieces(answer.refusal if answer.refusal is not None else answer.text or ""):
             yield chunk(index, _delta(answer, piece)), True
         yield chunk(index, {}, _finish(answer)), False
@@ -630,18 +630,18 @@ def _message(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
     return message
 
 
-def _likely(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
+def _logprobs(request: ReceivedRequest, answer: Answer) -> dict[str, Any] | None:
     if not answer.first or request.body.get("logprobs") is not True:
         return None
     most = request.body.get("top_logprobs") or 0
     tokens = [
         {"token": token, "logprob": likely, "bytes": list(token.encode())}
-        for token, likely in sorted(answer.first.items(), key=lambda one: -one[1])
+        for token, likely in sorted(answer.first.items(), key=lambda pair: -pair[1])
     ]
     return {"content": [{**tokens[0], "top_logprobs": tokens[:most]}], "refusal": None}
 
 
-def _opening(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
+def _first_delta(request: ReceivedRequest, answer: Answer) -> dict[str, Any]:
     if answer.function is not None:
         calls = [{"index": 0, **_call(request, answer.function, "")}]
         return {"role": "assistant", "content": None, "tool_calls": calls}
@@ -663,14 +663,14 @@ def _call(request: ReceivedRequest, name: str, arguments: str) -> dict[str, Any]
 def _chat_usage(usage: Usage | None) -> dict[str, Any]:
     if usage is None:
         return {}
-    counted = {
+    counts = {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
         "total_tokens": usage.input_tokens + usage.output_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens, "audio_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
     }
-    return {"usage": counted}
+    return {"usage": counts}
 
 
 def _completion(
@@ -712,8 +712,8 @@ _Named = tuple[str, dict[str, Any], bool]
 
 
 def _events(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> Iterator[_Named]:
-    whole = responses_body(request, answer, usage)
-    item = whole["output"][0]
+    response = responses_body(request, answer, usage)
+    item = response["output"][0]
     begun = _response(request, "in_progress")
     yield "response.created", {"response": begun}, False
     yield "response.in_progress", {"response": begun}, False
@@ -721,7 +721,7 @@ def _events(request: ReceivedRequest, answer: Answer, usage: Usage | None) -> It
     yield "response.output_item.added", {"output_index": 0, "item": opened}, False
     yield from _call_events(item) if answer.function is not None else _part_events(item)
     yield "response.output_item.done", {"output_index": 0, "item": item}, False
-    yield f"response.{whole['status']}", {"response": whole}, False
+    yield f"response.{response['status']}", {"response": response}, False
 
 
 def _part_events(item: dict[str, Any]) -> Iterator[_Named]:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from hashlib import sha256
 
 from vista_guard.errors import InputError, JudgeError, StoreError
-from vista_guard.judges.composed.pipeline import retrieved
+from vista_guard.judges.composed.pipeline import retrieve
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
 from vista_guard.policy.turn_risk import REMEMBERED
 from vista_guard.reading.chat_json import BY_USER, USER_EVIDENCE
 from vista_guard.reading.passages import nearest_passages, passages
 from vista_guard.telemetry.spans import earlier_turn
-from vista_guard.turn.report import earned
+from vista_guard.turn.report import earned_claims
 from vista_guard.turn.work import Emit, Parts, Work, check_limits
 from vista_guard.types import Check, Claim, Conversation, EarnedClaim, EvidenceSet, Finding, Passage, Role, SourceKind
 
 
 async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -> EvidenceSet:
-    """The evidence of the draft; of what `earlier` turns established and no store knows, the latest, where there is room.
+    """The draft's evidence, with the latest of the `earlier` claims, which no store has, where there is room.
 
     StoreError: a store could not be read. Judging with less evidence than there is would be a silent change of verdict.
     """
@@ -41,13 +41,13 @@ async def _documents(work: Work, parts: Parts) -> tuple[Passage, ...]:
         return tuple(nearest_passages(turn.text, chunks, limits.passages))
     if parts.documents is None or parts.trusts_ungrounded:
         return ()
-    return await retrieved(parts.documents, _question(work), limits.retrieved, limits.neighbours)
+    return await retrieve(parts.documents, _question(work), limits.retrieved, limits.neighbours)
 
 
 def _question(work: Work) -> str:
     # The user's words carry the topic that the answer's pronouns leave out.
-    asked = next((turn.text for turn in reversed(work.history) if turn.role == "user"), "")
-    return f"{asked}\n{work.turn.text}".strip()
+    question = next((turn.text for turn in reversed(work.history) if turn.role == "user"), "")
+    return f"{question}\n{work.turn.text}".strip()
 
 
 async def _knowledge(work: Work, parts: Parts) -> tuple[Passage, ...]:
@@ -73,24 +73,24 @@ async def catch_up(work: Work, parts: Parts) -> tuple[Passage, ...]:
     if not earlier:
         return ()
     if work.conversation.id is None:
-        return await _anonymous(work.conversation, earlier, parts)
-    known = await parts.knowledge.delivered(work.conversation.id)
+        return await _anonymous_knowledge(work.conversation, earlier, parts)
+    delivered_keys = await parts.knowledge.delivered(work.conversation.id)
     for index in earlier:
         key = work.conversation.turn_key(index)
-        if key not in known:
-            claims = await _worth_remembering(work.conversation.up_to(index), (), parts)
+        if key not in delivered_keys:
+            claims = await _claims_to_remember(work.conversation.up_to(index), (), parts)
             await parts.knowledge.remember(work.conversation.id, key, claims)
     return ()
 
 
-async def _anonymous(conversation: Conversation, earlier: list[int], parts: Parts) -> tuple[Passage, ...]:
+async def _anonymous_knowledge(conversation: Conversation, earlier: list[int], parts: Parts) -> tuple[Passage, ...]:
     passages: tuple[Passage, ...] = ()
     for index in earlier:
         past = conversation.up_to(index)
         key = past_key(past)
         claims = parts.past.get(key)
         if claims is None:
-            claims = await _worth_remembering(past, passages, parts)
+            claims = await _claims_to_remember(past, passages, parts)
             parts.past.put(key, claims)
         passages += tuple(
             Passage(
@@ -105,11 +105,11 @@ async def _anonymous(conversation: Conversation, earlier: list[int], parts: Part
 
 
 def past_key(past: Conversation) -> str:
-    """By which an anonymous conversation up to its last turn is recognised in `Parts.past`."""
+    """Key in `Parts.past` of an anonymous conversation up to its last turn."""
     return sha256(past.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
 
 
-async def _worth_remembering(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
+async def _claims_to_remember(past: Conversation, knowledge: tuple[Passage, ...], parts: Parts) -> tuple[Claim, ...]:
     """Claims of the past's last turn that its own evidence verified, and those that need no evidence."""
     with earlier_turn():
         return await _earlier_claims(past, knowledge, parts)
@@ -129,8 +129,10 @@ async def _earlier_claims(past: Conversation, knowledge: tuple[Passage, ...], pa
     unsupported = [check for check in checks if not check.supported]
     verified = {check.claim.id for check in checks if check.supported}
     findings = await categorize(parts.judging, unsupported, evidence)
-    safe = verified | {one.claim.id for one in findings if isinstance(one, Finding) and one.label in REMEMBERED}
-    return earned([answer.claim for answer in answers if answer.claim.id in safe], findings)
+    safe = verified | {
+        finding.claim.id for finding in findings if isinstance(finding, Finding) and finding.label in REMEMBERED
+    }
+    return earned_claims([answer.claim for answer in answers if answer.claim.id in safe], findings)
 
 
 async def gather(work: Work, parts: Parts, emit: Emit) -> Work:

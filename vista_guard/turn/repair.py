@@ -32,7 +32,7 @@ def _decision(work: Work, parts: Parts) -> Decision:
 
 
 _SHELL = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)]|>+|#{1,6}|\[[ xX]\])?[\s*_~`|]*")
-"""What is left of a line when all that it says is gone: a list marker, a heading's mark, emphasis, an empty row."""
+"""The remains of a line without its words: a list marker, a heading's mark, emphasis, an empty row."""
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s")
 
 
@@ -96,12 +96,12 @@ def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bo
     if not lines[number].text.rstrip(" *_").endswith(":"):
         return False
     following = [other for other in range(number + 1, len(lines)) if lines[other].text.strip() or other in gone]
-    listed: list[int] = []
+    items: list[int] = []
     for other in following:
         if other not in gone and not _ITEM.match(lines[other].text):
             break
-        listed.append(other)
-    return bool(listed) and all(other in gone for other in listed)
+        items.append(other)
+    return bool(items) and all(other in gone for other in items)
 
 
 EARLIER = Attempt(
@@ -109,7 +109,7 @@ EARLIER = Attempt(
     decision=Decision(action=Action.REPAIR, reason="an earlier draft of this turn did not hold up"),
     repair=RepairMode.REGENERATE,
 )
-"""A draft that was rejected before the run was interrupted. What it said is kept nowhere."""
+"""A draft that was rejected before the run was interrupted. Its text is not kept."""
 
 
 async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
@@ -120,9 +120,9 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
             attempt = Attempt(outcomes=work.outcomes, decision=work.decided, repair=mode)
             return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
-    mended = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
-    emit({"event": "decision", "decision": mended.decided.model_dump(mode="json")})
-    return mended
+    repaired = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
+    emit({"event": "decision", "decision": repaired.decided.model_dump(mode="json")})
+    return repaired
 
 
 def feedback(work: Work) -> str:
@@ -146,14 +146,14 @@ def redact(work: Work, message: str) -> Work:
     return work.with_(
         response=rest,
         kept=tuple(kept),
-        placed=tuple(_left_of(text, dropped, rest)),
+        placed=tuple(_remaining_spans(text, dropped, rest)),
         repair=RepairMode.REDACT,
         decision=work.decided.model_copy(update={"reason": reason}),
     )
 
 
-def _left_of(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpan]:
-    """Where the sentences that were not dropped stand in the rest: in the same order, each as it was."""
+def _remaining_spans(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpan]:
+    """Places of the sentences that were not dropped, in the draft and in the rest."""
     upto = 0
     for sentence in sentence_spans(text):
         if any(sentence.overlaps(span) for span in dropped):
@@ -172,12 +172,12 @@ def annotate(work: Work, message: str) -> Work:
         text = f"{text[:end]} [{number}]{text[end:]}"
     notes = [f"[{number}] {outcome.claim.text}: {why(outcome)}." for number, outcome in enumerate(failed, 1)]
     marks = [(_end(outcome.claim, len(work.turn.text)), len(f" [{n}]")) for n, outcome in enumerate(failed, 1)]
-    placed = tuple(_between(marks, len(work.turn.text)))
+    placed = tuple(_pieces_between(marks, len(work.turn.text)))
     return work.with_(response=text + "\n\n" + "\n".join(notes), placed=placed, repair=RepairMode.ANNOTATE)
 
 
-def _between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpan]:
-    """The pieces of a text of this length into which marks were put: (place, size) of each, in order."""
+def _pieces_between(marks: Sequence[tuple[int, int]], length: int) -> Iterator[DraftSpan]:
+    """The pieces of a text of this length between its marks: (place, size) of each, in order."""
     start = shift = 0
     for place, size in (*marks, (length, 0)):
         if place > start:

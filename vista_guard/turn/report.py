@@ -45,7 +45,7 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
         return work.with_(remembered=claims)
     key = delivered_turn(work).turn_key()
     try:
-        await parts.knowledge.remember(work.conversation.id, key, earned(claims, work.outcomes))
+        await parts.knowledge.remember(work.conversation.id, key, earned_claims(claims, work.outcomes))
     except StoreError as exc:
         # The verdict stands: a full disk must not withhold a good turn, but it must be seen.
         logger.error("knowledge of conversation %s was not stored: %s", work.conversation.id, exc)
@@ -54,13 +54,13 @@ async def remember(work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 def delivered_turn(work: Work) -> Conversation:
-    """The conversation that ends with what was delivered, by whose `turn_key` knowledge knows the turn."""
+    """The conversation that ends with the delivered text; its `turn_key` names the turn in the knowledge."""
     turn = Turn(role=Role.ASSISTANT, text=work.response or "")
     return Conversation(turns=(*work.history, turn))
 
 
-def earned(claims: Sequence[Claim], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:
-    """The claims as knowledge takes them: those that were not VERIFIED carry their label, so that an opinion stays one."""
+def earned_claims(claims: Sequence[Claim], outcomes: Sequence[Outcome]) -> tuple[Claim, ...]:
+    """The claims for the knowledge: those that were not VERIFIED carry their label, so that an opinion stays one."""
     labels = {
         outcome.claim.id: outcome.label
         for outcome in outcomes
@@ -86,7 +86,7 @@ MOST_CHARS = 400_000
 """Characters of one turn's documents that are kept; the rest is cut. A turn may bring two hundred documents of two million."""
 
 CUT = "kept_characters"
-"""In the metadata of a document that was cut: how much of it is there."""
+"""Metadata key of a cut document: the number of characters kept."""
 
 
 async def report(work: Work, parts: Parts, emit: Emit) -> Work:
@@ -162,7 +162,7 @@ def texts_of(work: Work, report: TurnReport, record: Record) -> TurnTexts:
     return TurnTexts(
         user_text=next((turn.text for turn in reversed(work.history) if turn.role is Role.USER), None),
         draft=work.turn.text if record == "full" and not _is_whole(work.turn.text, report) else None,
-        documents=tuple(_within(work.turn.documents, MOST_CHARS)),
+        documents=tuple(_cut_to(work.turn.documents, MOST_CHARS)),
         evidence=() if work.evidence is None else _passages(work, work.evidence, report),
     )
 
@@ -196,11 +196,11 @@ def _quotes_elsewhere(evidence: EvidenceSet, report: TurnReport) -> Iterator[Pas
             )
 
 
-def _within(documents: Sequence[Document], most: int) -> Iterator[Document]:
+def _cut_to(documents: Sequence[Document], remaining: int) -> Iterator[Document]:
     for document in documents:
-        kept = document.text[:most]
-        most -= len(kept)
-        if len(kept) == len(document.text):
+        text = document.text[:remaining]
+        remaining -= len(text)
+        if len(text) == len(document.text):
             yield document
         else:
-            yield document.model_copy(update={"text": kept, "metadata": {**document.metadata, CUT: len(kept)}})
+            yield document.model_copy(update={"text": text, "metadata": {**document.metadata, CUT: len(text)}})

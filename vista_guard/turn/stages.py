@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
-from vista_guard.judges.contract import judge_turn, supported_as
+from vista_guard.judges.contract import judge_turn, with_support
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.propagation import untraced
 from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
@@ -24,7 +24,7 @@ Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer")
 
 AT_ONCE = 128
-"""Claims that are asked about together. A turn has fewer; of a longer one the first are known before the last are asked about."""
+"""Claims judged together. Most turns have fewer; a longer one's first claims are known before its last are judged."""
 
 _JUDGING = ("decompose", "verify", "categorize")
 
@@ -36,9 +36,9 @@ async def judge_in_time(
     ask: Callable[[Sequence[Item]], Awaitable[Sequence[Answer]]],
     on_answers: Callable[[Sequence[Answer | Unchecked]], None],
 ) -> list[Answer | Unchecked]:
-    """One answer an item, in order; those that the time does not suffice for are unchecked.
+    """Returns one answer an item, in order; items that run out of time are unchecked.
 
-    `ask` asks the judge about some of them; `on_answers` is given each piece's answers as they come.
+    `ask` asks the judge about some of them; `on_answers` gets each piece's answers as they come.
     """
     deadline = monotonic() + seconds_left(work, parts)
     answers: list[Answer | Unchecked] = []
@@ -59,7 +59,7 @@ async def judge_in_time(
 
 
 def seconds_left(work: Work, parts: Parts) -> float:
-    """Of the time in which the turn may be judged."""
+    """Seconds left in which the turn may be judged."""
     spent = sum(work.timings.get(stage, 0.0) for stage in _JUDGING) / 1000
     return max(parts.limits.judge_seconds - spent, 0.0)
 
@@ -83,7 +83,7 @@ async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:
         parts,
         work.checks,
         lambda checks: contract.categorize(parts.judging, checks, evidence),
-        lambda outcomes: _tell(emit, outcomes),
+        lambda outcomes: _emit_outcomes(emit, outcomes),
     )
     place = {claim.id: position for position, claim in enumerate(work.claims)}
     outcomes = sorted((*work.outcomes, *answers), key=lambda outcome: place.get(outcome.claim.id, len(place)))
@@ -109,17 +109,19 @@ async def _decompose_work(work: Work, parts: Parts) -> Work:
     answers = None
     if work.evidence is not None and not parts.trusts(work.turn):
         answers = await judge_turn(parts.judging, work.turn, work.history, work.evidence)
-    most = parts.limits.claims
+    limit = parts.limits.claims
     if answers is None:
-        return _within_limit(work, await contract.decompose(parts.judging, work.turn, work.history), most)
-    work = _within_limit(work, tuple(answer.claim for answer in answers), most)
-    return work.with_(answers=tuple(answers[:most]))
+        return _within_limit(work, await contract.decompose(parts.judging, work.turn, work.history), limit)
+    work = _within_limit(work, tuple(answer.claim for answer in answers), limit)
+    return work.with_(answers=tuple(answers[:limit]))
 
 
-def _within_limit(work: Work, claims: tuple[Claim, ...], most: int) -> Work:
-    error = f"the turn makes {len(claims)} claims, more than limits.claims = {most}; raise the limit to have all judged"
-    rest = tuple(Unchecked(claim=claim, error=error) for claim in claims[most:])
-    return work.with_(claims=claims[:most], outcomes=(*work.outcomes, *rest))
+def _within_limit(work: Work, claims: tuple[Claim, ...], limit: int) -> Work:
+    error = (
+        f"the turn makes {len(claims)} claims, more than limits.claims = {limit}; raise the limit to have all judged"
+    )
+    unchecked = tuple(Unchecked(claim=claim, error=error) for claim in claims[limit:])
+    return work.with_(claims=claims[:limit], outcomes=(*work.outcomes, *unchecked))
 
 
 async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
@@ -129,7 +131,7 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
         return work
 
     def tell(answers: Sequence[Check | Unchecked]) -> None:
-        _tell(emit, _done(answers))
+        _emit_outcomes(emit, _final_outcomes(answers))
 
     if work.answers is not None:
         answers: Sequence[Check | Unchecked] = work.answers
@@ -139,15 +141,15 @@ async def verify(work: Work, parts: Parts, emit: Emit) -> Work:
             work, parts, work.claims, lambda claims: contract.verify(parts.judging, claims, evidence), tell
         )
     open_checks = tuple(answer for answer in answers if isinstance(answer, Check) and not answer.supported)
-    return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_done(answers)))
+    return work.with_(checks=open_checks, outcomes=(*work.outcomes, *_final_outcomes(answers)))
 
 
-def _tell(emit: Emit, outcomes: Sequence[Finding | Unchecked]) -> None:
+def _emit_outcomes(emit: Emit, outcomes: Sequence[Finding | Unchecked]) -> None:
     for outcome in outcomes:
         emit({"event": outcome.kind, outcome.kind: outcome.model_dump(mode="json")})
 
 
-def _done(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
+def _final_outcomes(answers: Sequence[Check | Unchecked]) -> tuple[Finding | Unchecked, ...]:
     """Outcomes that need no category."""
     return tuple(_outcome(answer) for answer in answers if isinstance(answer, Unchecked) or answer.supported)
 
@@ -156,7 +158,7 @@ def _outcome(answer: Check | Unchecked) -> Finding | Unchecked:
     if isinstance(answer, Unchecked):
         return answer
     if answer.finding is not None and answer.finding.label is Label.VERIFIED:
-        return supported_as(answer, answer.finding)  # The judge said why by itself.
+        return with_support(answer, answer.finding)  # The judge said why by itself.
     reason = f"supported by {source_name(answer.evidence[0])}" if answer.evidence else "supported by the evidence"
     return Finding(
         claim=answer.claim,
@@ -197,18 +199,18 @@ _DELIVERED: tuple[StageName, ...] = ("remember", "report")
 async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
     """Takes a turn through one stage.
 
-    What the stage used and warned of is in the work that comes back, and the milliseconds that it took are added to its
-    timing. A stage that fails says so in the work (`Unchecked` outcomes, a warning); what it raises instead is a bug, or
-    something that the caller must see, such as a limit that the request is over.
+    The returned work has the stage's usage and warnings, and its milliseconds added to the timing. A stage that fails says so
+    in the work (`Unchecked` outcomes, a warning); what it raises instead is a bug, or something that the caller must see, such
+    as a limit that the request is over.
     """
     work = with_trace(work, parts.telemetry)
     trace = work.trace
     assert trace is not None
     try:
         with trace.stage(name) as span, nullcontext() if parts.host_tracing else untraced():
-            known = work.outcomes
+            earlier = work.outcomes
             work = await _run_metered(name, work, parts, emit)
-            mark_unchecked(span, known, work.outcomes)
+            mark_unchecked(span, earlier, work.outcomes)
     except BaseException as exc:
         trace.abandon(exc)
         raise
@@ -218,9 +220,9 @@ async def run(name: StageName, work: Work, parts: Parts, emit: Emit) -> Work:
 
 
 async def run_all(work: Work, parts: Parts) -> Work:
-    """Takes a turn that no agent can try again through all stages, in the order of the graph.
+    """Takes a turn without an agent through all stages, in the order of the graph.
 
-    Between the stages of `check` stands no engine: LangGraph's steps took longer than all stages without the judge.
+    No engine runs the stages of `check`: LangGraph's steps took longer than all stages without the judge.
     """
     for name in _JUDGED:
         work = await run(name, work, parts, silent)
@@ -235,7 +237,7 @@ async def _run_metered(name: StageName, work: Work, parts: Parts, emit: Emit) ->
     started = perf_counter()
     with contract.measure(work.usage) as meter:
         work = await STAGES[name](work, parts, emit)
-    if name == "report":  # It is written by then, with what the stages before it used.
+    if name == "report":  # already written, with the usage of the stages before it
         return work
     milliseconds = work.timings.get(name, 0.0) + (perf_counter() - started) * 1000
     warnings = tuple(dict.fromkeys((*work.warnings, *meter.warnings)))

@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 
 def check_limits(conversation: Conversation, limits: Limits) -> None:
-    """Passes when the conversation's last turn can be judged; else InputError."""
+    """Checks that the conversation's last turn can be judged; else InputError."""
     if not conversation.turns:
         raise InputError("the conversation is empty; give at least the assistant turn to be judged")
     turn = conversation.turns[-1]
@@ -59,9 +59,9 @@ def _check_turn(turn: Turn, name: str, limits: Limits) -> None:
         _check_text(document.text, f"document {document.id!r}", limits.document_chars, advice)
 
 
-def _check_text(text: str, name: str, most: int, advice: str) -> None:
-    if len(text) > most:
-        raise InputError(f"{name} has {len(text):,} characters, more than the {most:,} of {advice}")
+def _check_text(text: str, name: str, limit: int, advice: str) -> None:
+    if len(text) > limit:
+        raise InputError(f"{name} has {len(text):,} characters, more than the {limit:,} of {advice}")
     if "\x00" in text:
         raise InputError(f"{name} holds a NUL byte at character {text.index(chr(0))}; remove it, it is not text")
     try:
@@ -71,7 +71,7 @@ def _check_text(text: str, name: str, most: int, advice: str) -> None:
 
 
 def writable(text: str) -> str:
-    """The text with what no file can hold replaced by question marks, for reports on turns that are not text."""
+    """Replaces what UTF-8 cannot encode by question marks, for reports on turns that are not text."""
     return text.encode(errors="replace").decode()
 
 
@@ -80,7 +80,7 @@ Emit = Callable[[Mapping[str, Any]], None]
 
 
 def silent(event: Mapping[str, Any]) -> None:
-    """Where events go when nobody listens."""
+    """Ignores events."""
 
 
 class Recent(Generic[Value]):
@@ -106,9 +106,9 @@ class Recent(Generic[Value]):
 
 
 def past_claims() -> Recent[tuple[Claim, ...]]:
-    """For claims that anonymous conversations' earlier turns established, by fingerprint.
+    """A cache of claims that anonymous conversations' earlier turns established, by fingerprint.
 
-    A chat that sends its whole history with each request would otherwise have all of it judged again each time.
+    Without it, a chat that resends its whole history would have all of it judged again each time.
     """
     return Recent(2048)
 
@@ -132,13 +132,13 @@ class Parts:
     host_tracing: bool = False
     """True if tracers of the host hear of the guard's own runs."""
     tenant: str | None = None
-    """Whose turns these are, behind the proxy."""
+    """The tenant of these turns, behind the proxy."""
     turn_risk: TurnRisk | None = None
-    """What was fitted for the judge; None where nothing was."""
+    """The risk fitted for the judge; None without a fit."""
 
     @property
     def judging(self) -> Judge:
-        """The judge as stages ask it: with `retrieve_by` other than `turn`, behind this guard's own document store.
+        """The judge that stages ask: with `retrieve_by` other than `turn`, behind this guard's own document store.
 
         Made anew each time: parts with another store, such as a tenant's, must never search this one.
         """
@@ -173,7 +173,7 @@ class Parts:
 
 @dataclass(frozen=True, repr=False)
 class Work:
-    """One turn on its way. Lives in a channel that is never checkpointed, so that no draft outlives its judgement.
+    """One turn in progress. Lives in a channel that is never checkpointed, so that no draft outlives its judgement.
 
     `conversation` ends with the draft. `reply` is the host's own object that the draft was read from.
     """
@@ -182,7 +182,7 @@ class Work:
     request: object = None
     reply: object = None
     call: object = None
-    """How the agent is asked: an `AgentCall`, where it differs from run to run."""
+    """The agent's `AgentCall`, where it differs from run to run."""
     spoke: bool = True
     can_regenerate: bool = False
     catch_up: bool = True
@@ -197,7 +197,7 @@ class Work:
     response: str | None = None
     gate: Literal["none", "sentence", "turn"] = "turn"
     placed: tuple[DraftSpan, ...] | None = None
-    """Where pieces of the draft stand in the response; None where nobody mended it: all of it was delivered, or nothing."""
+    """Where pieces of the draft stand in the response; None where it was not repaired: all of it was delivered, or nothing."""
     kept: tuple[Claim, ...] | None = None
     """Claims that a repair left in the delivered text; all of them when None."""
     repair: RepairMode | None = None

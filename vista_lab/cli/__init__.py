@@ -1,6 +1,6 @@
 """Commands of the lab, added to `vista-guard` by the entry point `vista_guard.commands`.
 
-Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made of own documents
+Runs and replays (`eval`, `replay`, `compare`), data sets, calibration, people's annotations, sets made from own documents
 (`oasis`), decompositions (`decompose`), dialogues (`knowmt`), stored reports.
 """
 

@@ -90,22 +90,22 @@ def calibrate(
 
 
 def _fit_policy(reports: Path, labels: Path, out: Path, level: LevelName, source: str) -> None:
-    """The risk table of labelled reports, written and told."""
+    """Fits, writes and prints the risk table of labelled reports."""
     from rich.console import Console
 
     from vista_guard.policy.risk import Level
     from vista_lab.metrics.calibration import calibrate as run
 
-    found = run(reports, labels, level=Level(level), source=source, today=datetime.now(UTC).date())
-    found.table.save(out)
+    fitted = run(reports, labels, level=Level(level), source=source, today=datetime.now(UTC).date())
+    fitted.table.save(out)
     console = Console(highlight=False)
-    console.print(tables(found))
-    console.print(f"wrote {visible(str(out))}: {visible(found.table.name)}", markup=False, soft_wrap=True)
-    if found.unfitted:
-        console.print(f"the turn's risk was not fitted: {visible(found.unfitted)}", markup=False, soft_wrap=True)
-    if found.unknown or found.unmatched:
+    console.print(tables(fitted))
+    console.print(f"wrote {visible(str(out))}: {visible(fitted.table.name)}", markup=False, soft_wrap=True)
+    if fitted.unfitted:
+        console.print(f"the turn's risk was not fitted: {visible(fitted.unfitted)}", markup=False, soft_wrap=True)
+    if fitted.unknown or fitted.unmatched:
         typer.echo(
-            f"{found.unknown:,} reported {level}s without a label and {found.unmatched:,} labels without a report are "
+            f"{fitted.unknown:,} reported {level}s without a label and {fitted.unmatched:,} labels without a report are "
             "not counted",
             err=True,
         )
@@ -174,7 +174,7 @@ def measure(
 
 
 def chosen_verifier(model: str, calibration: Path | None) -> Chosen:
-    """The verifier as the settings would run it, with this calibration and no other.
+    """The verifier with the options of the settings, but this calibration.
 
     Raises:
         ConfigError: it cannot be built.
@@ -209,11 +209,11 @@ async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, li
 
 
 def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
-    """Fits, writes the file and prints what was found.
+    """Fits a verifier's calibration, writes the file and prints the figures.
 
     Raises:
         ConfigError: the verifier cannot be built, or the file cannot be written.
-        InputError: the pairs cannot be read, or are all of one kind.
+        InputError: the pairs cannot be read, or all have the same label.
         JudgeError: the verifier failed.
     """
     import asyncio
@@ -237,15 +237,17 @@ def fit(model: str, pairs: Path | None, out: Path, source: str | None) -> None:
         finally:
             await ensemble.aclose(verifier)
 
-    found = asyncio.run(fit_and_close())
-    found.save(out)
+    calibration = asyncio.run(fit_and_close())
+    calibration.save(out)
     console = Console(highlight=False)
-    console.print(table(found))
-    if found.temperature >= HOTTEST:
-        told = (
+    console.print(table(calibration))
+    if calibration.temperature >= HOTTEST:
+        warning = (
             "on these claims its probabilities say next to nothing; look at the share that is right before you use it"
         )
-        typer.echo(f"{visible(found.verifier)}: the temperature is the highest that is tried: {told}", err=True)
+        typer.echo(
+            f"{visible(calibration.verifier)}: the temperature is the highest that is tried: {warning}", err=True
+        )
     console.print(f"wrote {visible(str(out))}: set verifier_options.calibration to it", markup=False, soft_wrap=True)
 
 

@@ -82,21 +82,21 @@ def compare(
 
         wanted = chosen_formats(formats, out, figures=figures)
         _check_given(runs or [], scores or [], paper)
-        read = [read_measured(folder, name) for name, folder in find_folders(runs or []).items()]
-        found, empty, draw = _fill(paper, read, tables, scores or [])
+        measured = [read_measured(folder, name) for name, folder in find_folders(runs or []).items()]
+        sheets, empty, draw = _fill(paper, measured, tables, scores or [])
         if errors is not None:
-            _write_errors(read, paper, errors)
+            _write_errors(measured, paper, errors)
         for note in empty:
             typer.echo(note, err=True)
-        for run in read:
+        for run in measured:
             if not run.complete:
-                said = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
-                typer.echo(f"{run.name} is not complete: {said}; its figures are of these", err=True)
-        if not found:
+                progress = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
+                typer.echo(f"{run.name} is not complete: {progress}; its figures are of these", err=True)
+        if not sheets:
             raise InputError(
                 f"no run fills a table of --paper {paper}; --tables with a number says what that one needs"
             )
-        print_or_write(found, wanted, out, draw if figures else None)
+        print_or_write(sheets, wanted, out, draw if figures else None)
 
 
 Draw = Callable[[Path], "list[Picture]"]
@@ -112,17 +112,17 @@ def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: Paper) -> 
 def _fill(
     paper: Paper, runs: Sequence[Measured], tables: str | None, scores: Sequence[Path]
 ) -> tuple[list[Sheet], list[str], Draw]:
-    """The paper's tables, what is said of those that nothing fills, and how figures are drawn."""
+    """The paper's tables, notes on those without runs, and a function that draws the figures."""
     from vista_lab.tables import dad, oasis, output
     from vista_lab.tables.pictures import draw
 
     if paper == "oasis":
         material = oasis.OasisMaterial(runs, [oasis.read_scores(path) for path in scores])
-        found, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
-        return found, empty, lambda folder: [*draw(runs, folder), *oasis.draw(material.scores, folder)]
+        sheets, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
+        return sheets, empty, lambda folder: [*draw(runs, folder), *oasis.draw(material.scores, folder)]
     layouts = dad if paper == "dad" else output
-    found, empty = layouts.sheets(runs, None if tables is None else layouts.numbers(tables))
-    return found, empty, lambda folder: draw(runs, folder)
+    sheets, empty = layouts.sheets(runs, None if tables is None else layouts.numbers(tables))
+    return sheets, empty, lambda folder: draw(runs, folder)
 
 
 def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
@@ -137,9 +137,9 @@ def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
 def print_or_write(
     found: Sequence[Sheet], formats: Sequence[str], out: Path | None, draw: Draw | None, title: str | None = None
 ) -> None:
-    """Tables in their first format to stdout, or as files into a folder, whose names go to stdout then.
+    """Prints tables in their first format, or writes them to a folder and prints the files' names.
 
-    `draw` makes pictures in a folder; `title` is the HTML page's.
+    `draw` draws pictures into a folder; `title` is the HTML page's.
     """
     from vista_lab.tables.output import TITLE, text, write
 
@@ -151,6 +151,6 @@ def print_or_write(
 
 
 def tell_written(paths: Iterable[Path], *, err: bool = False) -> None:
-    """Prints the files that were written, a line each."""
+    """Prints the written files, one per line."""
     for path in paths:
         typer.echo(f"wrote {visible(str(path))}", err=err)

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 DATA_VARIABLE = "VISTA_GUARD_DATA"
 SHOWN_DIGITS = 12
-"""Of a fingerprint, in the table; `datasets NAME` and `--json` have all 64."""
+"""Digits of a fingerprint in the table; `datasets NAME` and `--json` have all 64."""
 
 WIDE = 180
-"""Columns where no terminal says how many it has: a pipe, a file."""
+"""Width of the output without a terminal: a pipe, a file."""
 
 DataOption = Annotated[
     Path | None,
@@ -57,10 +57,10 @@ def datasets(
             data = download
         chosen = [find(name)] if name is not None else list(all_datasets().values())
         folder = None if data is None else DataFolder(data)
-        found = [survey(one, folder) for one in chosen]
-        _print(found, as_json=as_json, whole=name is not None)
-        if name is not None and found[0].error is not None:
-            typer.echo(f"error: {visible(found[0].error)}", err=True)
+        surveys = [survey(dataset, folder) for dataset in chosen]
+        _print(surveys, as_json=as_json, whole=name is not None)
+        if name is not None and surveys[0].error is not None:
+            typer.echo(f"error: {visible(surveys[0].error)}", err=True)
             raise typer.Exit(WRONG_INPUT)
 
 
@@ -74,76 +74,76 @@ def _fetch(dataset: DataSet, folder: Path) -> None:
     )
 
 
-def _print(found: Sequence[Survey], *, as_json: bool, whole: bool) -> None:
+def _print(surveys: Sequence[Survey], *, as_json: bool, whole: bool) -> None:
     from rich.console import Console
 
     if as_json:
-        for one in found:
-            typer.echo(json.dumps(one.as_json(), ensure_ascii=False))
+        for survey in surveys:
+            typer.echo(json.dumps(survey.as_json(), ensure_ascii=False))
         return
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = WIDE
-    looked = any(one.opened or one.missing for one in found)
-    console.print(_page(found[0]) if whole else _table(found, looked))
+    looked = any(survey.opened or survey.missing for survey in surveys)
+    console.print(_page(surveys[0]) if whole else _table(surveys, looked))
     if not whole and not looked:
         typer.echo(f"with --data FOLDER (or {DATA_VARIABLE}) they are looked for, read and counted", err=True)
 
 
-def _table(found: Sequence[Survey], looked: bool) -> RenderableType:
+def _table(surveys: Sequence[Survey], looked: bool) -> RenderableType:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("name", min_width=max(len(one.dataset.name) for one in found), no_wrap=True)
+    table.add_column("name", min_width=max(len(survey.dataset.name) for survey in surveys), no_wrap=True)
     for title in ("split", "licence", "looked for"):
         table.add_column(title)
     if looked:
         for title in ("conversations", "turns", "skipped"):
             table.add_column(title, justify="right")
         table.add_column("sha256", overflow="fold")
-    for one in found:
-        table.add_row(*_cells(one, looked))
+    for survey in surveys:
+        table.add_row(*_cells(survey, looked))
     return table
 
 
-def _cells(one: Survey, looked: bool) -> Iterator[str]:
-    dataset = one.dataset
+def _cells(survey: Survey, looked: bool) -> Iterator[str]:
+    dataset = survey.dataset
     yield dataset.name
     yield _split(dataset)
     yield dataset.licence
     yield str(dataset.task)
     if looked:
-        yield from _count(one)
+        yield from _count(survey)
 
 
 def _split(dataset: DataSet) -> str:
     return f"{dataset.split}, test" if dataset.test and dataset.split != "test" else dataset.split
 
 
-def _count(one: Survey) -> Iterator[str]:
+def _count(survey: Survey) -> Iterator[str]:
     from rich.markup import escape
 
-    counts = one.counts
-    if counts is None or one.opened is None:
+    counts = survey.counts
+    if counts is None or survey.opened is None:
         yield from ("", "", "")
-        yield escape(f"{', '.join(one.missing)} missing" if one.missing else visible(one.error or ""))
+        yield escape(f"{', '.join(survey.missing)} missing" if survey.missing else visible(survey.error or ""))
         return
     yield from (f"{number:,}" for number in (counts.conversations, counts.turns, counts.skipped.total()))
-    yield " ".join(digest[:SHOWN_DIGITS] for digest in one.opened.fingerprints.values())
+    yield " ".join(digest[:SHOWN_DIGITS] for digest in survey.opened.fingerprints.values())
 
 
-def _page(one: Survey) -> RenderableType:
+def _page(survey: Survey) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
     table = Table.grid(padding=(0, 2))
-    for title, text in _lines(one):
+    for title, text in _lines(survey):
         table.add_row(Text(title, style="bold"), Text(visible(text)))
     return table
 
 
-def _lines(one: Survey) -> Iterator[tuple[str, str]]:
-    dataset = one.dataset
+def _lines(survey: Survey) -> Iterator[tuple[str, str]]:
+    dataset = survey.dataset
     yield "name", dataset.name
     yield "title", dataset.title
     yield "source", dataset.source
@@ -151,27 +151,27 @@ def _lines(one: Survey) -> Iterator[tuple[str, str]]:
     yield "split", f"{dataset.split} (test: final figures only)" if dataset.test else dataset.split
     yield "looked for", f"turns, {dataset.task}"
     yield "sample", dataset.sample
-    yield from _file_lines(one)
-    if one.counts is not None:
-        yield from _count_lines(one)
+    yield from _file_lines(survey)
+    if survey.counts is not None:
+        yield from _count_lines(survey)
 
 
-def _file_lines(one: Survey) -> Iterator[tuple[str, str]]:
+def _file_lines(survey: Survey) -> Iterator[tuple[str, str]]:
     from vista_lab.datasets.opening import can_be_fetched
 
-    for name in one.dataset.files:
-        if one.opened is not None:
-            yield "file", f"{name}: {one.opened.paths[name]}"
-            yield "sha256", one.opened.fingerprints[name]
-        elif one.error is not None and name not in one.missing:
+    for name in survey.dataset.files:
+        if survey.opened is not None:
+            yield "file", f"{name}: {survey.opened.paths[name]}"
+            yield "sha256", survey.opened.fingerprints[name]
+        elif survey.error is not None and name not in survey.missing:
             yield "file", f"{name}: there"
         else:
-            how = "--download can fetch it" if can_be_fetched(one.dataset, name) else "to be got by hand"
-            yield "file", f"{name} ({how}: {one.dataset.origins.get(name, one.dataset.source)})"
+            how = "--download can fetch it" if can_be_fetched(survey.dataset, name) else "to be got by hand"
+            yield "file", f"{name} ({how}: {survey.dataset.origins.get(name, survey.dataset.source)})"
 
 
-def _count_lines(one: Survey) -> Iterator[tuple[str, str]]:
-    counts = one.counts
+def _count_lines(survey: Survey) -> Iterator[tuple[str, str]]:
+    counts = survey.counts
     if counts is None:
         return
     yield "conversations", f"{counts.conversations:,}"

@@ -35,7 +35,7 @@ Gold = Literal["strict", "safe", "original"]
 Engine = Literal["local", "ray"]
 
 ESTIMATED = 1000
-"""Conversations that an estimate draws from: enough for any, and no log is held in memory for it."""
+"""Most conversations that an estimate samples from, so that no log is held in memory."""
 
 
 DataArgument = Annotated[
@@ -133,7 +133,7 @@ ColumnsOption = Annotated[
 
 @dataclass(frozen=True)
 class Workers:
-    """Where it is judged: `count` conversations at once here, or workers of a Ray cluster with `each` conversations at once."""
+    """The engine: `count` conversations at once locally, or workers of a Ray cluster with `each` conversations at once."""
 
     engine: Engine = "local"
     count: int | None = None
@@ -197,10 +197,10 @@ def evaluate(
             typer.echo(f"{system} asks no judge: --judge {judge} changes nothing", err=True)
         own = _options(option or ())
         if fit_on is not None:
-            found = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
-            own = _add_fitted_options(system, own, found)
-        sought = _evidence(evidence, passages, out, engine)
-        order = Ordered(system, source.task, own, settings, source.is_log or source.retrieves, sought)
+            fitted = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
+            own = _add_fitted_options(system, own, fitted)
+        evidence_order = _evidence(evidence, passages, out, engine)
+        order = Ordered(system, source.task, own, settings, source.is_log or source.retrieves, evidence_order)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
@@ -247,13 +247,13 @@ def run(
     code = stopped_code(reported, stopped, done.session.exhausted)
     if code is not None:
         return code
-    # A publisher's rows that nobody can read are known and counted; those of one's own log are to be mended.
+    # Unreadable rows of a published data set are only counted; those of the user's own log should be fixed.
     mendable = plan.source.is_log and done.figures.skipped > 0
     return WRONG_INPUT if mendable or not done.figures.complete else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
-    """Warns when the pairs of an exported set were chosen by the judge that is measured on them."""
+    """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
     from vista_lab.synthesis.exports import gate_of
 
@@ -268,15 +268,15 @@ def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
 
 
 def _tell_missing_pages(system: GuardSystem, plan: Plan) -> None:
-    """Names the topics that a dump of Wikipedia has no page of."""
-    lost = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
-    if lost:
-        names = ", ".join(repr(one) for one in lost[:20]) + (", …" if len(lost) > 20 else "")
-        typer.echo(visible(f"no page for {len(lost):,} topics, whose claims stay unchecked: {names}"), err=True)
+    """Names the topics without a page in the dump of Wikipedia."""
+    missing = system.evidence.without_page(entry.topic for entry in plan.entries()) if system.evidence else []
+    if missing:
+        names = ", ".join(repr(topic) for topic in missing[:20]) + (", …" if len(missing) > 20 else "")
+        typer.echo(visible(f"no page for {len(missing):,} topics, whose claims stay unchecked: {names}"), err=True)
 
 
 def _tell_left_out(plan: Plan) -> None:
-    """Names the first rows that cannot be read, and counts conversations without a turn to judge."""
+    """Names the first unreadable rows, and counts conversations without a turn to judge."""
     for row in plan.broken:
         typer.echo(visible(f"{row.source}: {row.error}"), err=True)
     if sum(plan.rows.skipped.values()) > len(plan.broken):
@@ -289,7 +289,7 @@ def _tell_left_out(plan: Plan) -> None:
 async def _start(
     order: Ordered, place: Workers, max_cost: float | None, info: SystemInfo, say: Callable[[str], None]
 ) -> tuple[System, int]:
-    """The system, and how many conversations it judges at once. Workers elsewhere must judge as this process would."""
+    """The system, and the number of conversations it judges at once. Ray workers must have this process's settings."""
     if place.engine == "local":
         return order(max_cost), place.count or 4
     from vista_lab.runs.cluster import RaySystem
@@ -307,7 +307,7 @@ async def _start(
 
 
 async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
-    """How it will be judged, by a system that is built here; says what that will take, where a model is asked."""
+    """Builds the system once for its settings, and prints an estimate of the calls and costs of a model."""
     from vista_lab.runs.folder import count_reports
     from vista_lab.runs.loop import prepare, wanted_turns
     from vista_lab.systems.estimating import estimate
@@ -319,29 +319,29 @@ async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost:
     info = system.info
     try:
         sample = [prepare(entry, made.claims) for entry in islice(plan.entries(), ESTIMATED)]
-        found = await estimate(system, sample, turns)
+        usage = await estimate(system, sample, turns)
         _tell_missing_pages(system, plan)
     finally:
         await system.aclose()
     left = plan.rows.turns - count_reports(out)
-    if found is None and left > 0:
+    if usage is None and left > 0:
         typer.echo("no estimate: how often this system asks a model is not known", err=True)
-    if found is None or not found.calls or left <= 0:
+    if usage is None or not usage.calls or left <= 0:
         return info
-    share = left / found.turns
-    cost = "at a price that is not known" if found.cost is None else f"about ${found.cost * share:,.2f}"
-    tokens = f"{found.input_tokens * share:,.0f} input and {found.output_tokens * share:,.0f} output tokens"
+    share = left / usage.turns
+    cost = "at a price that is not known" if usage.cost is None else f"about ${usage.cost * share:,.2f}"
+    tokens = f"{usage.input_tokens * share:,.0f} input and {usage.output_tokens * share:,.0f} output tokens"
     typer.echo(
-        f"estimate for {left:,} turns: {found.calls * share:,.0f} calls, {tokens}, {cost} ({found.sampled} turns rehearsed)",
+        f"estimate for {left:,} turns: {usage.calls * share:,.0f} calls, {tokens}, {cost} ({usage.sampled} turns rehearsed)",
         err=True,
     )
-    if found.cost is not None and max_cost is not None and found.cost * share > max_cost:
+    if usage.cost is not None and max_cost is not None and usage.cost * share > max_cost:
         typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
     return info
 
 
 def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
-    """The data set of this name, else the log of this path: `./fade` is a file or folder, `fade` a data set."""
+    """The data set of this name, else the log at this path: `./fade` is a file or folder, `fade` a data set."""
     from vista_lab.datasets.questions import PUBLISHED
     from vista_lab.datasets.registry import all_datasets
     from vista_lab.runs.plan import of_dataset, of_log
@@ -370,15 +370,15 @@ def _disjoint(data: str) -> str:
 
 def _workers(engine: Engine, count: int | None, each: int, address: str | None) -> Workers:
     if engine == "local" and (address is not None or each != 1):
-        given = "--address" if address is not None else "--each"
+        option = "--address" if address is not None else "--each"
         raise ConfigError(
-            f"{given} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
+            f"{option} needs --engine ray; with --engine local, set --workers to the number of conversations judged at once"
         )
     return Workers(engine, count, each, address)
 
 
 def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine) -> EvidenceOrder | None:
-    """The evidence that was asked for: of a recording what its run's manifest says, of others where it is recorded."""
+    """The requested evidence: a recording gets its run's manifest, other kinds a file to record into."""
     from vista_lab.runs.folder import read_manifest
     from vista_lab.systems.evidence import EVIDENCE, EvidenceOrder
 
@@ -404,33 +404,33 @@ def _evidence(text: str | None, passages: int | None, out: Path, engine: Engine)
     return replace(order, record=None, recorded=read_manifest(file.parent).system.evidence)
 
 
-def _options(given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        name, equals, value = one.partition("=")
+def _options(options: Sequence[str]) -> dict[str, str]:
+    values = {}
+    for option in options:
+        name, equals, value = option.partition("=")
         if not equals or not name:
-            raise ConfigError(f"--option is {one!r}; give NAME=VALUE, such as threshold=0.5")
-        found[name] = value
-    return found
+            raise ConfigError(f"--option is {option!r}; give NAME=VALUE, such as threshold=0.5")
+        values[name] = value
+    return values
 
 
-def _add_fitted_options(system: str, own: Mapping[str, str], found: Mapping[str, str]) -> dict[str, str]:
-    """The options with those that were found. They are said, and stand in the manifest."""
-    both = own.keys() & found.keys()
-    if both:
-        raise ConfigError(f"--fit-on sets {', '.join(sorted(both))}; give --fit-on or --option, not both")
-    typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in found.items())}", err=True)
-    return {**own, **found}
+def _add_fitted_options(system: str, own: Mapping[str, str], fitted: Mapping[str, str]) -> dict[str, str]:
+    """Adds the fitted options, which are printed and recorded in the manifest."""
+    shared = own.keys() & fitted.keys()
+    if shared:
+        raise ConfigError(f"--fit-on sets {', '.join(sorted(shared))}; give --fit-on or --option, not both")
+    typer.echo(f"{system}: {', '.join(f'{name} {value}' for name, value in fitted.items())}", err=True)
+    return {**own, **fitted}
 
 
 def _settings(
     models: Mapping[str, str | None], policy: str, persona: Path | None, cache: Path | None
 ) -> dict[str, Any]:
-    """Plain values. Paths are whole: a worker may run in another folder."""
-    given = {
+    """Settings as plain values. Paths are absolute: a worker may run in another folder."""
+    settings = {
         **{kind: str(Path(name).resolve()) if name and Path(name).is_dir() else name for kind, name in models.items()},
         "policy": policy,
         "persona": persona and str(persona.resolve()),
         "judge_cache": cache and cache.resolve(),
     }
-    return {name: value for name, value in given.items() if value is not None}
+    return {name: value for name, value in settings.items() if value is not None}

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SHOWN = 20
-"""Broken entries that are shown one by one; the others are only counted."""
+"""Most broken entries that are shown one by one; the others are only counted."""
 
 
 def tell_estimate(noun: str, found: Estimated, max_cost: float | None) -> None:
-    """Says on stderr what a run of a model will take, and that it is more than it may cost."""
+    """Prints an estimate of a model's calls and costs to stderr, and a warning if it exceeds `max_cost`."""
     cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
     typer.echo(
         f"estimate for {noun}: {found.calls:,} calls, {found.input_tokens:,} input and {found.output_tokens:,} output "
@@ -42,7 +42,7 @@ def tell_estimate(noun: str, found: Estimated, max_cost: float | None) -> None:
 
 
 class ReplayProgress:
-    """A bar over the log's entries, and a line for each that could not be read. Without a terminal, only the lines."""
+    """A progress bar over the log's entries, and a line for each unreadable one. Without a terminal, only the lines."""
 
     def __init__(self, total: int) -> None:
         console = Console(stderr=True, highlight=False)
@@ -80,7 +80,7 @@ class ReplayProgress:
         self._progress.update(self._task, advance=int(finished), turns=self._turns)
 
     def say(self, message: str) -> None:
-        """One line, above the bar."""
+        """Prints one line above the bar."""
         self._progress.console.print(Text(visible(message)), soft_wrap=True)
 
 
@@ -88,7 +88,7 @@ class ReplayProgress:
 def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]) -> Iterator[None]:
     """The first Ctrl-C or SIGTERM sets `stop`; a second one ends the process at once.
 
-    At once means without unwinding: that would wait for whatever still runs, and every report is on disk already.
+    The second one skips unwinding, which would wait for running work; every report is on disk already.
     """
     loop = asyncio.get_running_loop()
     handled = (signal.SIGINT, signal.SIGTERM)
@@ -118,7 +118,7 @@ def stopping(stop: asyncio.Event, stopped: list[int], say: Callable[[str], None]
 
 @contextmanager
 def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar over `total` steps; call what it gives with how many more are done."""
+    """A progress bar over `total` steps; call the yielded function with the number of new steps."""
     console = Console(stderr=True, highlight=False)
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
@@ -129,9 +129,9 @@ def steps(what: str, total: int) -> Iterator[Callable[[int], None]]:
 def run_stoppable(
     what: str, total: int, work: Callable[[Callable[[int], None], asyncio.Event], Awaitable[T]]
 ) -> tuple[T, list[int]]:
-    """Runs `work` under a bar of `total` passages, dialogues or what it is; returns its result and the signals that came.
+    """Runs `work` under a bar of `total` items named `what`; returns its result and the received signals.
 
-    `work` is given a function to call with how many more are done, and the event that a signal sets.
+    `work` gets a function to call with the number of new items, and the event that a signal sets.
     """
     signals: list[int] = []
 
@@ -148,7 +148,7 @@ def run_stoppable(
 
 
 def exit_unfinished(signals: Sequence[int], why: str | None) -> None:
-    """Exits with 128 and the signal, or with 1 and why the work is not finished; returns where there is neither."""
+    """Exits with 128 plus the signal, or with 1 and the reason for unfinished work; returns if there is neither."""
     if signals:
         typer.echo("stopped; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED + signals[0])
@@ -158,7 +158,7 @@ def exit_unfinished(signals: Sequence[int], why: str | None) -> None:
 
 
 def stopped_code(reported: str, signals: Sequence[int], exhausted: str | None) -> int | None:
-    """The exit code of a run that a signal or its budget stopped, after saying how to resume; None for any other."""
+    """Prints how to resume a run that a signal or its budget stopped, and returns its exit code; None for any other."""
     if signals:
         typer.echo(f"stopped: {reported}; run the same command again to resume", err=True)
         return STOPPED + signals[0]

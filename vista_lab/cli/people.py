@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.common import command_group, exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.compare import tell_written
@@ -153,7 +153,7 @@ def import_(
             )
         data = load(study or (sheets or [])[0].parent)
         filled = read_sheets(sheets or [], data.study.form, data.items)
-        with closing(Database(configured(reports, data_dir)[1])) as database:
+        with closing(Database(settings_and_url(reports, data_dir)[1])) as database:
             typer.echo(_take_in(database, batch, filled, data), err=True)
 
 
@@ -171,7 +171,7 @@ def remove(
         from vista_guard.stores.reports import Database
         from vista_lab.people.batches import FormBatches
 
-        with closing(Database(configured(reports, data_dir)[1], create=False)) as database:
+        with closing(Database(settings_and_url(reports, data_dir)[1], create=False)) as database:
             FormBatches(database).remove(batch)
         typer.echo(f"removed batch {batch}", err=True)
 
@@ -191,8 +191,8 @@ def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: Stu
         return f"made batch {batch} of {count:,} items, {wanted} annotators each"
     if not filled:
         raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
-    done = import_sheets(database, batch, filled, data, OnnxEmbedder())
-    return f"took in {done.turns:,} turns as batch {batch}, with {done.reports:,} reports that were new"
+    imported = import_sheets(database, batch, filled, data, OnnxEmbedder())
+    return f"took in {imported.turns:,} turns as batch {batch}, with {imported.reports:,} reports that were new"
 
 
 def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
@@ -214,15 +214,15 @@ def _labels(enrich: str | None) -> dict[Label, int]:
     from vista_lab.people.forms import load_form
 
     labels = load_form("vista").labels
-    found = {}
+    counts = {}
     for part in (enrich or "").split(",") if enrich else ():
         name, _, count = part.partition("=")
         choice = None if labels is None else labels.find(name)
         label = None if choice is None else choice.label
-        if label is None or not count.strip().isdecimal() or label in found:
+        if label is None or not count.strip().isdecimal() or label in counts:
             raise ConfigError(f"--enrich has {part!r}; give labels with numbers: abstention=5,contradicted=5")
-        found[label] = int(count)
-    return found
+        counts[label] = int(count)
+    return counts
 
 
 def _write_study(data: StudyData, out: Path, suffix: str) -> None:
@@ -232,9 +232,9 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
 
     study = data.study
     files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
-    there = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
-    if there is not None:
-        raise ConfigError(f"{out / there} exists and may hold an annotator's work. Choose another --out")
+    existing = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
+    if existing is not None:
+        raise ConfigError(f"{out / existing} exists and may hold an annotator's work. Choose another --out")
     sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
     save(data, out)
     if texts := too_long(study.form, data.items):
@@ -252,7 +252,7 @@ def _write_study(data: StudyData, out: Path, suffix: str) -> None:
 # Agreement
 
 TITLE = "What annotators say"
-"""Of the HTML page."""
+"""Title of the HTML page."""
 
 How = Literal["cosine", "text"]
 
@@ -319,12 +319,12 @@ def agree(
         if figures and not runs:
             raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
         check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
-        wish = _Wish(sheets or [], batch, match, settled, study, disfluent, configured(reports, data_dir)[1])
-        found = _results(wish)
+        wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
+        results = _results(wish)
         suffix = (
             ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
         )
-        _tell(found, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
+        _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -349,8 +349,8 @@ def _results(wish: _Wish) -> Results | FormResults:
         return _batch_results(wish, data)
     filled = read_sheets(wish.sheets, data.study.form, data.items)
     unit = data.study.form.item
-    left = [f"{one.annotator} left {one.open:,} {unit}s as they were." for one in filled if one.open]
-    about = [data.study.about, *left]
+    unfinished = [f"{sheet.annotator} left {sheet.open:,} {unit}s as they were." for sheet in filled if sheet.open]
+    about = [data.study.about, *unfinished]
     results = _claim_results if data.study.form.revision else _form_results
     return results(wish, data, filled, about)
 
@@ -371,7 +371,7 @@ def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about
 def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
     from vista_lab.people.agreement import FormResults, by_annotator
 
-    if not any(one.answers for one in filled):
+    if not any(sheet.answers for sheet in filled):
         raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
     return _settle_form(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
 
@@ -388,13 +388,13 @@ def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults
         found = batches.find(batch)
         if found is not None:
             items, answers = batches.answers(batch)
-            left = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
-            about = [found.about, *([left] if found.items > len(items) else [])]
+            note = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
+            about = [found.about, *([note] if found.items > len(items) else [])]
             return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
         kept = take(database, batch, data)
     about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
-    left = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
-    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([left] if kept.left_out else []), None)
+    note = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
+    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([note] if kept.left_out else []), None)
 
 
 def _settle_claims(
@@ -427,8 +427,8 @@ def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
     return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
 
 
-def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
-    names = frozenset(name.strip() for name in given.split(",")) if given else frozenset()
+def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
+    names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
     unknown = sorted(names - {turn.id for turn in turns})
     if unknown:
         raise ConfigError(
@@ -438,10 +438,10 @@ def _disfluent(given: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[s
 
 
 def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
-    """Answers that somebody has written into a discuss sheet are not lost by a call that forgets them.
+    """Checks that no answers in a discuss sheet would be overwritten.
 
     Raises:
-        ConfigError: one has answers, and is not what is settled with.
+        ConfigError: a sheet has answers, and is not the one given with `--settled`.
     """
     from vista_lab.people.agreeing import has_answers
 
@@ -454,8 +454,8 @@ def is_same(path: Path, other: Path | None) -> bool:
     return other is not None and other.resolve() == path.resolve()
 
 
-def _tell(
-    found: Results | FormResults,
+def _print_results(
+    results: Results | FormResults,
     wanted: Sequence[str],
     out: Path | None,
     runs: Sequence[Path],
@@ -467,45 +467,45 @@ def _tell(
 ) -> None:
     from vista_lab.tables.output import text
 
-    tables = found.sheets()
+    tables = results.sheets()
     pictures: list[Picture] = []
     if runs:
-        more, pictures = _figure_2(found, runs, out if figures else None)
-        tables.append(more)
+        figure, pictures = _figure_2(results, runs, out if figures else None)
+        tables.append(figure)
     queue = None if out is None else _queue_file(out, settled, suffix)
-    written = [] if out is None else _write(found, tables, wanted, out, pictures, queue)
+    written = [] if out is None else _write(results, tables, wanted, out, pictures, queue)
     if as_json:
-        typer.echo(json.dumps({**found.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     elif out is None:
         typer.echo(text(tables, wanted[0], TITLE), nl=False)
     else:
         tell_written(written)
-    _remind(found, out, settled or queue)
+    _remind(results, out, settled or queue)
 
 
 def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
-    """Where the discuss sheet goes; None where the one that was given would be replaced."""
+    """Path of the discuss sheet; None if it would replace the given one."""
     path = out / f"{QUEUES[0].partition('.')[0]}{suffix}"
     return None if is_same(path, settled) else path
 
 
-def _figure_2(found: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
+def _figure_2(results: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
     from vista_lab.people.consensus import measure_runs
     from vista_lab.people.results import Results, figure_2
     from vista_lab.tables.pictures import draw_readings
 
-    if not isinstance(found, Results):
+    if not isinstance(results, Results):
         raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
-    if found.data is None:
+    if results.data is None:
         raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
-    held = measure_runs(runs, found.settled, found.data)
-    remark = "enriched sample" if found.data.study.enriched else ""
-    pictures = [] if out is None else draw_readings(held, out / "figures", remark)
-    return figure_2(held, found.notes), pictures
+    measured = measure_runs(runs, results.settled, results.data)
+    remark = "enriched sample" if results.data.study.enriched else ""
+    pictures = [] if out is None else draw_readings(measured, out / "figures", remark)
+    return figure_2(measured, results.notes), pictures
 
 
 def _write(
-    found: Results | FormResults,
+    results: Results | FormResults,
     tables: Sequence[Sheet],
     wanted: Sequence[str],
     out: Path,
@@ -515,26 +515,26 @@ def _write(
     from vista_lab.people.sheets import content
     from vista_lab.tables.output import write, write_files
 
-    files: dict[str, str | bytes] = {**found.files()}
+    files: dict[str, str | bytes] = {**results.files()}
     if queue is not None:
         for name in QUEUES:
-            (out / name).unlink(missing_ok=True)  # of an earlier call, and without answers
-        if (table := found.queue()) is not None:
+            (out / name).unlink(missing_ok=True)  # from an earlier call, without answers
+        if (table := results.queue()) is not None:
             files[queue.name] = content(table, queue.suffix)
     return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
 
 
-def _remind(found: Results | FormResults, out: Path | None, queue: Path | None) -> None:
-    for note in found.notes if out is not None else ():
+def _remind(results: Results | FormResults, out: Path | None, queue: Path | None) -> None:
+    for note in results.notes if out is not None else ():
         typer.echo(visible(note), err=True)
-    if found.open:
+    if results.open:
         where = "with --out they go to a sheet, discuss"
         if out is not None:
             where = f"fill in {queue}, and give it with --settled"
-        typer.echo(f"{found.open:,} {found.noun} have no majority: {where}", err=True)
+        typer.echo(f"{results.open:,} {results.noun} have no majority: {where}", err=True)
 
 
-# What reviewers and annotators decided
+# Decisions of reviewers and annotators
 
 
 @reviews_app.command("export")
@@ -560,9 +560,9 @@ def export_decided(
         from vista_guard.stores.reviews.queue import Reviews
         from vista_lab.people.decided import export as run
 
-        database = Database(configured(reports, data_dir)[1], create=False)
+        database = Database(settings_and_url(reports, data_dir)[1], create=False)
         with closing(database):
-            found = run(ReportReader(database), Reviews(database), out, labels, judge=judge)
-        typer.echo(f"wrote {found.turns:,} turns of {found.judge} and {found.labels:,} labels", err=True)
-        for why, count in found.left_out.items():
+            exported = run(ReportReader(database), Reviews(database), out, labels, judge=judge)
+        typer.echo(f"wrote {exported.turns:,} turns of {exported.judge} and {exported.labels:,} labels", err=True)
+        for why, count in exported.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)

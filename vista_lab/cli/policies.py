@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from vista_guard.types import JudgeInfo
 
 SHOWN = 10
-"""Turns that change which a terminal shows."""
+"""Most changed turns that a terminal shows."""
 
 
 @dataclass
 class Against:
-    """Two policies, and what they are held against."""
+    """Two policies, with the log and labels to compare them on."""
 
     policies: tuple[NamedPolicy, NamedPolicy]
     log: Path
@@ -34,16 +34,16 @@ class Against:
 
     @classmethod
     def parse(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
-        """The options of the command line; None without a second policy.
+        """Parses the options of the command line; None without a second policy.
 
         Raises:
-            ConfigError: no such policy, a page that cannot be written, or labels and page without a second policy.
-            InputError: labels that make no sense.
+            ConfigError: a policy is unknown, the page cannot be written, or labels or a page lack a second policy.
+            InputError: the labels are invalid.
         """
         if against is None:
             if labels is not None or html is not None:
-                given = "--labels" if labels is not None else "--html"
-                raise ConfigError(f"{given} needs a second policy; name it with --against")
+                option = "--labels" if labels is not None else "--html"
+                raise ConfigError(f"{option} needs a second policy; name it with --against")
             return None
         if html is not None:
             from vista_lab.tables.html import check_place
@@ -57,13 +57,13 @@ class Against:
         """Checks both policies before anything is judged.
 
         Raises:
-            ConfigError: a policy promises a rate that no table of this judge holds.
+            ConfigError: a policy promises a rate that no table of this judge reaches.
         """
         for policy in self.policies:
             policies_by_judge(policy.recipe.policy(), [judge], policy.risk_table)
 
     def show(self, out: Path) -> None:
-        """Both policies over the reports: on the terminal, and as a page where one was asked for."""
+        """Shows both policies over the reports on the terminal, and writes the page if one was asked for."""
         from rich.console import Console
 
         from vista_lab.tables.terminal import policies_table
@@ -79,11 +79,11 @@ class Against:
 
     def _changes(self, out: Path, replayed: Replayed) -> list[ReplayedTurn]:
         wanted = [it.case.report_id for it in replayed.found.changed[:SHOWN]]
-        found = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
-        return [found[name] for name in wanted]
+        by_id = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
+        return [by_id[name] for name in wanted]
 
 
 def _shorten_names(first: NamedPolicy, second: NamedPolicy) -> tuple[NamedPolicy, NamedPolicy]:
-    """Files without their folders, where that still tells them apart."""
+    """Names files without their folders, if the names still differ."""
     one, other = Path(first.name).name, Path(second.name).name
     return (first, second) if one == other else (replace(first, name=one), replace(second, name=other))

@@ -141,10 +141,10 @@ def replay(
         from vista_lab.cli.policies import Against
         from vista_lab.logs.formats import Columns
 
-        two = Against.parse(policy, against, log, labels, html)
+        comparison = Against.parse(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
-        guard = _guard(models, policy if two is None else None, persona, cache, max_cost)
+        guard = _guard(models, policy if comparison is None else None, persona, cache, max_cost)
         with configured("vista-guard-replay"):
             code = run(
                 guard,
@@ -155,7 +155,7 @@ def replay(
                 log_format=log_format,
                 limit=limit,
                 columns=mapped,
-                against=two,
+                against=comparison,
             )
     raise typer.Exit(code)
 
@@ -167,16 +167,16 @@ def _guard(
     cache: Path | None,
     max_cost: float | None,
 ) -> Guard:
-    """The guard that replays: it writes to no store. Without a policy the plain monitor leaves all decisions to later."""
+    """The guard for the replay, which writes to no store. Without a policy the plain monitor leaves decisions for later."""
     from vista_guard.assembly import kept_documents
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
     from vista_guard.settings.sources import Settings
 
-    given: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
+    options: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
     if max_cost is not None:
-        given["model"] = {"budget": {"run": {"cost": max_cost}}}
-    given |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
+        options["model"] = {"budget": {"run": {"cost": max_cost}}}
+    options |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
     return Guard.from_settings(
         persona=persona,
         store="memory",
@@ -186,23 +186,23 @@ def _guard(
         verifier=models["verifier"],
         decomposer=models["decomposer"],
         embedder=models["embedder"],
-        **given,
+        **options,
     )
 
 
-def _policy(told: str) -> dict[str, Any]:
-    """Settings of the guard's policy: a preset with the settings' overrides, a file's, or none for the settings' own."""
+def _policy(name: str) -> dict[str, Any]:
+    """Settings of the guard's policy: a preset with the settings' overrides, a file's, or empty for the settings' own."""
     from vista_guard.policy.label_policy import PRESETS
     from vista_guard.settings.sources import Settings
     from vista_lab.policies.named import SETTINGS, named_policy
 
-    if told in PRESETS:
-        return {"policy": told}
-    found = named_policy(told, Settings.load())
-    if told == SETTINGS:
+    if name in PRESETS:
+        return {"policy": name}
+    policy = named_policy(name, Settings.load())
+    if name == SETTINGS:
         return {}
-    table = {} if found.risk_table is None else {"risk_table": found.risk_table}
-    return {"policy": found.recipe.policy(), **table}
+    table = {} if policy.risk_table is None else {"risk_table": policy.risk_table}
+    return {"policy": policy.recipe.policy(), **table}
 
 
 def run(

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from vista_guard.cli.common import exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, configured
+from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url
 from vista_guard.cli.reports import reports as reports_app
 
 
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 class Done(StrEnum):
-    """`Action` again: importing its room would slow down `--help`."""
+    """A copy of `Action`: importing its package would slow down `--help`."""
 
     ALLOW = "ALLOW"
     FLAG = "FLAG"
@@ -59,7 +59,7 @@ def export(
         from vista_guard.types import Action
         from vista_lab.runs.export import write
 
-        asked = ReportFilter(
+        query = ReportFilter(
             start=start,
             end=end,
             tenant=tenant,
@@ -68,8 +68,8 @@ def export(
             labels=tuple(label or ()),
             conversation_id=conversation,
         )
-        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
-            count = write(reader.reports(asked), out, format.value, texts=texts)
+        with closing(ReportReader(settings_and_url(reports, data_dir)[1])) as reader:
+            count = write(reader.reports(query), out, format.value, texts=texts)
         typer.echo(f"wrote {count:,} reports to {out}", err=True)
 
 
@@ -91,12 +91,12 @@ def list_reports(
         from vista_lab.metrics.calibration import turn_name
 
         actions = tuple(Action(one.value) for one in action or ())
-        asked = ReportFilter(tenant=tenant, actions=actions, conversation_id=conversation)
-        with closing(ReportReader(configured(reports, data_dir)[1])) as reader:
-            rows = reader.page(asked, limit=limit).rows
+        query = ReportFilter(tenant=tenant, actions=actions, conversation_id=conversation)
+        with closing(ReportReader(settings_and_url(reports, data_dir)[1])) as reader:
+            rows = reader.page(query, limit=limit).rows
         for row in rows:
             labels = ", ".join(f"{count} {label}" for label, count in row.labels.items()) or "no claims"
-            told = f"{row.id}  {row.created_at:%Y-%m-%d %H:%M}  {row.action:6}  {labels}"
-            typer.echo(visible(f"{told}  {turn_name(row.conversation_id, row.turn_index)}").encode())
+            line = f"{row.id}  {row.created_at:%Y-%m-%d %H:%M}  {row.action:6}  {labels}"
+            typer.echo(visible(f"{line}  {turn_name(row.conversation_id, row.turn_index)}").encode())
         if not rows:
             typer.echo("no report is stored that matches", err=True)

@@ -1,6 +1,6 @@
 """Publishers' files as rows (JSON, JSON lines, CSV, TSV; plain or gzipped), rows as turns, and samples of them.
 
-What cannot be read is named by file and row. Penn Treebank text is turned back into plain text.
+Unreadable rows are named by file and row. Penn Treebank text is turned back into plain text.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from vista_lab.logs.source import (
 from vista_lab.logs.source import parquet_rows as read_parquet
 
 Entry = LoggedConversation | BrokenEntry
-"""A row that is read, or one that is not, with the reason. Both are counted."""
+"""A conversation, or an unreadable row with the reason. Both are counted."""
 
 
 class Task(StrEnum):
@@ -71,7 +71,7 @@ class DataSet:
     sample: str = ""
     """How its rows relate to those of the paper's tables: none is printed beside the paper's figures without it."""
     origins: Mapping[str, str] = field(default_factory=dict)
-    """Where each file is got: `https://…` or `hf:OWNER/NAME/PATH` where it can be downloaded as it is, else words for people."""
+    """Where to get each file: `https://…` or `hf:OWNER/NAME/PATH` where it can be downloaded as it is, else words for people."""
     retrieves: bool = False
     """True where turns bring no documents and are to be held against those of `vista-guard documents add`."""
 
@@ -82,9 +82,9 @@ Record = TypeVar("Record")
 
 @dataclass(frozen=True)
 class Row:
-    """A row as found, with the place it has in its file.
+    """A row with its place in the file.
 
-    Its readers raise `InputError` for a field that is missing or of another kind, and name both.
+    Its accessors raise `InputError` for a field that is missing or of the wrong kind, and name both.
     """
 
     content: Mapping[str, object]
@@ -105,7 +105,7 @@ class Row:
         return self.path.name.split(".")[0]
 
     def value(self, name: str) -> object:
-        """A field that has to be there."""
+        """A required field."""
         if name not in self.content:
             raise InputError(f"has no {name}; its fields are {', '.join(map(str, self.content))}"[:400])
         return self.content[name]
@@ -118,18 +118,18 @@ class Row:
         return value
 
     def text(self, name: str) -> str:
-        """A field that is a text, maybe an empty one."""
+        """A text field, maybe empty."""
         return self.typed(name, str, "a text")
 
     def nonblank(self, name: str) -> str:
-        """A field that is a text with something in it."""
+        """A text field that is not blank."""
         text = self.text(name)
         if not text.strip():
             raise InputError(f"{name} is blank")
         return text
 
     def number_of(self, name: str) -> int:
-        """A field that is a whole number, maybe written as a text."""
+        """An integer field, maybe written as text."""
         value = self.value(name)
         try:
             if isinstance(value, bool | float):
@@ -141,12 +141,12 @@ class Row:
     def name(self, *fields: str) -> str:
         """The first of these fields that holds an id, as a text; the row's number when none does."""
         ids = (self.content.get(field) for field in fields)
-        return next((str(one) for one in ids if one is not None and str(one).strip()), str(self.number))
+        return next((str(value) for value in ids if value is not None and str(value).strip()), str(self.number))
 
     def texts(self, name: str) -> list[str]:
         """A field that is a list of texts."""
         texts = self.typed(name, list, "a list of texts")
-        if not all(isinstance(one, str) for one in texts):
+        if not all(isinstance(text, str) for text in texts):
             raise InputError(f"{name} is {str(texts)[:80]!r}; expected a list of texts")
         return texts
 
@@ -209,8 +209,8 @@ def table_rows(
 
     Args:
         path: the table.
-        columns: those that must be there.
-        delimiter: what stands between cells.
+        columns: required ones.
+        delimiter: between cells.
         quoting: whether quotation marks hold a cell together.
 
     Raises:
@@ -241,7 +241,7 @@ def _header(path: Path, cells: list[str] | str, columns: Sequence[str]) -> list[
 
 
 def entries(rows: Rows, make: Make) -> Iterator[Entry]:
-    """Each row's conversations, and in its place what could not be read. An id that an earlier row has is an error of the row."""
+    """Each row's conversations, or a broken entry in its place: for an unreadable row, or an id that an earlier row has."""
     taken: dict[str, str] = {}
     for row in rows:
         if isinstance(row, BrokenEntry):
@@ -267,7 +267,7 @@ def reader(rows: Callable[[Path], Rows], make: Make) -> Read:
 
 
 def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | BrokenEntry]:
-    """Each row as a record of the data set's own kind, for who needs more of it than a conversation."""
+    """Each row as a data set's own record, for callers that need more than a conversation."""
     for row in rows:
         if isinstance(row, BrokenEntry):
             yield row
@@ -279,14 +279,14 @@ def records(rows: Rows, parse: Callable[[Row], Record]) -> Iterator[Record | Bro
 
 
 def whole(found: Iterable[Record | BrokenEntry]) -> Iterator[Record]:
-    """The same, where nothing may be missing: figures over a file that was read in part are figures of another file.
+    """The records, none missing: figures over a part of a file are figures of another file.
 
     Raises InputError if something could not be read; names it.
     """
-    for one in found:
-        if isinstance(one, BrokenEntry):
-            raise InputError(f"{one.source}: {one.error}")
-        yield one
+    for record in found:
+        if isinstance(record, BrokenEntry):
+            raise InputError(f"{record.source}: {record.error}")
+        yield record
 
 
 def fingerprint(path: Path) -> str:
@@ -319,16 +319,16 @@ def sample_balanced(read: Read, each: int, seed: int) -> Read:
     def read_sample(paths: Sequence[Path]) -> Iterator[Entry]:
         every = list(read(paths))
         chosen = {*draw(every, True), *draw(every, False)}
-        yield from (one for place, one in enumerate(every) if place in chosen or isinstance(one, BrokenEntry))
+        yield from (entry for place, entry in enumerate(every) if place in chosen or isinstance(entry, BrokenEntry))
 
     return read_sample
 
 
 def _is_positive(entry: Entry) -> bool | None:
-    """Whether some turn is positive; None where the gold is open or the entry is broken."""
+    """True if some turn is positive; None if the gold is open or the entry is broken."""
     gold = entry.gold.values() if isinstance(entry, LoggedConversation) else ()
-    known = [one.positive for one in gold if one.positive is not None]
-    return any(known) if known else None
+    positives = [mark.positive for mark in gold if mark.positive is not None]
+    return any(positives) if positives else None
 
 
 def turns_of(texts: Sequence[str]) -> tuple[Turn, ...]:
@@ -359,7 +359,7 @@ def answer(text: str, grounds: Sequence[Document] = ()) -> Turn:
 
 
 def labelled(row: Row, identity: str, turns: Sequence[Turn], gold: TurnGold) -> LoggedConversation:
-    """A conversation of which the last turn has gold."""
+    """A conversation whose last turn has gold."""
     conversation = Conversation(turns=tuple(turns), id=identity)
     return LoggedConversation(conversation, labels={}, line=row.line, gold={len(turns) - 1: gold})
 

@@ -24,9 +24,9 @@ from vista_lab.datasets.files import DataSet, Entry, fingerprint
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 
 DATA_VARIABLE = "VISTA_GUARD_DATA"
-"""The environment's name of a user's folder."""
+"""Environment variable of the user's data folder."""
 SHOWN = 5
-"""Rows that could not be read which are kept one by one; the others are only counted."""
+"""Unreadable rows that are kept as examples; the others are only counted."""
 DEEPEST = 6
 """Folders below the user's that are looked into."""
 _PARTICULARS = re.compile(r"'[^']*'|\"[^\"]*\"|\b\d[\d.,]*\b|\b0x\w+")
@@ -45,7 +45,7 @@ class OpenedDataSet:
         return {name: fingerprint(path) for name, path in self.paths.items()}
 
     def entries(self) -> Iterator[Entry]:
-        """The conversations, and in their places the rows that could not be read.
+        """The conversations, and unreadable rows in their places.
 
         Raises InputError if a file as a whole cannot be read, or no row of it is a conversation.
         """
@@ -101,7 +101,7 @@ def count_entries(entries: Iterable[Entry]) -> Counts:
 
 
 def scored_turns(entry: LoggedConversation) -> set[int]:
-    """Places of the turns that something is known of: with gold, or with claims that have labels."""
+    """Indices of the turns with gold or labelled claims."""
     turns = enumerate(entry.conversation.turns)
     labelled = {place for place, turn in turns if any(claim.id in entry.labels for claim in turn.claims or ())}
     return labelled | set(entry.gold)
@@ -114,10 +114,10 @@ def reason(error: str) -> str:
 
 @dataclass(frozen=True)
 class DataFolder:
-    """A user's folder of publishers' files. What lies in it is looked up once, however many data sets are looked for.
+    """A user's folder of publishers' files, scanned once for all data sets.
 
     Raises:
-        InputError: when it is made, the folder is not there.
+        InputError: the folder does not exist.
     """
 
     path: Path
@@ -129,7 +129,7 @@ class DataFolder:
     @cached_property
     def files(self) -> Mapping[str, Sequence[Path]]:
         """All files down to `DEEPEST` folders, by their names in lower case and without `.gz`. Hidden folders are left out."""
-        found: dict[str, list[Path]] = {}
+        by_name: dict[str, list[Path]] = {}
         seen: set[str] = set()
         for place, folders, names in os.walk(self.path, followlinks=True):
             here = Path(place)
@@ -141,8 +141,8 @@ class DataFolder:
                 continue
             seen.add(real)
             for name in sorted(names):
-                found.setdefault(name.lower().removesuffix(".gz"), []).append(here / name)
-        return found
+                by_name.setdefault(name.lower().removesuffix(".gz"), []).append(here / name)
+        return by_name
 
     def find(self, name: str) -> Path | None:
         """A data set's file by the publisher's name, wherever it lies; None when it is not there.
@@ -156,8 +156,8 @@ class DataFolder:
         near = [path for path in self.files.get(wanted.name, ()) if self._is_below(wanted.parts[:-1], path)]
         nearest = [path for path in near if len(path.parts) == min(len(one.parts) for one in near)]
         if len(nearest) > 1 and len({fingerprint(path) for path in nearest}) > 1:
-            told = ", ".join(map(str, nearest))
-            raise InputError(f"{self.path} has {name} more than once: {told}; keep one of them")
+            places = ", ".join(map(str, nearest))
+            raise InputError(f"{self.path} has {name} more than once: {places}; keep one of them")
         return nearest[0] if nearest else None
 
     def missing(self, dataset: DataSet) -> list[str]:
@@ -202,21 +202,21 @@ def open_dataset(dataset: DataSet, folder: Path | DataFolder) -> OpenedDataSet:
 
 HUB = "hf:"
 TIMEOUT = 60.0
-"""Seconds without an answer, after which a server is given up."""
+"""Seconds without an answer after which a download fails."""
 LFS = b"version https://git-lfs"
 """The start of a Git LFS pointer, which stands in the place of a file."""
 
 
 def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambda line: None) -> list[Path]:
-    """The files that the folder lacks, each at its own path below it. A file that broke off is not left behind.
+    """Downloads the files that the folder lacks, each to its own path below it. Partial files are removed.
 
     Args:
         dataset: whose files.
-        folder: made when it is not there.
-        said: is told a line for each file before it is fetched.
+        folder: created if it does not exist.
+        said: receives a line for each file before it is fetched.
 
     Returns:
-        What was written; empty when all was there.
+        The files written; empty if none was missing.
 
     Raises:
         ConfigError: a file is on the hub, and the extra `hub` is missing.
@@ -224,17 +224,17 @@ def download(dataset: DataSet, folder: Path, said: Callable[[str], None] = lambd
             file. Says which, and where to get it by hand.
     """
     lacking = DataFolder(folder).missing(dataset) if folder.exists() else dataset.files
-    wanted = {name: folder / name for name in lacking}
-    by_hand = [name for name in wanted if not can_be_fetched(dataset, name)]
+    targets = {name: folder / name for name in lacking}
+    by_hand = [name for name in targets if not can_be_fetched(dataset, name)]
     if by_hand:
-        told = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
+        lines = "; ".join(f"{name}: {dataset.origins.get(name, dataset.source)}" for name in by_hand)
         raise InputError(
-            f"data set {dataset.name} cannot be downloaded completely; put these files into {folder} yourself: {told}"
+            f"data set {dataset.name} cannot be downloaded completely; put these files into {folder} yourself: {lines}"
         )
-    for name, path in wanted.items():
+    for name, path in targets.items():
         said(f"fetching {dataset.origins[name]}")
         _fetch(dataset, name, path)
-    return list(wanted.values())
+    return list(targets.values())
 
 
 def can_be_fetched(dataset: DataSet, name: str) -> bool:
@@ -284,7 +284,7 @@ def _from_hub(origin: str, path: Path) -> None:
 
     owner, name, file = origin.removeprefix(HUB).split("/", 2)
     try:
-        found = hf_hub_download(
+        local = hf_hub_download(
             f"{owner}/{name}",
             file,
             repo_type="dataset",
@@ -293,7 +293,7 @@ def _from_hub(origin: str, path: Path) -> None:
         )
     except Exception as exc:  # the hub's own errors, and those of whatever HTTP client it was built on
         raise OSError(_root_cause(exc)) from exc
-    shutil.copyfile(found, path)
+    shutil.copyfile(local, path)
 
 
 def _root_cause(exc: BaseException) -> str:
@@ -326,12 +326,12 @@ class Survey:
             }
             for name in dataset.files
         ]
-        found = {name: getattr(dataset, name) for name in fields} | {"files": files, "missing": list(self.missing)}
+        facts = {name: getattr(dataset, name) for name in fields} | {"files": files, "missing": list(self.missing)}
         if counts is not None:
             numbers = ("conversations", "turns", "positive", "open", "claims")
-            found |= {name: getattr(counts, name) for name in numbers}
-            found |= {"skipped": dict(counts.skipped.most_common()), "examples": [*map(asdict, counts.examples)]}
-        return {**found, "error": self.error}
+            facts |= {name: getattr(counts, name) for name in numbers}
+            facts |= {"skipped": dict(counts.skipped.most_common()), "examples": [*map(asdict, counts.examples)]}
+        return {**facts, "error": self.error}
 
 
 def survey(dataset: DataSet, folder: DataFolder | None) -> Survey:

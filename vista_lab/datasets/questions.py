@@ -1,4 +1,4 @@
-"""Sets of questions that come without an assistant's answers: what an assistant is asked, and what a good answer holds.
+"""Question sets without an assistant's answers: what an assistant is asked, and what a good answer says.
 
 Source: KnowMT-Bench, §3.1 and §3.2. An item's dialogue ends in the question whose answer is scored. Own sets have the columns
 `id, questions, answer, facts, domain, documents`; the benchmark's file is read as its authors publish it.
@@ -24,7 +24,7 @@ from vista_lab.datasets.opening import DataFolder
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 
 DOMAIN_TAG = "domain"
-"""Stands beside the domains of 265 items of the benchmark's file, and is none."""
+"""Listed among the domains of 265 items of the benchmark's file, but not a domain."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class QuestionSet:
         sha256: of the file's bytes.
         items: in the file's order, ids unique.
         skipped: rows that cannot be asked, each named with the reason.
-        told: what is odd in rows that are kept.
+        told: oddities of rows that are kept.
     """
 
     name: str
@@ -72,7 +72,7 @@ PUBLISHED = {"knowmt": "KnowMT_QA.json"}
 
 
 def unrelated(items: Sequence[QuestionItem], item: QuestionItem, seed: str) -> QuestionItem:
-    """An item of another domain, or any other where the set has no domains; the same wherever it is asked for.
+    """An item of another domain, or any other where the set has no domains; deterministic.
 
     Raises:
         InputError: there is no other item.
@@ -81,10 +81,10 @@ def unrelated(items: Sequence[QuestionItem], item: QuestionItem, seed: str) -> Q
         >>> unrelated([QuestionItem("a", (), ""), QuestionItem("b", (), "")], QuestionItem("a", (), ""), "drift").id
         'b'
     """
-    others = [one for one in items if one.id != item.id]
+    others = [other for other in items if other.id != item.id]
     if not others:
         raise InputError("a set of one item has no unrelated question; leave drift and noise out")
-    far = [one for one in others if not set(one.domains) & set(item.domains)]
+    far = [other for other in others if not set(other.domains) & set(item.domains)]
     return random.Random(f"{seed}:{item.id}").choice(far or others)
 
 
@@ -107,10 +107,10 @@ def find_questions(name: str, data: Path | None = None) -> Path:
         return Path(name)
     if data is None:
         raise InputError(f"{name} is a published set; say with --data where its file {PUBLISHED[name]} is")
-    found = DataFolder(data).find(PUBLISHED[name])
-    if found is None:
+    file = DataFolder(data).find(PUBLISHED[name])
+    if file is None:
         raise InputError(f"{data} has no file {PUBLISHED[name]}; get it from the publishers of {name}")
-    return found
+    return file
 
 
 def read_questions(path: Path) -> QuestionSet:
@@ -118,7 +118,7 @@ def read_questions(path: Path) -> QuestionSet:
 
     Of CSV, `questions`, `facts`, `domain` and `documents` hold one text a line of their cell. Rows with blank questions, wrong
     types or an id that was there before are skipped and named; a final question other than the single one, a repeated turn and
-    double facts are told and kept.
+    double facts are reported and kept.
 
     Raises:
         InputError: the file cannot be read, or no row of it can be asked.
@@ -136,7 +136,7 @@ def read_questions(path: Path) -> QuestionSet:
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}; give a file of questions") from exc
     items: dict[str, QuestionItem] = {}
-    skipped, told = [], []
+    skipped, notes = [], []
     for place, row in _rows(path, content):
         try:
             item = _item(row)
@@ -146,16 +146,16 @@ def read_questions(path: Path) -> QuestionSet:
             skipped.append(f"{place}: {exc}")
             continue
         items[item.id] = item
-        told += [f"{item.id}: {odd}" for odd in _oddities(item)]
-    same: dict[str, list[str]] = defaultdict(list)
+        notes += [f"{item.id}: {odd}" for odd in _oddities(item)]
+    by_question: dict[str, list[str]] = defaultdict(list)
     for item in items.values():
-        same[item.single.casefold()].append(item.id)
-    told += [f"{', '.join(ids)}: the same dialogue" for ids in same.values() if len(ids) > 1]
+        by_question[item.single.casefold()].append(item.id)
+    notes += [f"{', '.join(ids)}: the same dialogue" for ids in by_question.values() if len(ids) > 1]
     if not items:
         why = f": {skipped[0]}" if skipped else ""
         raise InputError(f"{path} has no question that can be asked{why}")
     digest = sha256(content).hexdigest()
-    return QuestionSet(path.stem, digest, tuple(items.values()), tuple(skipped), tuple(told))
+    return QuestionSet(path.stem, digest, tuple(items.values()), tuple(skipped), tuple(notes))
 
 
 def _rows(path: Path, content: bytes) -> Iterator[tuple[str, object]]:
@@ -193,10 +193,10 @@ def _cell(name: str, value: object) -> object:
     return value or ""
 
 
-def _item(given: object) -> QuestionItem:
-    if not isinstance(given, Mapping):
-        raise InputError(f"is {type(given).__name__}, not an object with id and questions")
-    row = {str(name).strip(): value for name, value in given.items()}
+def _item(content: object) -> QuestionItem:
+    if not isinstance(content, Mapping):
+        raise InputError(f"is {type(content).__name__}, not an object with id and questions")
+    row = {str(name).strip(): value for name, value in content.items()}
     published = "multi-turn questions" in row
     questions = _texts(row, "multi-turn questions" if published else "questions")
     if not questions:
@@ -210,9 +210,9 @@ def _item(given: object) -> QuestionItem:
         single=_text(row, "single-turn question" if published else "question") or questions[-1],
         answer=_text(row, "answer"),
         facts=_texts(row, "must_have" if published else "facts"),
-        domains=tuple(one for one in _texts(row, "domain") if one != DOMAIN_TAG),
+        domains=tuple(domain for domain in _texts(row, "domain") if domain != DOMAIN_TAG),
         source=_text(row, "source"),
-        url=tuple(one for one in _texts(row, "url", blank=True) if one),
+        url=tuple(link for link in _texts(row, "url", blank=True) if link),
         documents=_texts(row, "documents"),
     )
 
@@ -226,11 +226,11 @@ def _text(row: Mapping[str, object], name: str) -> str:
 
 def _texts(row: Mapping[str, object], name: str, *, blank: bool = False) -> tuple[str, ...]:
     value = row.get(name)
-    given = [] if value is None else [value] if isinstance(value, str) else value
-    if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+    items = [] if value is None else [value] if isinstance(value, str) else value
+    if not isinstance(items, list) or not all(isinstance(text, str) for text in items):
         raise InputError(f"{name} is {value!r}, not a list of texts")
-    texts = tuple(one.strip() for one in given)
-    if not blank and any(not one for one in texts):
+    texts = tuple(text.strip() for text in items)
+    if not blank and any(not text for text in texts):
         raise InputError(f"{name} has a blank text at place {texts.index('') + 1}")
     return texts
 

@@ -48,9 +48,9 @@ def all_datasets() -> Mapping[str, DataSet]:
         >>> all_datasets()["fade"].task.value
         'unverifiable'
     """
-    found = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
+    every = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
              *_oasis(), *_dad(), _knowmt())  # fmt: skip
-    return {one.name: one for one in sorted(found, key=lambda one: one.name)}
+    return {dataset.name: dataset for dataset in sorted(every, key=lambda dataset: dataset.name)}
 
 
 def find(name: str) -> DataSet:
@@ -61,7 +61,7 @@ def find(name: str) -> DataSet:
         'CC BY 4.0'
 
     Raises:
-        InputError: there is none; names those that come near.
+        InputError: there is none; suggests similar names.
     """
     known = all_datasets()
     if name in known:
@@ -316,19 +316,19 @@ def _oasis() -> Iterator[DataSet]:
     unnamed = "its column of texts is found by its name, which the publisher's page does not print"
     for name, of, title, make, counts, note in (
         (
-            "extraction", "claim_extraction", "claim extraction", oasis.extracted, (67_426, 13_849),
+            "extraction", "claim_extraction", "claim extraction", oasis.extracted_claims, (67_426, 13_849),
             "claims of a passage, all true",
         ),
         (
-            "falsification", "claim_falsification", "claim falsification", oasis.falsified, (42_749, 9_641),
+            "falsification", "claim_falsification", "claim falsification", oasis.falsified_claims, (42_749, 9_641),
             "each claim and its falsified version; Table 2 has 81,275 of them",
         ),
         (
-            "paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased, (0, 0),
+            "paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased_text, (0, 0),
             f"passages in other words; {unnamed}",
         ),
         (
-            "unfactual", "unfactual_text_generation", "unfactual texts", oasis.altered, (0, 13_838),
+            "unfactual", "unfactual_text_generation", "unfactual texts", oasis.altered_text, (0, 13_838),
             f"texts with one altered claim; {unnamed}",
         ),
     ):  # fmt: skip

@@ -25,11 +25,13 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
     if isinstance(conversation := decode_json(content.get("conversation")), Mapping) and "messages" in conversation:
         return True
     messages = decode_json(content.get("messages"))
-    return isinstance(messages, list) and any(isinstance(one, Mapping) and "context" in one for one in messages)
+    return isinstance(messages, list) and any(
+        isinstance(message, Mapping) and "context" in message for message in messages
+    )
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One row as a conversation.
+    """Reads one row as a conversation.
 
     Raises InputError without query and response or messages, or a message of another shape.
     """
@@ -50,28 +52,28 @@ def parse(value: LogValue) -> LoggedConversation:
 
 
 def context_documents(given: object) -> list[object]:
-    """A context as documents: a text, texts, or `{"citations": [{"id", "content"}]}`."""
+    """The documents of a context: a text, texts, or `{"citations": [{"id", "content"}]}`."""
     content = decode_json(given)
     if isinstance(content, Mapping) and isinstance(content.get("citations"), list):
         content = content["citations"]
     return documents_in([content] if isinstance(content, str) else content)
 
 
-def _parts(given: object) -> object:
-    content = decode_json(given)
-    return [_readable(one) for one in content] if isinstance(content, list) else content
+def _parts(value: object) -> object:
+    content = decode_json(value)
+    return [_readable(item) for item in content] if isinstance(content, list) else content
 
 
-def _message(given: object) -> Message:
-    if not isinstance(given, Mapping):
-        raise InputError(f"has the message {str(given)[:80]!r}; expected a mapping with role and content")
-    message = dict(_readable(given))
+def _message(item: object) -> Message:
+    if not isinstance(item, Mapping):
+        raise InputError(f"has the message {str(item)[:80]!r}; expected a mapping with role and content")
+    message = dict(_readable(item))
     documents = context_documents(message.pop("context", None))
     return {**message, "documents": documents} if documents else message
 
 
 def _readable(given: Any) -> Any:
-    """An agent's message: what its tools answered becomes text, and calls of tools stand beside it."""
+    """An agent's message with tool results as text, and tool calls in a field of their own."""
     parts = given.get("content") if isinstance(given, Mapping) else None
     if not isinstance(parts, list):
         return given

@@ -1,7 +1,7 @@
-"""Tables of one's own: CSV, or rows of any kind, with a map that says which column holds what.
+"""The user's own tables: CSV, or rows of any kind, with a map of their columns.
 
-A row is a message (`role`, `content`) or an exchange (`question`, `answer`). Rows of one conversation follow each other by their
-time where there is a column for it, else as they stand.
+A row is a message (`role`, `content`) or an exchange (`question`, `answer`). Rows of one conversation are sorted by time if
+there is a column for it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ USUAL: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "message_id", "row_id"),
     "label": ("label", "gold"),
 }
-"""The fields of a table, and the column names that are taken for each without a map."""
+"""The fields of a table, and the default column names of each."""
 
 PEOPLE = {**{name: Role(role) for name, role in ROLES.items()}, "customer": Role.USER, "client": Role.USER}
-"""Names of speakers, beside those of ShareGPT logs."""
+"""Roles by the names of speakers; `sharegpt.SPEAKERS` has more."""
 
 _GOOD = ("true", "yes", "1", "fine", "good", "faithful", "supported", "grounded", "verifiable", "correct")
 _BAD = ("false", "no", "0", "bad", "not fine", "hallucinated", "unfaithful", "unsupported", "ungrounded")
@@ -47,20 +47,20 @@ FINE: Mapping[str, bool] = {
     **dict.fromkeys(_GOOD, True),
     **dict.fromkeys((*_BAD, "unverifiable", "incorrect", "hallucination"), False),
 }
-"""People's words on an answer, and whether it may be delivered."""
+"""People's verdicts on an answer; True if it may be delivered."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column holds what: names of a table's columns by the keys of `USUAL`."""
+    """Map of a table's columns, by the keys of `USUAL`."""
 
     names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, told: str) -> Self:
-        """The map that `--columns conversation=thread,role=speaker` names.
+        """Parses a map such as `conversation=thread,role=speaker`.
 
-        Raises ConfigError for a part without `=`, an unknown key, or a key that is named twice.
+        Raises ConfigError for a part without `=`, an unknown key, or a duplicate key.
         """
         names: dict[str, str] = {}
         for part in told.split(","):
@@ -74,22 +74,22 @@ class Columns:
         return cls(names)
 
     def among(self, there: Iterable[str]) -> Self:
-        """The map, with the usual names for what it leaves out.
+        """Completes the map with the usual names among the table's columns.
 
-        Raises InputError for a column that the table does not have, or none for what is needed.
+        Raises InputError if the table lacks a mapped column, or has none for a needed field.
         """
         known = {name.strip().lower(): name for name in there}
         missing = [column for column in self.names.values() if column not in known.values()]
         if missing:
             raise InputError(f"has no column {missing[0]!r}; its columns are {', '.join(known.values())}")
         usual = {key: known[name] for key, names in USUAL.items() for name in reversed(names) if name in known}
-        found = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
-        if not ({"conversation", "role", "content"} <= found.keys() or "answer" in found):
+        columns = {**{key: one for key, one in usual.items() if one not in self.names.values()}, **self.names}
+        if not ({"conversation", "role", "content"} <= columns.keys() or "answer" in columns):
             raise InputError(
                 f"has the columns {', '.join(known.values())}, and none is known to hold the messages or the conversation. Name "
                 "them: --columns conversation=NAME,role=NAME,content=NAME or --columns question=NAME,answer=NAME"
             )
-        return type(self)(found)
+        return type(self)(columns)
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ def read(
     """Conversations in the order in which they first appear; a row without a conversation is one of its own.
 
     Args:
-        found: rows; all are held until the last is read, as a conversation's may stand anywhere.
+        found: rows; all are held until the last is read, as those of a conversation may be anywhere.
         source: the file's name, for errors.
-        columns: which column holds what; the usual names when not given.
+        columns: map of the columns; the usual names when None.
 
     Raises:
-        InputError: a column that is not there.
+        ConfigError: a column is missing.
     """
     threads: dict[str, list[_Row]] = defaultdict(list)
     spoiled: dict[str, str] = {}
@@ -155,7 +155,7 @@ def read(
         if name not in spoiled:
             yield _conversation(name, rows, source)
         elif rows:
-            # Judged without a turn or a document of its own, an answer would be held against less than was known.
+            # Without the unreadable turn or document, answers would be checked against too little.
             yield BrokenEntry(
                 f"{source} conversation {name}",
                 f"is not judged, as its {spoiled[name]} cannot be read; mend that first",
@@ -175,29 +175,29 @@ def _row(content: Mapping[str, Any], names: Mapping[str, str], value: LogValue) 
     return _Row(messages, moment(cells.get("time")), gold, value)
 
 
-def _role(given: object) -> str:
-    name = str(given or "").strip().lower()
+def _role(cell: object) -> str:
+    name = str(cell or "").strip().lower()
     role = PEOPLE.get(name) or SPEAKERS.get(name)
     if role is None:
-        raise InputError(f"has the role {given!r}; it must be one of {', '.join(dict.fromkeys([*PEOPLE, *SPEAKERS]))}")
+        raise InputError(f"has the role {cell!r}; it must be one of {', '.join(dict.fromkeys([*PEOPLE, *SPEAKERS]))}")
     return str(role)
 
 
-def _text(given: object) -> str:
-    if isinstance(given, Mapping | list):
+def _text(cell: object) -> str:
+    if isinstance(cell, Mapping | list):
         raise InputError(
-            f"has {str(given)[:60]!r} where a text is expected; name the column that holds the text with --columns, or the "
+            f"has {str(cell)[:60]!r} where a text is expected; name the column that holds the text with --columns, or the "
             "log's format with --format"
         )
-    return "" if given is None else str(given)
+    return "" if cell is None else str(cell)
 
 
-def _gold(given: object) -> TurnGold | None:
-    label = str(given).strip() if given is not None else ""
+def _gold(cell: object) -> TurnGold | None:
+    label = str(cell).strip() if cell is not None else ""
     if not label:
         return None
     if label.lower() not in FINE:
-        raise InputError(f"has the label {given!r}; it must be one of {', '.join(FINE)}, or empty")
+        raise InputError(f"has the label {cell!r}; it must be one of {', '.join(FINE)}, or empty")
     return TurnGold(label, positive=not FINE[label.lower()])
 
 

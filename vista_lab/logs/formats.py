@@ -31,7 +31,7 @@ from vista_lab.logs.source import BrokenEntry, LoggedConversation, LogValue, Tur
 from vista_lab.logs.source import count as count_values
 
 PATIENCE = 20
-"""How many broken lines at the start before a file is given up as no log at all."""
+"""Broken lines at the start after which a file is rejected."""
 
 
 class LogFormat(StrEnum):
@@ -62,16 +62,16 @@ LOOKS: Sequence[tuple[LogFormat, Callable[[Mapping[str, Any]], bool]]] = (
     (LogFormat.OPENAI, lambda content: "messages" in content),
     (LogFormat.CSV, columns.looks_like_it),
 )
-"""Formats by what their values look like, the most telling first."""
+"""Recognisers of formats, the most specific first."""
 
 
 def detect(path: Path) -> LogFormat:
-    """The format of the log. Raises InputError if it is none; lists the formats and how to name one."""
+    """Detects the format of a log. Raises InputError if it is unknown; lists the formats and how to name one."""
     return recognise(path, values(path))
 
 
 def recognise(path: Path, found: Iterable[LogValue | BrokenEntry]) -> LogFormat:
-    """The format of the first value among `found`, which may have broken entries before it."""
+    """Detects the format of the first value in `found`, skipping broken entries before it."""
     broken: list[BrokenEntry] = []
     for entry in found:
         if isinstance(entry, LogValue):
@@ -96,8 +96,8 @@ def _format(path: Path, value: LogValue) -> LogFormat:
     raise InputError(f"{path} {value.place} has {shown}: no known format. {_help()}")
 
 
-def _has_speakers(given: object) -> bool:
-    return isinstance(given, list) and bool(given) and isinstance(given[0], Mapping) and "from" in given[0]
+def _has_speakers(turns: object) -> bool:
+    return isinstance(turns, list) and bool(turns) and isinstance(turns[0], Mapping) and "from" in turns[0]
 
 
 def _help() -> str:
@@ -108,7 +108,7 @@ def _help() -> str:
 
 
 Parse = Callable[[LogValue], LoggedConversation]
-"""Makes a conversation of one value of a log."""
+"""Turns one value of a log into a conversation."""
 
 Entries = Iterator[LoggedConversation | BrokenEntry]
 
@@ -128,21 +128,21 @@ GATHERERS: Mapping[LogFormat, Callable[[Iterable[LogValue | BrokenEntry], str], 
     LogFormat.OPENINFERENCE: openinference.read,
     LogFormat.CSV: tables.read,
 }
-"""Formats in which a conversation's parts stand in several values, anywhere in the file: these are read to the end first."""
+"""Formats that spread a conversation over several values, anywhere in the file: they are read to the end first."""
 
 
 def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: Columns | None = None) -> Entries:
-    """Conversations in the file's order, and in their place what could not be read.
+    """Reads a log: conversations in the file's order, and broken entries in place of unreadable ones.
 
-    Every conversation has an id, and no two the same: one without is named after its line, and one that repeats an
-    earlier id gets `#2`, `#3`, … appended, the same at every reading.
+    Every conversation has a unique id: one without gets its line's name, and one that repeats an earlier id gets `#2`,
+    `#3`, … appended, the same at every reading.
 
     Args:
-        path: JSON, JSON lines, CSV (plain or gzipped) or Parquet, or a folder of such files. Lines are streamed where each is a
+        path: JSON, JSON lines, CSV (plain or gzipped) or Parquet, or a folder of such files. Lines are streamed if each is a
             conversation.
-        log_format: the format, or a function that makes a conversation of each value; detected when not given. The function
-            raises `InputError` for a value that it cannot read, which is then answered with a `BrokenEntry`.
-        columns: which column of a table holds what; the log is then read as a table.
+        log_format: the format, or a function that turns each value into a conversation; detected when None. The function
+            raises `InputError` for a value that it cannot read, which then becomes a `BrokenEntry`.
+        columns: map of a table's columns; the log is then read as a table.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -153,8 +153,8 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
         [('1', 'It is old.')]
 
     Raises:
-        InputError: the file as a whole cannot be read, or its format is not known.
-        ConfigError: `columns` and another format than csv, or a library that is missing for Parquet.
+        InputError: the file as a whole cannot be read, or its format is unknown.
+        ConfigError: `columns` is given with a format other than csv, or the library for Parquet is missing.
     """
     taken: set[str] = set()
     for entry in _entries(path, log_format, columns):
@@ -162,21 +162,21 @@ def read_log(path: Path, log_format: LogFormat | Parse | None = None, columns: C
 
 
 def count(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> int:
-    """How many entries `read_log` gives, broken ones included. Reads the log once, parsing only where it must."""
+    """Number of entries that `read_log` yields, including broken ones. Reads the log once, parsing only if needed."""
     if columns is None and path.is_file() and (log_format or detect(path)) in PARSERS:
         return count_values(path)
     return sum(1 for _ in read_log(path, log_format, columns))
 
 
 FIRST = 1000
-"""How many conversations `evidence_seen` looks at."""
+"""Conversations that `evidence_seen` inspects."""
 LONG_PROMPT = 200
-"""Characters of a system message that may well hold evidence."""
+"""Least characters of a system message that may hold evidence."""
 _EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
 
 
 def evidence_seen(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> list[str]:
-    """Lines for the user on turns that bring no evidence, and on fields that may hold it and are not read; often none."""
+    """Hints for the user about turns without evidence, and about unread fields that may hold it; often empty."""
     entries = islice(read_log(path, log_format, columns), FIRST)
     talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
     turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
@@ -196,7 +196,7 @@ def evidence_seen(path: Path, log_format: LogFormat | None = None, columns: Colu
 
 
 def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:
-    """Fields whose name promises evidence, by their place, with their first text."""
+    """Fields whose name suggests evidence, by their place, with their first text."""
     if isinstance(content, list):
         for item in content:
             yield from _texts(item, f"{place}[]")
@@ -220,22 +220,22 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _entries(path: Path, log_format: LogFormat | Parse | None, columns: Columns | None) -> Entries:
-    found = values(path)
+    items = values(path)
     if columns is not None:
         if log_format not in (None, LogFormat.CSV):
             raise ConfigError(f"--columns and --format {log_format} exclude each other; give one of them")
-        return _storable(tables.read(found, str(path), columns), path)
+        return _storable(tables.read(items, str(path), columns), path)
     if log_format is None:
-        head = list(_head(found))
-        log_format, found = recognise(path, head), chain(head, found)
+        head = list(_head(items))
+        log_format, items = recognise(path, head), chain(head, items)
     if isinstance(log_format, LogFormat) and log_format in GATHERERS:
-        return _storable(GATHERERS[log_format](found, str(path)), path)
+        return _storable(GATHERERS[log_format](items, str(path)), path)
     parse = log_format if callable(log_format) else PARSERS[log_format]
-    return _parse(found, parse, str(path))
+    return _parse(items, parse, str(path))
 
 
-def _parse(found: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
-    for value in found:
+def _parse(items: Iterable[LogValue | BrokenEntry], parse: Parse, source: str) -> Entries:
+    for value in items:
         if isinstance(value, BrokenEntry):
             yield value
             continue
@@ -261,9 +261,9 @@ def _storable(entries: Entries, path: Path) -> Entries:
             yield entry
 
 
-def _head(found: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
-    """Up to and with the first value."""
-    for entry in islice(found, PATIENCE):
+def _head(items: Iterable[LogValue | BrokenEntry]) -> Iterator[LogValue | BrokenEntry]:
+    """The entries up to the first value, included."""
+    for entry in islice(items, PATIENCE):
         yield entry
         if isinstance(entry, LogValue):
             return

@@ -1,6 +1,6 @@
 """Chat data sets of the Hugging Face hub: `messages` or `conversation` of role and content, or a `prompt` with its `completion`.
 
-As JSON, JSON lines or Parquet. What stands beside the messages as `documents` or `context` grounds every assistant turn.
+They come as JSON, JSON lines or Parquet. `documents` or `context` beside the messages ground every assistant turn.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One row as a conversation. Raises InputError for no messages, or one of another shape."""
+    """Reads one row as a conversation. Raises InputError without messages, or for a malformed one."""
     content = value.content if isinstance(value.content, Mapping) else {}
     identity = value.first_id(*(content.get(key) for key in IDENTITIES))
-    documents = [one for key in ("documents", "context", "contexts") for one in context_documents(content.get(key))]
+    documents = [
+        document for key in ("documents", "context", "contexts") for document in context_documents(content.get(key))
+    ]
     conversation = to_conversation(_messages(content), conversation_id=identity, documents=documents)
     return LoggedConversation(conversation, {}, value.line)
 
@@ -39,8 +41,8 @@ def parse(value: LogValue) -> LoggedConversation:
 def _messages(content: Mapping[str, Any]) -> list[Message]:
     chat = next((found for key in CHATS if isinstance(found := decode_json(content.get(key)), list)), None)
     if chat is not None:
-        messages = [_message(index, one) for index, one in enumerate(chat)]
-        # A row of preferences: the question stands in `prompt`, and `chosen` may begin with the answer.
+        messages = [_message(index, message) for index, message in enumerate(chat)]
+        # A row of preferences: the question is in `prompt`, and `chosen` may begin with the answer.
         begun = bool(messages) and messages[0].get("role") == "assistant"
         return [*input_messages(content.get("prompt")), *messages] if begun else messages
     answer = next((found for key in ANSWERS if (found := output_messages(content.get(key)))), [])
@@ -50,8 +52,8 @@ def _messages(content: Mapping[str, Any]) -> list[Message]:
     return [*input_messages(content.get("prompt")), *answer]
 
 
-def _message(index: int, given: object) -> Message:
-    if not isinstance(given, Mapping):
-        raise InputError(f"message {index} is {str(given)[:80]!r}; expected a mapping with role and content")
-    found = input_messages(given) if given.get("role") else []
-    return found[0] if found else dict(given)
+def _message(index: int, item: object) -> Message:
+    if not isinstance(item, Mapping):
+        raise InputError(f"message {index} is {str(item)[:80]!r}; expected a mapping with role and content")
+    messages = input_messages(item) if item.get("role") else []
+    return messages[0] if messages else dict(item)

@@ -36,64 +36,66 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Sessions as conversations; a trace without one is a conversation of its own. Rows come in any order."""
+    """Reads sessions as conversations; a trace without one is a conversation of its own. Rows come in any order."""
     return conversations(_spans(found, source))
 
 
-def _spans(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
-    for value in found:
+def _spans(items: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[Span | BrokenEntry]:
+    for value in items:
         if isinstance(value, BrokenEntry):
             yield value
             continue
         try:
-            yield from list(_of_value(value.content, value, source, None))
+            yield from list(_value_spans(value.content, value, source, None))
         except (InputError, RecursionError) as exc:
             row = value.content
             yield broken_span(_unquote(row) if isinstance(row, Mapping) else row, source, value, exc)
 
 
-def _of_value(content: object, value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
+def _value_spans(content: object, value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
     if not isinstance(content, Mapping):
         raise InputError(f"is {str(content)[:80]!r}; expected a trace, an observation or a session")
     content = _unquote(content)
     if isinstance(content.get("traces"), list):
         session = content["session"] if isinstance(content.get("session"), Mapping) else content
         for trace in content["traces"]:
-            yield from _of_value(trace, value, source, _text(session, "id") or thread)
+            yield from _value_spans(trace, value, source, _text(session, "id") or thread)
     elif _is_observation(content):
         yield _span(content, value, source, thread, trace=None)
     else:
-        yield from _of_trace(content, value, source, thread)
+        yield from _trace_spans(content, value, source, thread)
 
 
-def _of_trace(content: Mapping[str, Any], value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
+def _trace_spans(content: Mapping[str, Any], value: LogValue, source: str, thread: str | None) -> Iterator[Span]:
     trace = content["trace"] if isinstance(content.get("trace"), Mapping) else content
     identity = _text(trace, "id")
     if identity is None:
         raise InputError(f"is a trace without an id; it has the keys {', '.join(map(str, trace))[:80]}")
-    named = _text(trace, "sessionId", "session_id") or thread
+    session = _text(trace, "sessionId", "session_id") or thread
     inner = decode_json(content.get("observations", trace.get("observations")))
-    observations = [one for one in inner if isinstance(one, Mapping)] if isinstance(inner, list) else []
-    own = _span(trace, value, source, named, trace=identity)
-    whole = bool(own.inputs or own.outputs) or not observations
+    observations = (
+        [observation for observation in inner if isinstance(observation, Mapping)] if isinstance(inner, list) else []
+    )
+    root = _span(trace, value, source, session, trace=identity)
+    whole = bool(root.inputs or root.outputs) or not observations
     if whole:
-        yield own
-    for one in observations:
-        span = _span(one, value, source, named, trace=identity)
-        # What has no parent among the observations hangs on the trace, where that says something itself.
-        yield span if span.parent or not whole else replace(span, parent=own.id)
+        yield root
+    for observation in observations:
+        span = _span(observation, value, source, session, trace=identity)
+        # Observations without a parent are children of the trace, if it has messages itself.
+        yield span if span.parent or not whole else replace(span, parent=root.id)
 
 
 def _span(row: Mapping[str, Any], value: LogValue, source: str, thread: str | None, *, trace: str | None) -> Span:
     identity = _text(row, "id")
-    named = trace or _text(row, "traceId", "trace_id")
-    if identity is None or named is None:
+    trace_id = trace or _text(row, "traceId", "trace_id")
+    if identity is None or trace_id is None:
         raise InputError("is an observation without id and traceId")
     kind = KINDS.get(str(row.get("type") or "").upper(), Kind.OTHER)
     output = decode_json(row.get("output"))
     return Span(
         id=identity,
-        trace=named,
+        trace=trace_id,
         parent=_text(row, "parentObservationId", "parent_observation_id"),
         thread=_text(row, "sessionId", "session_id") or thread,
         kind=kind,
@@ -111,16 +113,20 @@ def _documents(kind: Kind, output: object) -> list[object]:
         return documents_in(output)
     if kind is Kind.TOOL:
         return tool_documents(output)
-    # Before there were retrievers, retrieval was a span like others: told by documents that lie there by name.
+    # In older versions retrieval was an ordinary span: its output has a list of documents.
     return documents_in(output) if isinstance(output, Mapping) and isinstance(output.get("documents"), list) else []
 
 
 def _unquote(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row of the CSV that Langfuse's pages export: each cell is JSON there, an id as `"t1"` with its quotes."""
-    return {key: _unquoted(cell) for key, cell in row.items()} if _unquoted(row.get("id")) != row.get("id") else row
+    """Decodes a row of a CSV that Langfuse's pages export: each cell is JSON, so an id is `"t1"` with its quotes."""
+    return (
+        {key: _unquote_cell(cell) for key, cell in row.items()}
+        if _unquote_cell(row.get("id")) != row.get("id")
+        else row
+    )
 
 
-def _unquoted(cell: Any) -> Any:
+def _unquote_cell(cell: Any) -> Any:
     if not (isinstance(cell, str) and len(cell) > 1 and cell[0] == cell[-1] == '"'):
         return cell
     try:

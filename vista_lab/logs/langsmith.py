@@ -1,8 +1,8 @@
 """LangSmith's runs: `Run` objects as its SDK writes them, one a line or in a list, and the Parquet of its bulk export.
 
 A run is a span: `id`, `trace_id`, `parent_run_id`, `run_type`, `inputs`, `outputs`, `start_time`, `extra.metadata`. Its
-`session_id` is the project. What belongs to one thread says so in its metadata, as `thread_id`, `session_id` or
-`conversation_id`. In Parquet inputs, outputs and extra are JSON in a text.
+`session_id` is the project. The thread is in the metadata, as `thread_id`, `session_id` or `conversation_id`. In Parquet,
+inputs, outputs and extra are JSON in a text.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Threads of the runs, which come in any order, as conversations; `source` names the file in errors."""
+    """Reads the threads of runs, in any order, as conversations; `source` names the file in errors."""
     return conversations(spans_of(found, source, _runs, _span))
 
 
 def _runs(content: object) -> Iterator[object]:
-    """A run, those of a page, and those that a run was written with as its children."""
+    """A run and its child runs, or the runs of a page."""
     if isinstance(content, Mapping) and "run_type" not in content and isinstance(content.get("runs"), list):
         for run in content["runs"]:
             yield from _runs(run)
@@ -68,8 +68,8 @@ def _span(run: object, value: LogValue, source: str) -> Span:
 
 def _parent(run: Mapping[str, Any]) -> str | None:
     parents = decode_json(run.get("parent_run_ids"))
-    given = run.get("parent_run_id") or (parents[-1] if isinstance(parents, list) and parents else None)
-    return None if given is None else str(given)
+    parent = run.get("parent_run_id") or (parents[-1] if isinstance(parents, list) and parents else None)
+    return None if parent is None else str(parent)
 
 
 def _thread(run: Mapping[str, Any]) -> str | None:
@@ -77,9 +77,9 @@ def _thread(run: Mapping[str, Any]) -> str | None:
     inner = decode_json(extra.get("metadata")) if isinstance(extra, Mapping) else None
     for metadata in (inner, decode_json(run.get("metadata"))):
         if isinstance(metadata, Mapping):
-            named = next((metadata[key] for key in THREAD_KEYS if metadata.get(key)), None)
-            if named is not None:
-                return str(named)
+            thread = next((metadata[key] for key in THREAD_KEYS if metadata.get(key)), None)
+            if thread is not None:
+                return str(thread)
     return str(run["thread_id"]) if run.get("thread_id") else None
 
 

@@ -1,6 +1,6 @@
 """Rows of OpenAI's evals, `{"item": {…}, "sample": {…}}`, and output items of a run, with `datasource_item` in the item's place.
 
-The sample's input and output are what was said. A row without a sample brings both in its item.
+The messages are the sample's input and output. A row without a sample has both in its item.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One row as a conversation. Raises InputError for no item, or nothing that was answered."""
+    """Reads one row as a conversation. Raises InputError without an item or an answer."""
     content = value.content if isinstance(value.content, Mapping) else {}
     item = decode_json(content.get("item", content.get("datasource_item")))
     if not isinstance(item, Mapping):
@@ -38,7 +38,7 @@ def parse(value: LogValue) -> LoggedConversation:
 
 def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Message]:
     question = input_messages(sample.get("input")) or input_messages(
-        {key: one for key, one in item.items() if key not in DOCUMENTS}
+        {key: value for key, value in item.items() if key not in DOCUMENTS}
     )
     answer = output_messages(sample.get("output") or sample.get("output_text")) or output_messages(
         item.get("output", item.get("answer"))
@@ -48,6 +48,6 @@ def _messages(item: Mapping[str, Any], sample: Mapping[str, Any]) -> list[Messag
     return [*question, *answer]
 
 
-def _as_list(given: object) -> object:
-    content = decode_json(given)
+def _as_list(value: object) -> object:
+    content = decode_json(value)
     return [content] if isinstance(content, str) else content

@@ -1,6 +1,6 @@
 """Logs of OpenAI chat messages: `{"messages": [...], "documents"?: [...], "id"?: "…"}`, one a line or in a list.
 
-An answer that stands beside its messages, as in stored completions (`choices`) and in logs of requests with their responses,
+An answer beside the messages, as in stored completions (`choices`) and in logs of requests with their responses,
 is the last turn: `{"messages": [...], "choices": [...]}`, `{"request": {"messages": [...]}, "response": {"choices": [...]}}`.
 """
 
@@ -15,7 +15,7 @@ from vista_lab.logs.payloads import Message, output_messages
 from vista_lab.logs.source import LoggedConversation, LogValue
 
 ANSWERS = ("choices", "response", "completion", "output", "answer")
-"""Keys beside the messages below which their answer stands."""
+"""Keys of an answer beside the messages."""
 
 
 def looks_like_it(content: Mapping[str, Any]) -> bool:
@@ -24,9 +24,9 @@ def looks_like_it(content: Mapping[str, Any]) -> bool:
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One logged chat as a conversation; see `vista_guard.reading.chat_json` for what each message becomes.
+    """Reads one logged chat as a conversation; `vista_guard.reading.chat_json` converts the messages.
 
-    Raises InputError for no messages, or one of another shape.
+    Raises InputError without messages, or for a malformed one.
     """
     content = value.content
     if not isinstance(content, Mapping) or not looks_like_it(content):
@@ -46,8 +46,8 @@ def _request(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _answer(content: Mapping[str, Any], messages: Sequence[object]) -> list[Message]:
-    """The answer to the messages, unless they hold it."""
+    """The answer beside the messages, unless they end with it."""
     last = messages[-1] if messages else None
     if isinstance(last, Mapping) and last.get("role") == "assistant":
         return []
-    return next((found for key in ANSWERS if (found := output_messages({key: content.get(key)}))), [])
+    return next((answer for key in ANSWERS if (answer := output_messages({key: content.get(key)}))), [])

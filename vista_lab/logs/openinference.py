@@ -1,7 +1,7 @@
-"""Spans by the OpenInference conventions, as Phoenix and Arize keep them: JSON, JSON lines, Parquet, and OTLP's JSON.
+"""Spans by the OpenInference conventions, as Phoenix and Arize store them: JSON, JSON lines, Parquet, and OTLP's JSON.
 
 Attributes are flat (`llm.input_messages.0.message.content`), nested, or columns of a table (`attributes.llm.input_messages`): all
-are read as one tree. `session.id` names the conversation.
+are read as one tree. `session.id` is the conversation.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def _is_span(content: Mapping[str, Any]) -> bool:
 
 
 def read(found: Iterable[LogValue | BrokenEntry], source: str) -> Iterator[LoggedConversation | BrokenEntry]:
-    """Sessions as conversations; a trace without one is a conversation of its own. Spans come in any order."""
+    """Reads sessions as conversations; a trace without one is a conversation of its own. Spans come in any order."""
     return conversations(spans_of(found, source, _rows, _span))
 
 
 def _rows(content: object) -> Iterator[object]:
-    """A span, those of a page, or those that OTLP groups by resource and scope."""
+    """A span, the spans of a page, or those that OTLP groups by resource and scope."""
     if isinstance(content, Mapping):
         for key in ("data", "resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "spans"):
             if isinstance(content.get(key), list):
@@ -55,7 +55,7 @@ def _rows(content: object) -> Iterator[object]:
 def _span(row: object, value: LogValue, source: str) -> Span:
     if not isinstance(row, Mapping):
         raise InputError(f"is {str(row)[:80]!r}; expected a span")
-    tree = unflatten({key: one for key, one in row.items() if key != "attributes"} | {"attributes": _attributes(row)})
+    tree = unflatten({key: cell for key, cell in row.items() if key != "attributes"} | {"attributes": _attributes(row)})
     identity = _first(tree, "context.span_id", "span_id", "spanId")
     trace = _first(tree, "context.trace_id", "trace_id", "traceId")
     if identity is None or trace is None:
@@ -78,7 +78,7 @@ def _span(row: object, value: LogValue, source: str) -> Span:
 
 
 def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """A tree of keys with dots in them, at any depth: numbered keys become lists, JSON in texts stays a text."""
+    """Builds a tree from dotted keys, at any depth: numbered keys become lists, JSON in texts stays a text."""
     tree: dict[str, Any] = {}
     for key, value in flat.items():
         *path, last = str(key).split(".")
@@ -86,99 +86,107 @@ def unflatten(flat: Mapping[str, Any]) -> dict[str, Any]:
         for part in path:
             inner = place.get(part)
             place[part] = place = inner if isinstance(inner, dict) else {}
-        made = _inside(value)
-        known = place.get(last)
-        place[last] = {**known, **made} if isinstance(known, dict) and isinstance(made, dict) else made
+        converted = _unflatten_value(value)
+        existing = place.get(last)
+        place[last] = (
+            {**existing, **converted} if isinstance(existing, dict) and isinstance(converted, dict) else converted
+        )
     return {key: _number_keys(value) for key, value in tree.items()}
 
 
-def _inside(value: object) -> object:
+def _unflatten_value(value: object) -> object:
     if isinstance(value, Mapping):
         return unflatten(value)
-    return [_inside(one) for one in value] if isinstance(value, list) else value
+    return [_unflatten_value(item) for item in value] if isinstance(value, list) else value
 
 
 def _number_keys(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    inner = {key: _number_keys(one) for key, one in value.items()}
+    inner = {key: _number_keys(child) for key, child in value.items()}
     if inner and all(key.isdecimal() for key in inner):
         return [inner[key] for key in sorted(inner, key=int)]
     return inner
 
 
 def _attributes(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    given = decode_json(row.get("attributes"))
-    if isinstance(given, list):  # OTLP: [{"key": …, "value": {"stringValue": …}}]
-        return {str(one["key"]): _plain(one.get("value")) for one in given if isinstance(one, Mapping) and "key" in one}
-    return given if isinstance(given, Mapping) else {}
+    attributes = decode_json(row.get("attributes"))
+    if isinstance(attributes, list):  # OTLP: [{"key": …, "value": {"stringValue": …}}]
+        return {
+            str(attribute["key"]): _plain(attribute.get("value"))
+            for attribute in attributes
+            if isinstance(attribute, Mapping) and "key" in attribute
+        }
+    return attributes if isinstance(attributes, Mapping) else {}
 
 
 def _plain(value: object) -> object:
-    """The one value of OTLP's alternatives; some writers list the others as null."""
+    """The set value among OTLP's alternatives; some writers list the others as null."""
     if not isinstance(value, Mapping):
         return value
-    given = next((one for one in value.values() if one is not None), None)
-    if isinstance(given, Mapping) and isinstance(given.get("values"), list):
-        return [_plain(one) for one in given["values"]]
-    return given
+    alternative = next((one for one in value.values() if one is not None), None)
+    if isinstance(alternative, Mapping) and isinstance(alternative.get("values"), list):
+        return [_plain(item) for item in alternative["values"]]
+    return alternative
 
 
 def _chat(tree: Mapping[str, Any], side: str) -> list[Message]:
-    given = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
-    items = [one.get("message", one) for one in map(_tree, given)] if isinstance(given, list) else []
+    messages = _decode(f"attributes.llm.{side}_messages", _first(tree, f"attributes.llm.{side}_messages"))
+    items = [entry.get("message", entry) for entry in map(_tree, messages)] if isinstance(messages, list) else []
     return [_message(item) for item in items if isinstance(item, Mapping)]
 
 
-def _decode(what: str, given: object) -> object:
-    """A decoded value. A list as pandas writes it into a CSV is refused: without it, evidence would be missing."""
-    found = decode_json(given)
-    if isinstance(found, str):
+def _decode(what: str, value: object) -> object:
+    """Decodes JSON. Lists as pandas writes them into CSV are refused, as evidence would be missing."""
+    decoded = decode_json(value)
+    if isinstance(decoded, str):
         raise InputError(
-            f"has {what} as a text that is not JSON, {found[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
+            f"has {what} as a text that is not JSON, {decoded[:60]!r}, as pandas writes lists into CSV; export it as Parquet "
             "(to_parquet) or JSON lines (to_json) instead"
         )
-    return found
+    return decoded
 
 
 def _tree(value: object) -> Mapping[str, Any]:
     return unflatten(value) if isinstance(value, Mapping) else {}
 
 
-def _message(given: Mapping[str, Any]) -> Message:
-    parts = given.get("contents")
+def _message(fields: Mapping[str, Any]) -> Message:
+    parts = fields.get("contents")
     trees = map(_tree, parts) if isinstance(parts, list) else ()
     texts = (str(_first(part, "message_content.text") or "") for part in trees)
-    content = given.get("content") or "\n".join(filter(None, texts))
-    message = input_messages({"role": str(given.get("role") or "user"), "content": content})[0]
-    calls = given.get("tool_calls")
+    content = fields.get("content") or "\n".join(filter(None, texts))
+    message = input_messages({"role": str(fields.get("role") or "user"), "content": content})[0]
+    calls = fields.get("tool_calls")
     if isinstance(calls, list) and calls:
-        message["tool_calls"] = [one.get("tool_call", one) for one in map(_tree, calls)]
-    return {**message, **{key: given[key] for key in ("tool_call_id", "name") if given.get(key)}}
+        message["tool_calls"] = [call.get("tool_call", call) for call in map(_tree, calls)]
+    return {**message, **{key: fields[key] for key in ("tool_call_id", "name") if fields.get(key)}}
 
 
 def _documents(tree: Mapping[str, Any], kind: Kind) -> list[object]:
     if kind is Kind.TOOL:
         return tool_documents(_first(tree, "attributes.output.value"))
-    found = _decode("documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents"))
-    items = [one.get("document", one) for one in map(_tree, found)] if isinstance(found, list) else []
+    documents = _decode(
+        "documents", _first(tree, "attributes.retrieval.documents", "attributes.reranker.output_documents")
+    )
+    items = [entry.get("document", entry) for entry in map(_tree, documents)] if isinstance(documents, list) else []
     return [_document(item) for item in items if isinstance(item, Mapping) and str(item.get("content") or "").strip()]
 
 
-def _document(given: Mapping[str, Any]) -> object:
-    metadata = decode_json(given.get("metadata"))
+def _document(fields: Mapping[str, Any]) -> object:
+    metadata = decode_json(fields.get("metadata"))
     known = metadata if isinstance(metadata, Mapping) else {}
-    title = given.get("name") or known.get("title") or known.get("source")
+    title = fields.get("name") or known.get("title") or known.get("source")
     return {
-        "text": str(given["content"]),
-        "id": given.get("id"),
+        "text": str(fields["content"]),
+        "id": fields.get("id"),
         "title": None if title is None else str(title),
-        "url": given.get("url") if isinstance(given.get("url"), str) else None,
+        "url": fields.get("url") if isinstance(fields.get("url"), str) else None,
     }
 
 
 def _first(tree: Mapping[str, Any], *paths: str) -> Any:
-    """The first of these places that holds anything."""
+    """The first non-empty value at these paths."""
     for path in paths:
         place: Any = tree
         for part in path.split("."):

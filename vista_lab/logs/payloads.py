@@ -1,6 +1,6 @@
-"""Chat messages and documents in the payloads of traced calls, in any of the shapes that libraries give them. Pure.
+"""Extracts chat messages and documents from the payloads of traced calls, in the shapes of many libraries. Pure.
 
-Messages come out as OpenAI's chat has them, documents as `to_document` takes them (`vista_guard.reading.chat_json`).
+Messages come out in OpenAI's chat format, documents as `to_document` takes them (`vista_guard.reading.chat_json`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from vista_guard.reading.chat_json import read_json
 
 Message = dict[str, Any]
-"""A chat message: role, content, and what else a chat API's message has."""
+"""A chat message: role, content, and the other fields of a chat API."""
 
 ROLES = {
     **dict.fromkeys(("human", "user"), "user"),
@@ -20,7 +20,7 @@ ROLES = {
     **dict.fromkeys(("system", "developer"), "system"),
     **dict.fromkeys(("tool", "function"), "tool"),
 }
-"""The names that libraries give roles, and the role of a chat API that each is."""
+"""Roles of a chat API by the names that libraries use."""
 
 HISTORIES = ("chat_history", "history", "conversation_history")
 QUESTIONS = ("input", "question", "query", "user_input", "human_input", "prompt", "user", "request", "text", "content")
@@ -30,16 +30,16 @@ ANSWERS = (
 )
 TEXTS = ("page_content", "content", "text", "document", "pageContent")
 LISTS = ("documents", "output", "results", "docs", "nodes", "matches")
-"""Keys below which retrievers put what they found."""
+"""Keys of a retriever's results."""
 WRAPPERS = ("document", "node", "chunk")
-"""Keys below which libraries put a document beside its score."""
+"""Keys of a document beside its score."""
 CALLS = ("tool_use", "tool_call", "function_call")
 RESULTS = ("tool_result", "function_call_output")
-"""Types of parts and items that are calls of tools, and what tools answered."""
+"""Types of parts and items that are tool calls and tool results."""
 
 
 def decode_json(value: object) -> object:
-    """JSON that was stored as a text, as Parquet, CSV and attributes of spans do it; anything else as it is."""
+    """Decodes JSON that is stored as a text, as in Parquet, CSV and attributes of spans; other values stay as they are."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
         try:
             return read_json(value)
@@ -49,17 +49,17 @@ def decode_json(value: object) -> object:
 
 
 def input_messages(given: object) -> list[Message]:
-    """The messages that went into a call, oldest first: a list of messages, or a question with or without its history."""
+    """The input messages of a call, oldest first: a list of messages, or a question with or without its history."""
     return _messages(given, "user", QUESTIONS)
 
 
 def output_messages(given: object) -> list[Message]:
-    """The messages that came out of a call. Empty where no text can be told from the rest."""
+    """The output messages of a call. Empty if no text is recognised."""
     return _messages(given, "assistant", ANSWERS)
 
 
 def documents_in(given: object) -> list[object]:
-    """The documents that a retriever gave back; empty where nothing looks like one."""
+    """The documents in a retriever's output; empty if nothing looks like one."""
     content = decode_json(given)
     if isinstance(content, Mapping):
         if (text := _document_text(content)) is not None:
@@ -73,7 +73,7 @@ def documents_in(given: object) -> list[object]:
 
 
 def tool_documents(output: object) -> list[object]:
-    """What a tool answered, as documents."""
+    """The texts of a tool's output, as documents."""
     return [text for message in output_messages(output) if (text := message_text(message))]
 
 
@@ -86,8 +86,8 @@ def message_text(message: Message) -> str:
     return "\n".join(str(text or "") for text in texts)
 
 
-def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
-    content = decode_json(given)
+def _messages(value: object, role: str, keys: Sequence[str]) -> list[Message]:
+    content = decode_json(value)
     if isinstance(content, str):
         return [{"role": role, "content": content}] if content.strip() else []
     if isinstance(content, list):
@@ -96,7 +96,7 @@ def _messages(given: object, role: str, keys: Sequence[str]) -> list[Message]:
         return []
     if (message := _message(content, role)) is not None:
         return [message]
-    if content.get("type") == "reasoning":  # what a model thought is not what it said
+    if content.get("type") == "reasoning":  # not part of the answer
         return []
     return _in_mapping(content, role, keys)
 
@@ -112,7 +112,7 @@ def _messages_of(items: list[Any], role: str, keys: Sequence[str]) -> list[Messa
 
 
 def _first(items: object) -> object:
-    """Of several answers to one call the first is the one that was given."""
+    """The first of several answers to one call, which is the delivered one."""
     return items[0] if isinstance(items, list) and items else items
 
 
@@ -134,7 +134,7 @@ def _in_mapping(content: Mapping[str, Any], role: str, keys: Sequence[str]) -> l
 
 
 def _message(content: Mapping[str, Any], role: str) -> Message | None:
-    """One message, by a role or by LangChain's type of it; None for another mapping."""
+    """Reads one message, by its role or LangChain's type; None for another mapping."""
     if content.get("lc") == 1 and isinstance(content.get("kwargs"), Mapping):
         path = content.get("id")
         kind = str(path[-1]) if isinstance(path, list) and path else ""
@@ -142,7 +142,7 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
     if isinstance(content.get("data"), Mapping) and isinstance(content.get("type"), str):
         return _message({"type": content["type"], **content["data"]}, role)
     if isinstance(content.get("role"), str):
-        # An unknown role stays, to be named by whoever reads the messages.
+        # An unknown role stays, so that the reader of the messages can report it.
         return _plain(content, ROLES.get(content["role"].lower(), content["role"]))
     if content.get("type") == "function_call":
         call = {"id": content.get("call_id") or content.get("id"), "name": content.get("name")}
@@ -158,25 +158,25 @@ def _message(content: Mapping[str, Any], role: str) -> Message | None:
 
 
 def _plain(content: Mapping[str, Any], role: str) -> Message:
-    kept = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
+    fields = {key: content[key] for key in ("tool_calls", "tool_call_id", "name", "refusal") if content.get(key)}
     extra = content.get("additional_kwargs")
-    if "tool_calls" not in kept and isinstance(extra, Mapping) and extra.get("tool_calls"):
-        kept["tool_calls"] = extra["tool_calls"]
+    if "tool_calls" not in fields and isinstance(extra, Mapping) and extra.get("tool_calls"):
+        fields["tool_calls"] = extra["tool_calls"]
     text = content.get("content")
     parts = [part for part in text if isinstance(part, Mapping)] if isinstance(text, list) else []
     calls = [part for part in parts if part.get("type") in CALLS]
-    if calls and "tool_calls" not in kept:
-        kept["tool_calls"] = calls
+    if calls and "tool_calls" not in fields:
+        fields["tool_calls"] = calls
     results = [part for part in parts if part.get("type") in RESULTS]
-    if role == "user" and results and len(results) == len(parts):  # Anthropic's way to hand back what tools answered
+    if role == "user" and results and len(results) == len(parts):  # tool results in Anthropic's format
         return _answer_of_tools(results)
     if role == "tool" and not isinstance(text, str | list | None):
         text = json.dumps(text, ensure_ascii=False)
-    return {"role": role, "content": text, **kept}
+    return {"role": role, "content": text, **fields}
 
 
 def _answer_of_tools(results: Sequence[Mapping[str, Any]]) -> Message:
-    """All answers of tools, as one tool message."""
+    """Joins tool results into one tool message."""
     texts = []
     for part in results:
         answer = part.get("content", part.get("output", part.get("tool_result")))

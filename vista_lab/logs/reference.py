@@ -3,8 +3,8 @@
     {"role": "assistant", "utterance": "…", "retrieved_document": "… or N/A", "dataset": "AIS", "conversation_id": 7,
      "original_dataset_label": "faithful", "human_claims": [{"claim_text": "…", "human_judgement": "verifiable"}]}
 
-`group`, which the reference lacks, names what a turn was drawn with (see `TurnGold`). The released human evaluation of VISTA (§5)
-is such a file. Its `turn_index` counts within another file: it is not used.
+`group`, which the reference lacks, is the cluster of a turn (see `TurnGold`). The released human evaluation of VISTA (§5)
+is such a file. Its `turn_index` counts within another file and is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vista_lab.logs.source import LoggedConversation, LogValue, TurnGold
 NO_DOCUMENT = frozenset({"", "n/a", "na", "none"})
 
 ORIGINAL = {"faithful": False, "hallucinated": True}
-"""Values of `original_dataset_label` for a turn that its documents support, and for one that they do not."""
+"""Values of `original_dataset_label` for turns with and without support in their documents."""
 
 JUDGEMENTS = {
     "verifiable": Label.VERIFIED,
@@ -32,7 +32,7 @@ JUDGEMENTS = {
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """A list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
+    """Reads a list of turns as a conversation; its id is `{dataset}-{conversation_id}`, as ids repeat over datasets.
 
     Raises InputError for a turn or claim of another shape; names its index and the value.
     """
@@ -59,28 +59,28 @@ def _turn(index: int, turn: object, labels: dict[str, Label]) -> Turn:
     role = str(turn.get("role")).lower()
     if role not in tuple(Role):
         raise InputError(f"turn {index} has the role {turn.get('role')!r}; the roles are {', '.join(Role)}")
-    given = turn.get("human_claims", turn.get("claims"))
+    claims = turn.get("human_claims", turn.get("claims"))
     return Turn(
         role=Role(role),
         text=turn["utterance"],
         documents=_documents(index, turn.get("retrieved_document")),
-        claims=None if given is None else _claims(index, given, labels),
+        claims=None if claims is None else _claims(index, claims, labels),
     )
 
 
-def _documents(index: int, given: object) -> tuple[Document, ...]:
-    texts = given if isinstance(given, list) else [given]
+def _documents(index: int, raw: object) -> tuple[Document, ...]:
+    texts = raw if isinstance(raw, list) else [raw]
     if not all(text is None or isinstance(text, str) for text in texts):
-        raise InputError(f"turn {index} has the retrieved_document {str(given)[:80]!r}; expected a text or texts")
+        raise InputError(f"turn {index} has the retrieved_document {str(raw)[:80]!r}; expected a text or texts")
     kept = [text for text in texts if isinstance(text, str) and text.strip().lower() not in NO_DOCUMENT]
     return tuple(Document(id=f"t{index}.d{number}", text=text) for number, text in enumerate(kept, 1))
 
 
-def _claims(index: int, given: object, labels: dict[str, Label]) -> tuple[Claim, ...]:
-    if not isinstance(given, list):
-        raise InputError(f"turn {index} has the claims {str(given)[:80]!r}; expected a list")
+def _claims(index: int, items: object, labels: dict[str, Label]) -> tuple[Claim, ...]:
+    if not isinstance(items, list):
+        raise InputError(f"turn {index} has the claims {str(items)[:80]!r}; expected a list")
     claims = []
-    for number, item in enumerate(given, 1):
+    for number, item in enumerate(items, 1):
         claim = Claim(id=f"t{index}.c{number}", text=_claim_text(index, number, item))
         if isinstance(item, Mapping) and item.get("human_judgement") is not None:
             labels[claim.id] = _label(claim.id, item["human_judgement"])
@@ -104,7 +104,7 @@ def _label(claim_id: str, judgement: Any) -> Label:
 
 
 def _identity(value: LogValue, turns: list[Any]) -> str:
-    """The id is on the annotated turns only."""
+    """The conversation's id, which only annotated turns have."""
 
     def first(key: str) -> Any:
         return next((turn[key] for turn in turns if turn.get(key) is not None), None)

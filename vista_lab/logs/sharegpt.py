@@ -16,13 +16,13 @@ SPEAKERS = {
     **dict.fromkeys(("tool", "observation", "function_response"), "tool"),
     "function_call": "function_call",
 }
-"""The names found in public logs, and the role of the chat message that each becomes."""
+"""Roles of chat messages by the names in public logs."""
 
 
 def parse(value: LogValue) -> LoggedConversation:
-    """One logged chat as a conversation. What a tool answered grounds the assistant turn after it.
+    """Reads one logged chat as a conversation. Tool results ground the assistant turn after them.
 
-    Raises InputError for no conversations, or a message of another shape.
+    Raises InputError without conversations, or for a malformed message.
     """
     content = value.content
     if not isinstance(content, Mapping) or not isinstance(content.get("conversations"), list):

@@ -1,8 +1,8 @@
 """Log files as a stream of values, and tables as rows.
 
-JSON, CSV or Parquet; plain or gzipped; one file or a folder. Knows no format.
+JSON, CSV or Parquet; plain or gzipped; one file or a folder. Independent of log formats.
 
-Texts that no store and no report can hold are refused here, before a conversation is handed on.
+Texts that stores and reports cannot hold are refused here.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from vista_guard.types import Conversation, Label, Span
 DELIMITERS = ",;\t|"
 PARQUET_MAGIC = b"PAR1"
 LONGEST_FIELD = 2**31 - 1
-"""Characters of one cell; the csv module's own limit is below what a document has."""
+"""Most characters of one cell; the csv module's own limit is too small for documents."""
 
 Quoting = Literal[0, 3]
-"""`csv.QUOTE_MINIMAL`, or `csv.QUOTE_NONE` where a quotation mark is a character like any other."""
+"""`csv.QUOTE_MINIMAL`, or `csv.QUOTE_NONE` if quotation marks are ordinary characters."""
 
 Row = tuple[int, dict[str, Any] | str]
-"""A row's number, as its file counts, and its cells by column, or what is wrong with it."""
+"""A row's number in its file, and its cells by column, or an error."""
 
 
 def delimiter_of(head: str) -> str | None:
-    """The delimiter of a table, from its first line; None when it has one column only."""
+    """The delimiter of a table, from its first line; None if it has a single column."""
     line = head.splitlines()[0] if head else ""
     if line.lower().startswith("sep=") and len(line) == 5 and line[-1] in DELIMITERS:  # as Excel writes it
         return line[-1]
@@ -47,10 +47,10 @@ def delimiter_of(head: str) -> str | None:
 
 
 def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: bool = False) -> Iterator[Row]:
-    """Rows of a CSV file with a header, by the line that each begins on, counted from 1.
+    """Rows of a CSV file with a header, each with its first line, counted from 1.
 
-    With `short` a row may lack cells at its end, which are empty then: Excel leaves delimiters out where a stretch of rows has
-    nothing in the last columns. Raises InputError if two columns have one name; `name` is the file's.
+    With `short` a row may lack cells at its end, which are then empty: Excel omits delimiters if a stretch of rows has
+    nothing in the last columns. Raises InputError if two columns have the same name; `name` is the file's.
     """
     header: list[str] | None = None
     with closing(csv_lines(file, delimiter)) as lines:
@@ -66,9 +66,9 @@ def csv_rows(file: BinaryIO, delimiter: str, name: str = "the table", *, short: 
 def csv_lines(
     file: BinaryIO, delimiter: str, quoting: Quoting = csv.QUOTE_MINIMAL
 ) -> Generator[tuple[int, list[str] | str], None, None]:
-    """The line that each row begins on, counted from 1, and its cells, or what is wrong with it."""
+    """The first line of each row, counted from 1, and its cells, or an error."""
     csv.field_size_limit(LONGEST_FIELD)
-    # A byte that is no UTF-8 becomes half a surrogate pair: so its row is named, and the others are read.
+    # A byte that is not UTF-8 becomes half a surrogate pair: its row is reported, and the others are read.
     text = TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="")
     reader = csv.reader(text, delimiter=delimiter, quoting=quoting, strict=True)
     try:
@@ -85,11 +85,11 @@ def csv_lines(
                 )
                 yield line, f"is not a row of a table: {why}"
     finally:
-        text.detach()  # The file is its opener's to close.
+        text.detach()  # The caller closes the file.
 
 
 def _header(cells: list[str], name: str) -> list[str] | None:
-    """The names of columns; None for an empty line, and for the one by which Excel says what parts cells."""
+    """The names of columns; None for an empty line, and for Excel's line with the separator."""
     if not any(cells) or (cells[0].lower().startswith("sep=") and not any(cells[1:])):
         return None
     twice = next((name for name in cells if name and cells.count(name) > 1), None)
@@ -99,7 +99,7 @@ def _header(cells: list[str], name: str) -> list[str] | None:
 
 
 def named_cells(header: list[str], cells: list[str]) -> dict[str, Any] | str:
-    """The cells by column, or what is wrong with the row."""
+    """The cells by column, or an error."""
     if len(cells) != len(header):
         return f"has {len(cells)} cells, and the header has {len(header)}"
     for name, cell in zip(header, cells, strict=True):
@@ -140,16 +140,16 @@ OTHERS = {
     b"\xfd7zXZ": "an xz archive",
     b"PK\x03\x04": "a zip archive or an Excel workbook",
 }
-"""Files by their first bytes that are not read."""
+"""Unsupported files by their first bytes."""
 PAGES = (b'{"data"', b'{"object"')
-"""How a page of an API begins that was written on one line."""
+"""First bytes of an API's page on one line."""
 UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet"})
-"""Of the files that a folder is searched for, gzipped ones included."""
+"""Suffixes of the files that are read from a folder, gzipped or not."""
 
 
 class PlaceGold(BaseModel):
-    """A data set's gold for one or more sentences of a turn, which are judged as one.
+    """A data set's gold for one or more sentences of a turn, which are judged as a unit.
 
     Examples:
         >>> from vista_guard.types import Span
@@ -160,11 +160,11 @@ class PlaceGold(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     spans: tuple[Span, ...] = Field(min_length=1)
-    """Where the sentences are in the turn's text, in their order."""
+    """Spans of the sentences in the turn's text, in order."""
     positive: bool
-    """True for what the data set looks for, as in `TurnGold`: here a sentence that is not supported."""
+    """True for the data set's target, as in `TurnGold`: here a sentence that is not supported."""
     facts: int = Field(default=0, ge=0)
-    """Atomic facts in it that people judged; 0 where that is not known."""
+    """Atomic facts in it that people judged; 0 if unknown."""
 
     def text(self, turn: str) -> str:
         """The sentences, joined by blanks."""
@@ -175,26 +175,26 @@ class PlaceGold(BaseModel):
 class TurnGold:
     """A data set's gold for one assistant turn.
 
-    `label` is the publisher's own word ("Generic", "hallucinated"). `positive` says whether the turn is what the data set looks
-    for: for most a turn that its documents do not carry (VISTA, Table 2), or one that contradicts what was said before
-    (Table 5), or that abstains (Table 20). None where the publisher leaves it open.
+    `label` is the publisher's own word ("Generic", "hallucinated"). `positive` is True for the data set's target: mostly turns
+    that their documents don't support (VISTA, Table 2), or turns that contradict earlier ones (Table 5) or abstain
+    (Table 20). None if the publisher leaves it open.
     """
 
     label: str
     positive: bool | None
     group: str = field(default="", repr=False)
-    """Names what the turn was drawn with, such as the document that a pair of texts is of: rows of one group are alike, so that
-    intervals draw whole groups. Its conversation where it is empty."""
+    """Cluster that the turn was sampled with, such as the document of a pair of texts: rows of one group are alike, so
+    intervals resample whole groups. If empty, its conversation."""
     places: tuple[PlaceGold, ...] = ()
-    """Gold of sentences, where the data set judges those; the whole turn stays their context."""
+    """Gold of sentences, if the data set judges those; the whole turn stays their context."""
 
 
 @dataclass(frozen=True)
 class LoggedConversation:
     """A conversation of a log or of a data set.
 
-    `labels` are a human's, by claim id; `gold` is the data set's word on whole turns, by the turn's index; `line` counts from 1,
-    where a file has lines. Of a data set the turns with gold are meant; of a log `every_turn`, as people may have spoken of some.
+    `labels` are a human's, by claim id; `gold` is the data set's, by turn index; `line` counts from 1, if the file has lines.
+    A data set's turns with gold are judged; of a log `every_turn`, as people may have labelled only some.
     """
 
     conversation: Conversation
@@ -203,12 +203,12 @@ class LoggedConversation:
     gold: Mapping[int, TurnGold] = field(default_factory=dict)
     every_turn: bool = field(default=False, compare=False)
     topic: str = ""
-    """Title of the Wikipedia page that the conversation is about, where the data set names one."""
+    """Title of the Wikipedia page that the conversation is about, if the data set has one."""
 
 
 @dataclass(frozen=True)
 class BrokenEntry:
-    """A line or list item of a log that is no conversation. `source` names file and place."""
+    """A line or list item of a log that is not a conversation. `source` is its file and place."""
 
     source: str
     error: str
@@ -216,20 +216,20 @@ class BrokenEntry:
 
 @dataclass(frozen=True)
 class LogValue:
-    """A JSON value as found: `place` is `line 3` or `conversation 3`."""
+    """A JSON value of a log: `place` is `line 3` or `conversation 3`."""
 
     content: object
     place: str
     line: int | None = None
 
     def first_id(self, *given: object) -> str:
-        """The first id that is given, as a text; the place when none is."""
+        """The first of these ids, as a text; the place if there is none."""
         usual = self.place.replace(",", "").replace(" ", "-")
         return next((str(one) for one in given if one is not None and one != ""), usual)
 
 
 def broken_entry(source: str, value: LogValue, error: Exception) -> BrokenEntry:
-    """A value that its format cannot read."""
+    """The entry for a value that its format cannot read."""
     why = "is nested too deeply to be read" if isinstance(error, RecursionError) else str(error)
     return BrokenEntry(f"{source} {value.place}", why)
 
@@ -246,28 +246,28 @@ class Shape(Enum):
 
 
 def values(path: Path) -> Iterator[LogValue | BrokenEntry]:
-    """The items of a JSON list, the lines of a JSON-lines file, which is never held whole, or the rows of a table.
+    """The items of a JSON list, the lines of a JSON-lines file, which are streamed, or the rows of a table.
 
     A page of an API, `{"data": [...], "meta": {...}}`, is its items.
 
-    A broken line or row becomes a `BrokenEntry` and reading continues; a broken list has no rest. A folder is read file by
-    file, by name; one of its files that cannot be read is a `BrokenEntry`, too. Raises InputError if the file is missing,
-    empty, a damaged archive, or a list that is not JSON or not UTF-8; a folder without logs.
+    A broken line or row becomes a `BrokenEntry` and reading continues. A folder is read file by file, by name; an unreadable
+    file in it becomes a `BrokenEntry`, too. Raises InputError if the file is missing, empty, a damaged archive, or a list
+    that is not JSON or not UTF-8, or if a folder has no logs.
     """
     if path.is_dir():
         for file in _files(path):
-            yield from _of_folder(path, file)
+            yield from _folder_values(path, file)
         return
     for value in _values(path):
         yield from _items(value) if isinstance(value, LogValue) else [value]
 
 
 def _items(value: LogValue) -> Iterator[LogValue]:
-    """Of a page of Langfuse's or OpenAI's API what it lists; else the value itself."""
+    """The items of a page of Langfuse's or OpenAI's API; else the value itself."""
     page = value.content if isinstance(value.content, dict) else {}
-    listed = page.get("data")
-    if isinstance(listed, list) and (page.get("object") == "list" or isinstance(page.get("meta"), dict)):
-        for number, item in enumerate(listed, 1):
+    items = page.get("data")
+    if isinstance(items, list) and (page.get("object") == "list" or isinstance(page.get("meta"), dict)):
+        for number, item in enumerate(items, 1):
             yield replace(value, content=item, place=f"{value.place}, item {number}")
     else:
         yield value
@@ -290,7 +290,7 @@ def _values(path: Path) -> Iterator[LogValue | BrokenEntry]:
 
 
 def count(path: Path) -> int:
-    """How many values the file holds, broken ones included; reads it once, parsing only lists, tables and pages of an API."""
+    """Number of values in the file, including broken ones; reads it once, parsing only lists, tables and pages of an API."""
     if path.is_dir():
         return sum(map(_count_file, _files(path)))
     match shape(path):
@@ -314,7 +314,7 @@ def _count_in(line: bytes) -> int:
 
 
 def _count_file(path: Path) -> int:
-    """One that cannot be read as a whole is one broken value of its folder."""
+    """Number of values in a file of a folder; an unreadable file counts as one broken value."""
     try:
         return count(path)
     except InputError:
@@ -346,29 +346,29 @@ def shape(path: Path) -> Shape:
         return Shape.LIST
     first, whole, _ = head.partition(b"\n")
     first = first.strip()
-    # A line that a value would go on behind is no line of JSON lines: `{`, or `{"messages": [`.
+    # A first line with an unfinished value is not JSON lines: `{`, or `{"messages": [`.
     if whole and first.startswith(b"{") and first.endswith((b"{", b"[", b",")):
         return Shape.DOCUMENT
     return Shape.TABLE if _is_table(head) else Shape.LINES
 
 
 def _is_table(head: bytes) -> bool:
-    """Recognises a header: names with delimiters between them, and no JSON."""
+    """Recognises a header: delimited names, not JSON."""
     return not head.startswith((b"{", b'{"')) and delimiter_of(head.decode("utf-8", "replace")) is not None
 
 
 def _files(folder: Path) -> list[Path]:
-    found = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
-    if not found:
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and SUFFIXES & set(file.suffixes))
+    if not files:
         raise InputError(f"log folder {folder} has no logs; expected files that end in {', '.join(sorted(SUFFIXES))}")
-    return found
+    return files
 
 
-def _of_folder(folder: Path, file: Path) -> Iterator[LogValue | BrokenEntry]:
-    found = values(file)
+def _folder_values(folder: Path, file: Path) -> Iterator[LogValue | BrokenEntry]:
+    entries = values(file)
     while True:
         try:
-            value = next(found, None)
+            value = next(entries, None)
         except InputError as exc:  # The other files are read.
             value = BrokenEntry(str(file), str(exc).removeprefix(f"log {file} "))
         if value is None:
@@ -413,7 +413,7 @@ def _json_list(path: Path) -> list[object]:
 
 
 def whole_json(path: Path, not_json: str) -> object:
-    """A file that is one JSON value. Raises InputError if it is not: `not_json` begins what the error says."""
+    """Reads a file that is one JSON value. Raises InputError if it is not: `not_json` begins the message."""
     with open_log(path) as file:
         raw = file.read()
     try:
@@ -427,7 +427,7 @@ def whole_json(path: Path, not_json: str) -> object:
 
 @contextmanager
 def open_log(path: Path) -> Iterator[BinaryIO]:
-    """The file's bytes, unzipped when it is a gzip archive by its first bytes, whatever its name."""
+    """Opens a log as bytes, unzipped if its first bytes are those of a gzip archive."""
     try:
         with path.open("rb") as raw:
             zipped = raw.read(2) == GZIP_MAGIC

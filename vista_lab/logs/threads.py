@@ -1,7 +1,7 @@
-"""Rows that each hold a part of a conversation, joined: spans into traces, traces into conversations, ordered by time.
+"""Joins rows with parts of a conversation: spans into traces, traces into conversations, ordered by time.
 
-A trace is one exchange. Its messages are its root's input and output, or those of its last model call where the root's cannot
-be read; results of its retrievers and tools ground the answer. History that is sent again with each call is kept once.
+A trace is one exchange. Its messages are its root's input and output, or those of its last model call if the root's are
+unreadable; results of its retrievers and tools ground the answer. History that is repeated with each call is kept once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class Kind(Enum):
-    """The kinds of spans that matter here."""
+    """The kinds of spans, as far as they are told apart."""
 
     MODEL = auto()
     RETRIEVER = auto()
@@ -31,7 +31,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Span:
-    """One row of a trace. `source` names file and place, `line` counts from 1 where the file has lines."""
+    """One row of a trace. `source` is its file and place, `line` counts from 1 if the file has lines."""
 
     id: str
     trace: str
@@ -47,7 +47,7 @@ class Span:
 
     @property
     def order(self) -> datetime:
-        """By which spans are sorted; one without a time comes first."""
+        """Sort key; spans without a time come first."""
         return self.start or _FIRST
 
 
@@ -65,7 +65,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class BrokenSpan(BrokenEntry):
-    """A span that cannot be read, of a trace that is known."""
+    """An unreadable span with a known trace."""
 
     trace: str
 
@@ -76,7 +76,7 @@ def spans_of(
     rows: Callable[[object], Iterable[object]],
     make: Callable[[object, LogValue, str], Span],
 ) -> Iterator[Span | BrokenEntry]:
-    """Spans of a log's values, and what of them is none: `rows` gives the parts of a value that `make` makes a span each of."""
+    """Spans of a log's values, and broken entries: `rows` splits a value into parts, `make` turns each part into a span."""
     for value in found:
         if isinstance(value, BrokenEntry):
             yield value
@@ -94,7 +94,7 @@ def spans_of(
 
 
 def broken_span(part: object, source: str, value: LogValue, error: Exception) -> BrokenEntry:
-    """The entry for an unreadable span, with its trace where that is known."""
+    """The entry for an unreadable span, with its trace if known."""
     entry = broken_entry(source, value, error)
     content = part if isinstance(part, Mapping) else {}
     context = content.get("context")
@@ -107,8 +107,8 @@ def broken_span(part: object, source: str, value: LogValue, error: Exception) ->
 def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConversation | BrokenEntry]:
     """Conversations in the order in which their threads first appear. A trace without a thread is a conversation of its own.
 
-    All spans are held until the last is read, as those of one trace may stand anywhere. A thread of which one cannot be read is
-    not judged: that may be the evidence of an answer, or a turn.
+    All spans are held until the last is read, as those of one trace may be anywhere. A thread with an unreadable span is not
+    judged: it may be the evidence of an answer, or a turn.
     """
     traces: dict[str, dict[str, Span]] = defaultdict(dict)
     spoiled: dict[str, BrokenSpan] = {}
@@ -125,13 +125,13 @@ def conversations(spans: Iterable[Span | BrokenEntry]) -> Iterator[LoggedConvers
     threads: dict[str, list[Exchange]] = defaultdict(list)
     unread: dict[str, BrokenSpan] = {}
     for identity, trace in traces.items():
-        found = _exchange(list(trace.values()))
-        if isinstance(found, BrokenEntry):
-            yield found
+        exchange = _exchange(list(trace.values()))
+        if isinstance(exchange, BrokenEntry):
+            yield exchange
             continue
-        threads[found.thread].append(found)
+        threads[exchange.thread].append(exchange)
         if identity in spoiled:
-            unread.setdefault(found.thread, spoiled[identity])
+            unread.setdefault(exchange.thread, spoiled[identity])
     for name, exchanges in threads.items():
         if name in unread:
             why = f"thread {name} is not judged, as {unread[name].source} cannot be read; mend that first"
@@ -161,11 +161,13 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
     roots = [span for span in spans if span.parent is None] or [span for span in spans if span.parent not in names]
     models = [span for span in reversed(spans) if span.kind is Kind.MODEL]
     candidates = [*(span for span in roots if span.kind not in (Kind.RETRIEVER, Kind.TOOL)), *models]
-    told = next((span for span in candidates if _says_something(span)), None)
+    answering = next((span for span in candidates if _says_something(span)), None)
     first = (roots or spans)[0]
-    if told is None:
+    if answering is None:
         return BrokenEntry(first.source, f"trace {first.trace} has no readable answer")
-    asked, answered = _apart(told.inputs or next((span.inputs for span in candidates if span.inputs), ()), told.outputs)
+    asked, answered = _split_output(
+        answering.inputs or next((span.inputs for span in candidates if span.inputs), ()), answering.outputs
+    )
     return Exchange(
         thread=next((span.thread for span in [*roots, *spans] if span.thread), None) or first.trace,
         start=first.start,
@@ -176,12 +178,12 @@ def _exchange(spans: list[Span]) -> Exchange | BrokenEntry:
     )
 
 
-def _apart(asked: Sequence[Message], answered: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
-    """An output that is the whole state, with what was asked in the middle of it, as all that came before the answer and it."""
-    ask, answer = [_key(one) for one in asked], [_key(one) for one in answered]
+def _split_output(asked: Sequence[Message], answered: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """Splits an output that is the whole state, input included, into the history and the answer."""
+    ask, answer = [_key(message) for message in asked], [_key(message) for message in answered]
     places = range(len(answer) - len(ask), -1, -1) if ask else ()
     for end in (place + len(ask) for place in places if answer[place : place + len(ask)] == ask):
-        if any(_is_spoken(one) and one["role"] == "assistant" for one in answered[end:]):
+        if any(_is_spoken(message) and message["role"] == "assistant" for message in answered[end:]):
             return answered[:end], answered[end:]
     return asked, answered
 
@@ -191,43 +193,43 @@ def _says_something(span: Span) -> bool:
 
 
 def _with_documents(answered: Sequence[Message], spans: Iterable[Span], messages: Iterable[Message]) -> list[Message]:
-    """The answer with what the trace's retrievers and tools gave back, but for what stands among the messages already."""
-    told = {message_text(message).strip() for message in messages if message["role"] == "tool"}
-    brought: list[object] = []
+    """Adds the results of the trace's retrievers and tools to the answer, except those already among the messages."""
+    known_texts = {message_text(message).strip() for message in messages if message["role"] == "tool"}
+    documents: list[object] = []
     for span in spans:
         for document in span.documents:
             text = str(document["text"] if isinstance(document, dict) else document).strip()
-            if text and text not in told:
-                told.add(text)
-                brought.append(document)
-    if not brought:
+            if text and text not in known_texts:
+                known_texts.add(text)
+                documents.append(document)
+    if not documents:
         return list(answered)
     answers = (index for index, one in enumerate(answered) if one["role"] == "assistant" and _is_spoken(one))
     last = max(answers)
-    return [{**one, "documents": brought} if index == last else one for index, one in enumerate(answered)]
+    return [{**one, "documents": documents} if index == last else one for index, one in enumerate(answered)]
 
 
 def _continue_thread(past: Sequence[Message], new: Sequence[Message]) -> list[Message]:
-    """`past` and what of `new` is not in it: a past is often sent again with each call, whole or its end, without its tools."""
-    known = {_key(one) for one in past if one["role"] == "system"}
-    systems = [one for one in new if one["role"] == "system" and _key(one) not in known]
-    rest = [one for one in new if one["role"] != "system"]
-    before, after = ([_key(one) for one in part if _is_spoken(one)] for part in (past, rest))
+    """Appends the new messages to `past`: each call often repeats the past, or its end, without its tool messages."""
+    known = {_key(message) for message in past if message["role"] == "system"}
+    systems = [message for message in new if message["role"] == "system" and _key(message) not in known]
+    rest = [message for message in new if message["role"] != "system"]
+    before, after = ([_key(message) for message in part if _is_spoken(message)] for part in (past, rest))
     inside = next(
         (at for at in range(1, len(after) - len(before)) if before and after[at : at + len(before)] == before), 0
     )
-    if inside:  # What was said before the log's first trace is known from this one.
+    if inside:  # This trace has messages from before the log's first trace.
         earlier, rest = _split(rest, inside)
         return [*systems, *earlier, *past, *_split(rest, len(before))[1]]
-    again = next((n for n in range(min(len(after), len(before)), 0, -1) if before[-n:] == after[:n]), 0)
-    return [*past, *systems, *_split(rest, again)[1]]
+    repeated = next((n for n in range(min(len(after), len(before)), 0, -1) if before[-n:] == after[:n]), 0)
+    return [*past, *systems, *_split(rest, repeated)[1]]
 
 
 def _split(messages: Sequence[Message], spoken: int) -> tuple[list[Message], list[Message]]:
-    """Behind so many messages that say something, what stands between them and the next one included in the second part."""
+    """Splits after `spoken` messages with text; messages between them and the next one go to the second part."""
     if not spoken:
         return [], list(messages)
-    places = [index for index, one in enumerate(messages) if _is_spoken(one)]
+    places = [index for index, message in enumerate(messages) if _is_spoken(message)]
     end = places[spoken - 1] + 1
     return list(messages[:end]), list(messages[end:])
 
@@ -241,17 +243,17 @@ def _key(message: Message) -> tuple[str, str, str]:
 
 
 _UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (float("-inf"), 1.0))
-"""From which size on a number counts nanoseconds, microseconds or milliseconds since 1970, and how many make a second."""
+"""Least number that counts as nanoseconds, microseconds or milliseconds since 1970, and their number per second."""
 
 
 def moment(value: object) -> datetime | None:
-    """The time in UTC; one without a zone counts as UTC. None for nothing.
+    """Parses a time as UTC, also if it has no zone. None for an empty value.
 
     Args:
         value: a time, ISO 8601, or seconds, milliseconds, microseconds or nanoseconds since 1970.
 
     Raises:
-        InputError: it is none of these.
+        InputError: the value is something else.
     """
     if value is None or value == "":
         return None

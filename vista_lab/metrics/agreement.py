@@ -28,7 +28,7 @@ from vista_lab.metrics.claim_sets import ClaimGroup, Same, groups
 LABELS = tuple(Label)
 
 DRAWS = 2000
-"""Samples of turns that an interval is made of."""
+"""Samples of turns for an interval."""
 
 SEED = 13
 
@@ -114,24 +114,25 @@ def agreement(
     draws: int = DRAWS,
     seed: int = SEED,
 ) -> Agreement:
-    """How far the annotators of these turns agree; not everybody has to have done every turn.
+    """Agreement of the annotators of these turns; not everybody has to have done every turn.
 
-    `steps` say which claims are one, as for `groups`. With `conversations`, the name of each turn's, whole ones are drawn for the
-    intervals, else turns.
+    `steps` say which claims are one, as for `groups`. Intervals draw turns, or whole conversations where `conversations` names
+    each turn's.
     """
     aligned = [groups(turn, steps) for turn in turns]
-    people = sorted({who for turn in turns for who in turn})
+    people = sorted({annotator for turn in turns for annotator in turn})
     weights = _weights(conversations or [str(place) for place in range(len(turns))], draws, seed)
     pairs = [_pair(one, other, turns, aligned, weights) for one, other in combinations(people, 2)]
-    met = tuple(pair for pair in pairs if pair is not None)
-    units = [list(group.labels.values()) for each in aligned for group in each if len(group.labels) > 1]
+    pair_figures = tuple(pair for pair in pairs if pair is not None)
+    units = [list(group.labels.values()) for turn_groups in aligned for group in turn_groups if len(group.labels) > 1]
     return Agreement(
         turns=len(turns),
-        pairs=met,
-        jaccard=_mean([pair.jaccard.value for pair in met]),
-        f1=_mean([pair.f1.value for pair in met]),
+        pairs=pair_figures,
+        jaccard=_mean([pair.jaccard.value for pair in pair_figures]),
+        f1=_mean([pair.f1.value for pair in pair_figures]),
         alpha=_alpha(
-            [coincidences([list(group.labels.values()) for group in each], LABELS) for each in aligned], weights
+            [coincidences([list(group.labels.values()) for group in turn_groups], LABELS) for turn_groups in aligned],
+            weights,
         ),
         units=len(units),
         confusion=_confusion(units),
@@ -178,7 +179,7 @@ def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float 
     values = {value: number for number, value in enumerate(dict.fromkeys([*first, *second]))}
     if len(values) < 2:
         return None
-    return float(cohen_kappa_score([values[one] for one in first], [values[one] for one in second]))
+    return float(cohen_kappa_score([values[rating] for rating in first], [values[rating] for rating in second]))
 
 
 def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
@@ -202,26 +203,26 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
         raise InputError(
             f"Fleiss' kappa needs the same number of ratings per case, at least two; one case has {odd}, the first {raters}"
         )
-    counted = [Counter(case) for case in cases]
-    agreed = sum(count * (count - 1) for case in counted for count in case.values()) / (
+    counts = [Counter(case) for case in cases]
+    agreed = sum(count * (count - 1) for case in counts for count in case.values()) / (
         len(cases) * raters * (raters - 1)
     )
-    chance = sum((count / (len(cases) * raters)) ** 2 for count in sum(counted, Counter[Hashable]()).values())
+    chance = sum((count / (len(cases) * raters)) ** 2 for count in sum(counts, Counter[Hashable]()).values())
     return (agreed - chance) / (1 - chance) if chance < 1 else None
 
 
 def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Counts:
-    """How often each value stands beside each other one in a unit, each unit weighing as many as it has values."""
+    """Coincidences of values within units; each unit weighs as much as it has values."""
     place = {value: number for number, value in enumerate(values)}
-    found = np.zeros((len(values), len(values)))
+    matrix = np.zeros((len(values), len(values)))
     for unit in units:
         if len(unit) < 2:
             continue
         counts = np.zeros(len(values))
         for value in unit:
             counts[place[value]] += 1
-        found += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
-    return found
+        matrix += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    return matrix
 
 
 def alpha_of(found: Counts) -> float | None:
@@ -235,7 +236,7 @@ def alpha_of(found: Counts) -> float | None:
 
 
 def samples(turns: int, draws: int, seed: int) -> Counts:
-    """How often each turn is drawn, sample by sample: with replacement, as many as there are."""
+    """Number of times each sample draws each turn: with replacement, as many as there are."""
     if turns < 2:
         return np.zeros((0, turns))
     generator = np.random.default_rng(seed)
@@ -243,7 +244,7 @@ def samples(turns: int, draws: int, seed: int) -> Counts:
 
 
 def _weights(conversations: Sequence[str], draws: int, seed: int) -> Counts:
-    """How often each turn is drawn, sample by sample, where its conversation is drawn whole."""
+    """Number of times each sample draws each turn, where conversations are drawn whole."""
     places = {name: place for place, name in enumerate(dict.fromkeys(conversations))}
     return samples(len(places), draws, seed)[:, [places[name] for name in conversations]]
 
@@ -252,21 +253,21 @@ def _pair(
     one: str, other: str, turns: Sequence[Turn], aligned: Sequence[Sequence[ClaimGroup]], weights: Counts
 ) -> PairAgreement | None:
     rows = [
-        _shared_counts(one, other, each) if one in turn and other in turn else (0, 0, 0)
-        for turn, each in zip(turns, aligned, strict=True)
+        _shared_counts(one, other, turn_groups) if one in turn and other in turn else (0, 0, 0)
+        for turn, turn_groups in zip(turns, aligned, strict=True)
     ]
-    both = sum(one in turn and other in turn for turn in turns)
-    if not both:
+    shared_turns = sum(one in turn and other in turn for turn in turns)
+    if not shared_turns:
         return None
     counts = np.asarray(rows, float)
     first, second, shared = (int(count) for count in counts.sum(axis=0))
     jaccard, f1 = (_figure(counts, weights, of) for of in (claim_sets.jaccard, claim_sets.f1))
-    return PairAgreement((one, other), both, first, second, shared, jaccard, f1)
+    return PairAgreement((one, other), shared_turns, first, second, shared, jaccard, f1)
 
 
-def _shared_counts(one: str, other: str, each: Sequence[ClaimGroup]) -> tuple[int, int, int]:
-    mine, theirs = (sum(who in group.by for group in each) for who in (one, other))
-    return mine, theirs, sum(one in group.by and other in group.by for group in each)
+def _shared_counts(one: str, other: str, turn_groups: Sequence[ClaimGroup]) -> tuple[int, int, int]:
+    mine, theirs = (sum(annotator in group.by for group in turn_groups) for annotator in (one, other))
+    return mine, theirs, sum(one in group.by and other in group.by for group in turn_groups)
 
 
 def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:
@@ -280,24 +281,24 @@ def _alpha(matrices: Sequence[Counts], weights: Counts) -> Figure:
     value = alpha_of(flat.sum(axis=0).reshape(size, size))
     if value is None:
         return Figure(None)
-    drawn = [alpha_of(row.reshape(size, size)) for row in weights @ flat]
-    return Figure(value, *_interval(np.asarray([np.nan if one is None else one for one in drawn])))
+    alphas = [alpha_of(row.reshape(size, size)) for row in weights @ flat]
+    return Figure(value, *_interval(np.asarray([np.nan if alpha is None else alpha for alpha in alphas])))
 
 
-def _interval(drawn: Counts) -> tuple[float | None, float | None]:
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
+def _interval(draws: Counts) -> tuple[float | None, float | None]:
+    finite = draws[~np.isnan(draws)]
+    if not len(finite):
         return None, None
-    low, high = np.quantile(known, [0.025, 0.975])
+    low, high = np.quantile(finite, [0.025, 0.975])
     return float(low), float(high)
 
 
 def _confusion(units: Sequence[Sequence[Label]]) -> dict[tuple[Label, Label], int]:
-    found: Counter[tuple[Label, Label]] = Counter()
+    counts: Counter[tuple[Label, Label]] = Counter()
     for unit in units:
         for pair in combinations(sorted(unit, key=LABELS.index), 2):
-            found[pair[0], pair[1]] += 1
-    return dict(found)
+            counts[pair[0], pair[1]] += 1
+    return dict(counts)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
@@ -321,28 +322,28 @@ def compare(
 ) -> tuple[ClaimVersions, ...]:
     """The claims of a turn, with the answer of more than half of its annotators where there is one.
 
-    An annotator without the claim says that the turn does not make it. Who agree on a label and not on the words are of one mind
-    where more than half have the same words; else the claim is open. `steps` say which claims are one, as for `groups`.
+    An annotator without the claim says that the turn does not make it. Annotators who agree on a label agree
+    on the words where more than half have the same; else the claim is open. `steps` say which claims are one, as for `groups`.
     """
     return tuple(_item(group, len(sets)) for group in groups(sets, steps))
 
 
 def method_of(items: Sequence[ClaimVersions]) -> Method | None:
-    """How they came to one answer: None while there is something to discuss."""
+    """The way to consensus; None while there is something to discuss."""
     if any(item.open for item in items):
         return None
     return Method.UNANIMOUS if all(item.unanimous for item in items) else Method.MAJORITY
 
 
 def answers(items: Sequence[ClaimVersions]) -> tuple[ConsensusClaim, ...]:
-    """The claims that the turn makes, as most have it."""
+    """The claims that the turn makes, by majority."""
     return tuple(item.answer for item in items if item.answer is not None)
 
 
 def as_consensus(claim: AnnotatedClaim, label: Label) -> ConsensusClaim:
     """An annotator's version of a claim, as the consensus has it, with this label."""
-    where = {"source_claim_id": claim.source_claim_id, "span": claim.span}
-    return ConsensusClaim(text=claim.text, label=label, op=claim.op, **where)
+    origin = {"source_claim_id": claim.source_claim_id, "span": claim.span}
+    return ConsensusClaim(text=claim.text, label=label, op=claim.op, **origin)
 
 
 def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
@@ -353,8 +354,8 @@ def _item(group: ClaimGroup, annotators: int) -> ClaimVersions:
     words = _most_common(group, annotators)
     if label is None or 2 * votes <= annotators or words is None:
         return ClaimVersions(group, None, open=True, unanimous=False)
-    same = votes == annotators and all(claim.text == words.text for claim in group.by.values())
-    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=same)
+    unanimous = votes == annotators and all(claim.text == words.text for claim in group.by.values())
+    return ClaimVersions(group, as_consensus(words, label), open=False, unanimous=unanimous)
 
 
 def _most_common(group: ClaimGroup, annotators: int) -> AnnotatedClaim | None:

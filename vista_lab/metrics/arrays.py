@@ -69,7 +69,7 @@ def binary_balanced_accuracy(gold: NDArray[np.bool_], found: NDArray[np.bool_]) 
 
 
 def best_limit(gold: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    """The score from which on to say yes so that balanced accuracy is highest; infinite where never is best."""
+    """The threshold with the highest balanced accuracy; infinite where it is best never to say yes."""
     false, true, limits = metrics.roc_curve(gold, scores)
     return float(limits[int(np.argmax(true - false))])
 
@@ -80,9 +80,9 @@ def cross_validated_predictions(
     """Cross-validated predictions: each fold's threshold is the best of the other folds.
 
     Args:
-        gold: what is so, by row.
+        gold: the truth, by row.
         scores: higher where it is likelier.
-        groups: what must not be on both sides of a fold, by row: documents, conversations.
+        groups: units that a fold must not split, by row: documents, conversations.
 
     Returns:
         Yes or no, by row.
@@ -93,9 +93,9 @@ def cross_validated_predictions(
     count = len(set(groups))
     if count < 2:
         raise InputError(f"thresholds are cross-fitted over documents and need more than {count}: take more rows")
-    found = np.zeros(len(gold), bool)
-    for rest, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
-        if gold[rest].all() or not gold[rest].any():
-            raise InputError(f"all {len(rest)} rows to choose a threshold on have one label: take more rows")
-        found[fold] = scores[fold] >= best_limit(gold[rest], scores[rest])
-    return found
+    predictions = np.zeros(len(gold), bool)
+    for train, fold in GroupKFold(min(FOLDS, count)).split(scores, gold, groups):
+        if gold[train].all() or not gold[train].any():
+            raise InputError(f"all {len(train)} rows to choose a threshold on have one label: take more rows")
+        predictions[fold] = scores[fold] >= best_limit(gold[train], scores[train])
+    return predictions

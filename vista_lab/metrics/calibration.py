@@ -1,4 +1,4 @@
-"""Reports and people's word on them become a risk table: which fine turns the judge held something against, how surely.
+"""Makes a risk table of reports and people's labels: the judge's objections to fine turns, with their confidences.
 
 A label is a line of JSON. It speaks of a turn, or of one claim of it, by id or by text:
 
@@ -32,7 +32,7 @@ Line = TypeVar("Line", bound=BaseModel)
 
 @dataclass(frozen=True)
 class LabelledTurn:
-    """A judged turn, and what is known of it: whether it is fine (None: unknown), and which of its claims are, by id."""
+    """A judged turn with its labels: whether it is fine (None: unknown), and whether its claims are, by id."""
 
     outcomes: tuple[Outcome, ...]
     fine: bool | None
@@ -49,7 +49,7 @@ class Calibration:
     missed: RiskGroup | None
     """The same for what is not fine: its `loss` is the share that a threshold catches. None when all is fine."""
     reliability: Reliability | None
-    """Of the confidences of findings whose own claim was labelled. None when none was."""
+    """Over the findings whose own claim was labelled. None when none was."""
     unknown: int
     """Turns or claims, as the level is, that have a report and no label."""
     unmatched: int
@@ -57,7 +57,7 @@ class Calibration:
     fit: Fit | None = None
     """The turn's risk, fitted to the labelled turns."""
     unfitted: str | None = None
-    """Why it was not."""
+    """Reason that there is no `fit`."""
 
 
 @dataclass
@@ -68,7 +68,7 @@ class _Words:
     claims: dict[str, bool] = field(default_factory=dict)
     """By id and by text: no id reads like a text that somebody would claim."""
     used: set[str | None] = field(default_factory=set)
-    """Which of them met a report; None is the turn's own."""
+    """Labels that match a report; None is the turn's own."""
 
     @property
     def count(self) -> int:
@@ -83,21 +83,24 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
             that were rewritten, or nothing that is labelled fine.
     """
     words = _by_turn(labels)
-    read = list(_read_reports(reports))
-    if not read:
+    turn_reports = list(_read_reports(reports))
+    if not turn_reports:
         raise InputError(f"{reports} has no report; write some with: vista-guard replay LOG --out {reports}")
-    turns = [_label_turn(labels, report, words.get(_name(report), _Words())) for report in read]
+    turns = [_label_turn(labels, report, words.get(_name(report), _Words())) for report in turn_reports]
     group = fine_group(turns, level, source)
     if group is None:
-        given, met = sum(one.count for one in words.values()), sum(len(one.used) for one in words.values())
+        total, matched = (
+            sum(turn_words.count for turn_words in words.values()),
+            sum(len(turn_words.used) for turn_words in words.values()),
+        )
         raise InputError(
-            f"no turn of {reports} is labelled fine in {labels} (level {level}): {met:,} of {given:,} labels name a "
+            f"no turn of {reports} is labelled fine in {labels} (level {level}): {matched:,} of {total:,} labels name a "
             "reported turn or claim. Check conversation_id and turn_index"
         )
-    fitted, unfitted = _fit(read, turns, source)
+    fitted, unfitted = _fit(turn_reports, turns, source)
     return Calibration(
         table=RiskTable(
-            judge=read[0].judge,
+            judge=turn_reports[0].judge,
             level=level,
             created=today,
             groups=(group,),
@@ -107,7 +110,7 @@ def calibrate(reports: Path, labels: Path, *, level: Level, source: str, today: 
         missed=_group(turns, level, source, fine=False),
         reliability=_reliability(turns),
         unknown=_unknown_labels(turns, level),
-        unmatched=sum(one.count - len(one.used) for one in words.values()),
+        unmatched=sum(turn_words.count - len(turn_words.used) for turn_words in words.values()),
         fit=fitted,
         unfitted=unfitted,
     )
@@ -137,22 +140,26 @@ def _group(turns: Sequence[LabelledTurn], level: Level, source: str, *, fine: bo
     units = [unit for turn in turns if (unit := _unit(turn, level, fine=fine)) is not None]
     if not units:
         return None
-    held = {
+    by_label = {
         label: alarms(
-            pair for unit, share in units for pair in _losses([one for one in unit if one.label is label], level, share)
+            pair
+            for unit, share in units
+            for pair in _losses([finding for finding in unit if finding.label is label], level, share)
         )
         for label in ALARMS
     }
-    return RiskGroup(source=source, n=len(units), alarms=held)
+    return RiskGroup(source=source, n=len(units), alarms=by_label)
 
 
 def _unit(turn: LabelledTurn, level: Level, *, fine: bool) -> tuple[list[Finding], float] | None:
-    """The findings that count, and how much one of them weighs; None when the turn is no case."""
+    """The findings that count, and the weight of each; None when the turn does not count."""
     findings = [outcome for outcome in turn.outcomes if isinstance(outcome, Finding)]
     if level is Level.TURN:
         return (findings, 1.0) if turn.fine is fine else None
-    counted = {claim for claim, word in turn.claims.items() if word is fine}
-    return ([finding for finding in findings if finding.claim.id in counted], 1 / len(counted)) if counted else None
+    claim_ids = {claim for claim, word in turn.claims.items() if word is fine}
+    return (
+        ([finding for finding in findings if finding.claim.id in claim_ids], 1 / len(claim_ids)) if claim_ids else None
+    )
 
 
 def _losses(findings: Sequence[Finding], level: Level, share: float) -> list[tuple[float, float]]:
@@ -179,25 +186,25 @@ def _unknown_labels(turns: Iterable[LabelledTurn], level: Level) -> int:
 
 
 def _label_turn(path: Path, report: TurnReport, words: _Words) -> LabelledTurn:
-    known: dict[str, bool] = {}
+    by_claim: dict[str, bool] = {}
     for outcome in report.outcomes:
-        named = {outcome.claim.id, outcome.claim.text} & words.claims.keys()
-        words.used |= named
-        if named:
-            known[outcome.claim.id] = all(words.claims[name] for name in named)
+        names = {outcome.claim.id, outcome.claim.text} & words.claims.keys()
+        words.used |= names
+        if names:
+            by_claim[outcome.claim.id] = all(words.claims[name] for name in names)
     words.used |= set() if words.turn is None else {None}
-    own = frozenset(known)
-    if words.turn and not all(known.values()):
-        bad = next(claim for claim, fine in known.items() if not fine)
+    own = frozenset(by_claim)
+    if words.turn and not all(by_claim.values()):
+        bad = next(claim for claim, fine in by_claim.items() if not fine)
         raise InputError(
             f"{path}: {turn_name(report.conversation_id, report.turn_index)} is labelled fine, and its claim "
             f"{bad} is not. Correct one of them"
         )
     if words.turn:
-        known = {outcome.claim.id: True for outcome in report.outcomes}
-    whole = len(known) == len(report.outcomes)
-    derived = (True if whole and known else None) if all(known.values()) else False
-    return LabelledTurn(report.outcomes, derived if words.turn is None else words.turn, known, own)
+        by_claim = {outcome.claim.id: True for outcome in report.outcomes}
+    complete = len(by_claim) == len(report.outcomes)
+    derived = (True if complete and by_claim else None) if all(by_claim.values()) else False
+    return LabelledTurn(report.outcomes, derived if words.turn is None else words.turn, by_claim, own)
 
 
 def _name(report: TurnReport) -> TurnName:
@@ -205,12 +212,12 @@ def _name(report: TurnReport) -> TurnName:
 
 
 def _by_turn(path: Path) -> dict[TurnName, _Words]:
-    found: dict[TurnName, _Words] = {}
+    by_turn: dict[TurnName, _Words] = {}
     for number, label in _lines(path, FineLabel, "labels"):
-        words = found.setdefault((label.conversation_id, label.turn_index), _Words())
+        words = by_turn.setdefault((label.conversation_id, label.turn_index), _Words())
         claim = label.claim_id if label.claim_id is not None else label.claim
-        before = words.turn if claim is None else words.claims.get(claim)
-        if before not in (None, label.fine):
+        earlier = words.turn if claim is None else words.claims.get(claim)
+        if earlier not in (None, label.fine):
             raise InputError(
                 f"{path}, line {number} contradicts an earlier line on the same turn or claim. Keep one of them"
             )
@@ -218,7 +225,7 @@ def _by_turn(path: Path) -> dict[TurnName, _Words]:
             words.turn = label.fine
         else:
             words.claims[claim] = label.fine
-    return found
+    return by_turn
 
 
 def _read_reports(path: Path) -> Iterator[TurnReport]:
@@ -240,14 +247,14 @@ def _read_reports(path: Path) -> Iterator[TurnReport]:
         yield report
 
 
-def _lines(path: Path, model: type[Line], what: str) -> Iterator[tuple[int, Line]]:
+def _lines(path: Path, model: type[Line], noun: str) -> Iterator[tuple[int, Line]]:
     try:
         with path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     yield number, model.model_validate_json(line)
     except OSError as exc:
-        raise InputError(f"{what} {path} cannot be read: {exc.strerror}") from exc
+        raise InputError(f"{noun} {path} cannot be read: {exc.strerror}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -256,6 +263,6 @@ def _lines(path: Path, model: type[Line], what: str) -> Iterator[tuple[int, Line
 
 def turn_name(conversation_id: str | None, turn_index: int, question: str = "") -> str:
     """A turn's name for people: its conversation, its place as in claim ids (t0 is the first), and the question before it."""
-    asked = " ".join(question.split())
-    words = f' (asked: "{asked[:60]}{"…" * (len(asked) > 60)}")' if asked else ""
+    one_line = " ".join(question.split())
+    words = f' (asked: "{one_line[:60]}{"…" * (len(one_line) > 60)}")' if one_line else ""
     return f"{conversation_id or 'an anonymous conversation'}, turn t{turn_index}{words}"

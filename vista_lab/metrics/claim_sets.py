@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Counts = NDArray[np.float64]
 
 COSINE = 0.9
-"""Above which two claims are one (VISTA, §5)."""
+"""Similarity above which two claims are one (VISTA, §5)."""
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,17 @@ def maximum_matching(edges: Mapping[int, Sequence[int]]) -> dict[int, int]:
 
 
 def plain(text: str) -> str:
-    """A claim's words, without what tells no two claims apart: case, blanks, the last point."""
+    """A claim's text without differences of case, blanks and final punctuation."""
     return " ".join(text.casefold().split()).rstrip(".!")
 
 
 def jaccard(first: ArrayLike, second: ArrayLike, shared: ArrayLike) -> Counts:
-    """Shared claims over those that either side has; not a number of no claims. Arrays are taken one by one."""
+    """Shared claims over those that either side has; NaN without claims. Works element by element on arrays."""
     return _ratio(shared, np.add(first, second) - np.asarray(shared))
 
 
 def f1(first: ArrayLike, second: ArrayLike, shared: ArrayLike) -> Counts:
-    """Twice the shared claims over the sizes of both sides; not a number of no claims. Arrays are taken one by one."""
+    """Twice the shared claims over the sizes of both sides; NaN without claims. Works element by element on arrays."""
     return _ratio(np.multiply(2, shared), np.add(first, second))
 
 
@@ -118,18 +118,18 @@ def set_agreement(
 
 
 def partners(one: Sequence[str], other: Sequence[str], embedder: Embedder | None = None) -> dict[int, int]:
-    """For places of `one` the place of `other` that says the same; each place at most once, and as many as there can be.
+    """Maps places in `one` to places in `other` that say the same, each at most once: a maximum matching.
 
     Examples:
         >>> partners(["The pier is long.", "It is old."], ["it is old"])
         {1: 0}
     """
-    near = _cosines(one, other, embedder)
+    cosines = _cosines(one, other, embedder)
     words = [plain(text) for text in other]
     edges = {
         at: sorted(
-            (to for to, said in enumerate(words) if said == plain(text) or near[at, to] > COSINE),
-            key=lambda to: (words[to] != plain(text), -near[at, to], to),
+            (to for to, phrase in enumerate(words) if phrase == plain(text) or cosines[at, to] > COSINE),
+            key=lambda to: (words[to] != plain(text), -cosines[at, to], to),
         )
         for at, text in enumerate(one)
     }
@@ -144,14 +144,14 @@ def _cosines(one: Sequence[str], other: Sequence[str], embedder: Embedder | None
 
 
 OVERLAP = 0.5
-"""Share of the characters of both places together that two claims must have in common."""
+"""Least overlap of two claims' places, as a share of both places together."""
 
 Same = Callable[["AnnotatedClaim", "AnnotatedClaim"], float]
 
 
 @dataclass
 class ClaimGroup:
-    """One claim of the turn, as each annotator that has it left it."""
+    """One claim of the turn, with each annotator's version."""
 
     by: dict[str, AnnotatedClaim] = field(default_factory=dict)
 
@@ -163,8 +163,8 @@ class ClaimGroup:
 def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] | None = None) -> list[ClaimGroup]:
     """The claims of one turn, each with everybody's version of it, in the order of the text.
 
-    Annotators are taken in the order of names, so that the answer does not hang on who was first; deleted claims are in no set.
-    `steps` are what makes two claims one, above 0 where it does, tried one after the other; see `STEPS`, which None stands for.
+    Annotators are taken in the order of names, so that the result does not depend on who was first. Deleted claims are left out.
+    `steps` are tried in order: a value above 0 makes two claims one. None means `STEPS`.
 
     Examples:
         >>> from vista_lab.metrics.agreement import AnnotatedClaim
@@ -172,18 +172,18 @@ def groups(sets: Mapping[str, Sequence[AnnotatedClaim]], steps: Sequence[Same] |
         >>> [sorted(group.by) for group in groups({"ada": [pier], "ben": [pier]})]
         [['ada', 'ben']]
     """
-    found: list[ClaimGroup] = []
-    for who in sorted(sets):
-        claims = [claim for claim in sets[who] if claim.kept]
-        there = [list(group.by.values()) for group in found]
-        met = match_claims(there, [[claim] for claim in claims], STEPS if steps is None else steps)
+    merged: list[ClaimGroup] = []
+    for annotator in sorted(sets):
+        claims = [claim for claim in sets[annotator] if claim.kept]
+        versions = [list(group.by.values()) for group in merged]
+        matches = match_claims(versions, [[claim] for claim in claims], STEPS if steps is None else steps)
         for place, claim in enumerate(claims):
-            at = met.get(place)
+            at = matches.get(place)
             if at is None:
-                found.append(ClaimGroup({who: claim}))
+                merged.append(ClaimGroup({annotator: claim}))
             else:
-                found[at].by[who] = claim
-    return sorted(found, key=_place)
+                merged[at].by[annotator] = claim
+    return sorted(merged, key=_place)
 
 
 def match_claims(
@@ -191,16 +191,20 @@ def match_claims(
     right: Sequence[Sequence[AnnotatedClaim]],
     steps: Sequence[Same] | None = None,
 ) -> dict[int, int]:
-    """For places of `right`, the place of `left` that it is one with; each place at most once.
+    """Maps places in `right` to the matching place in `left`; each place at most once.
 
-    A place holds several versions of one claim: two places are one where any of their versions are.
+    A place holds several versions of one claim: two places match where any of their versions do.
     """
-    found: dict[int, int] = {}
+    matches: dict[int, int] = {}
     for same in STEPS if steps is None else steps:
-        free_left = [place for place in range(len(left)) if place not in found.values()]
-        edges = {one: _nearest(left, right[one], free_left, same) for one in range(len(right)) if one not in found}
-        found |= maximum_matching(edges)
-    return found
+        free_left = [place for place in range(len(left)) if place not in matches.values()]
+        edges = {
+            target: _nearest(left, right[target], free_left, same)
+            for target in range(len(right))
+            if target not in matches
+        }
+        matches |= maximum_matching(edges)
+    return matches
 
 
 def _nearest(
@@ -235,7 +239,7 @@ STEPS: Sequence[Same] = (_same_source, _overlap, same_text)
 def alike(claims: Iterable[AnnotatedClaim], embedder: Embedder) -> Same:
     """A step for `groups`: two of these claims are one where the cosine of their embeddings is above 0.9, the nearer the more.
 
-    All claims are embedded at once, when first two are compared: where all else pairs them all, no model is loaded.
+    All claims are embedded at the first comparison: where the other steps pair them all, no model is loaded.
     """
     texts = list(dict.fromkeys(claim.text for claim in claims))
 
@@ -289,14 +293,14 @@ def rouge1(first: str, second: str) -> float:
         0.8571428571428571
     """
     one, other = (Counter(_WORD.findall(text.lower())) for text in (first, second))
-    both = one.total() + other.total()
-    return 2 * (one & other).total() / both if both else 0.0
+    total_words = one.total() + other.total()
+    return 2 * (one & other).total() / total_words if total_words else 0.0
 
 
 def easiness(predicted: Sequence[str], reference: Sequence[str]) -> Easiness:
     """One turn: the mean over each side's claims of the best ROUGE-1 on the other side.
 
-    Nothing claimed where nothing was to be claimed is right, 1; where one side alone is empty, all are 0.
+    All are 1 where both sides are empty, and 0 where one is.
     """
     if not predicted and not reference:
         return Easiness(1.0, 1.0, 1.0)
@@ -312,13 +316,15 @@ def score(turns: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Decomposition
         return None
     single = [easiness(predicted, reference) for predicted, reference in pairs]
     hits = [best for predicted, reference in pairs for best in _best(predicted, reference)]
-    found = [best for predicted, reference in pairs for best in _best(reference, predicted)]
+    recalled = [best for predicted, reference in pairs for best in _best(reference, predicted)]
     return DecompositionScore(
         turns=len(pairs),
-        micro=_easiness(fmean(hits) if hits else 0.0, fmean(found) if found else 0.0) if hits or found else single[0],
-        macro=Easiness(*(fmean(getattr(one, name) for one in single) for name in ("precision", "recall", "f1"))),
+        micro=_easiness(fmean(hits) if hits else 0.0, fmean(recalled) if recalled else 0.0)
+        if hits or recalled
+        else single[0],
+        macro=Easiness(*(fmean(getattr(turn, name) for turn in single) for name in ("precision", "recall", "f1"))),
         predicted_per_turn=len(hits) / len(pairs),
-        reference_per_turn=len(found) / len(pairs),
+        reference_per_turn=len(recalled) / len(pairs),
     )
 
 

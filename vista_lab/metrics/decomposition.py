@@ -1,8 +1,8 @@
-"""How good a decomposition is: its claims against their sentence, one another, and the facts to be told (DAD, App. A).
+"""Quality of a decomposition: its claims against their sentence, one another, and the facts to be told (DAD, App. A).
 
-Five desiderata are a judge's word or people's: `read_desiderata`. What a verifier and an embedder can say stands in for three of
-them: claims that their sentence carries (faithfulness), claims that repeat another (uniqueness), facts that the claims carry
-(coverage). It is a measure beside the five, not a substitute.
+A judge or people mark five desiderata: `read_desiderata`. A verifier and an embedder stand in for three of them: claims that
+their sentence carries (faithfulness), claims that repeat another (uniqueness), facts that the claims carry (coverage). These
+measures stand beside the five and replace none.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ OF_SENTENCES = ("coverage", "uniqueness")
 DESIDERATA = (*OF_CLAIMS, *OF_SENTENCES)
 
 SUPPORTED = 0.5
-"""P(supported) from which a claim counts as carried."""
+"""P(supported) from which a claim counts as supported."""
 NEAREST = 5
-"""Pieces that a fact is held against: those nearest to it."""
+"""Pieces that a fact is checked against: those nearest to it."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def read_desiderata(text: str, claims: Sequence[str]) -> Marks:
         UnreadableError: it is something else, a mark is missing or neither 0 nor 1, or a claim is missing or there twice.
     """
     try:
-        found = strict_json(text)
-        whole = isinstance(found, dict) and set(found) == {"claims", "sentence"}
-        if not isinstance(found, dict) or not whole or not isinstance(found["sentence"], dict):
+        answer = strict_json(text)
+        complete = isinstance(answer, dict) and set(answer) == {"claims", "sentence"}
+        if not isinstance(answer, dict) or not complete or not isinstance(answer["sentence"], dict):
             raise ValueError("it is no object with claims and sentence")
-        of_claims = read_by_claim(found["claims"], claims, lambda entry, place: _marks(entry, place, OF_CLAIMS))
-        return Marks(of_claims, _marks(found["sentence"], "sentence", OF_SENTENCES))
+        of_claims = read_by_claim(answer["claims"], claims, lambda entry, place: _marks(entry, place, OF_CLAIMS))
+        return Marks(of_claims, _marks(answer["sentence"], "sentence", OF_SENTENCES))
     except ValueError as exc:
         raise UnreadableError(f"The marks cannot be read: {exc}", text) from exc
 
@@ -85,17 +85,18 @@ def supports(verifier: Verifier, pairs: Sequence[tuple[str, str]]) -> list[float
     """
     if not pairs:
         return []
-    found = [float(one) for one in np.asarray(verifier.probabilities(pairs))[:, 0]]
-    odd = next((place for place, one in enumerate(found) if not -1e-6 <= one <= 1 + 1e-6), None)
+    probabilities = [float(p) for p in np.asarray(verifier.probabilities(pairs))[:, 0]]
+    odd = next((place for place, p in enumerate(probabilities) if not -1e-6 <= p <= 1 + 1e-6), None)
     if odd is not None:
         raise InputError(
-            f"verifier {verifier.name} gave P(supported) {found[odd]} for claim {pairs[odd][1]!r}; probabilities lie in [0, 1]"
+            f"verifier {verifier.name} gave P(supported) {probabilities[odd]} for claim {pairs[odd][1]!r}; "
+            "probabilities lie in [0, 1]"
         )
-    return [min(max(one, 0.0), 1.0) for one in found]
+    return [min(max(p, 0.0), 1.0) for p in probabilities]
 
 
 def best_support(verifier: Verifier, claims: Sequence[str], pieces: Sequence[str]) -> list[float]:
-    """Of each claim P(supported) by the piece of evidence that supports it best.
+    """P(supported) of each claim, by its best piece of evidence.
 
     Raises:
         InputError: there are claims and no piece, or as `supports`.
@@ -103,8 +104,8 @@ def best_support(verifier: Verifier, claims: Sequence[str], pieces: Sequence[str
     """
     if claims and not pieces:
         raise InputError(f"claim {claims[0]!r} has no evidence to be held against")
-    found = supports(verifier, [(piece, claim) for claim in claims for piece in pieces])
-    return [max(found[at : at + len(pieces)]) for at in range(0, len(found), max(len(pieces), 1))]
+    probabilities = supports(verifier, [(piece, claim) for claim in claims for piece in pieces])
+    return [max(probabilities[at : at + len(pieces)]) for at in range(0, len(probabilities), max(len(pieces), 1))]
 
 
 def repeats(claims: Sequence[str], embedder: Embedder) -> list[bool]:
@@ -118,8 +119,8 @@ def repeats(claims: Sequence[str], embedder: Embedder) -> list[bool]:
     if len(claims) < 2:
         return [False] * len(claims)
     vectors, words = embedder.embed(claims), [plain(claim) for claim in claims]
-    near = np.asarray(vectors @ vectors.T)
-    return [any(words[to] == words[at] or near[at, to] > COSINE for to in range(at)) for at in range(len(claims))]
+    cosines = np.asarray(vectors @ vectors.T)
+    return [any(words[to] == words[at] or cosines[at, to] > COSINE for to in range(at)) for at in range(len(claims))]
 
 
 def covered(facts: Sequence[str], told: Sequence[Sequence[str]], verifier: Verifier, embedder: Embedder) -> list[bool]:
@@ -132,11 +133,13 @@ def covered(facts: Sequence[str], told: Sequence[Sequence[str]], verifier: Verif
     if not facts or not pieces:
         return [False] * len(facts)
     vectors = embedder.embed([*facts, *pieces])
-    near = np.asarray(vectors[: len(facts)] @ vectors[len(facts) :].T)
-    chosen = np.argsort(-near, axis=1, kind="stable")[:, :NEAREST]
-    found = supports(verifier, [(pieces[to], fact) for fact, own in zip(facts, chosen, strict=True) for to in own])
-    width = chosen.shape[1]
-    return [max(found[at : at + width]) >= SUPPORTED for at in range(0, len(found), width)]
+    cosines = np.asarray(vectors[: len(facts)] @ vectors[len(facts) :].T)
+    nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :NEAREST]
+    probabilities = supports(
+        verifier, [(pieces[to], fact) for fact, places in zip(facts, nearest, strict=True) for to in places]
+    )
+    width = nearest.shape[1]
+    return [max(probabilities[at : at + width]) >= SUPPORTED for at in range(0, len(probabilities), width)]
 
 
 def atomicity(facts: Iterable[int]) -> float | None:

@@ -27,7 +27,7 @@ class PairReading(StrEnum):
 
 @dataclass(frozen=True)
 class PairFinding:
-    """A judge on one pair. None: unjudged."""
+    """A judge's verdicts on one pair. None: unjudged."""
 
     entails: bool | None
     contradicts: bool | None
@@ -38,7 +38,7 @@ class PairFinding:
 
     @property
     def in_conflict(self) -> bool:
-        """Found both entailed and contradicted."""
+        """True when found both entailed and contradicted."""
         return bool(self.entails and self.contradicts)
 
 
@@ -182,7 +182,7 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
         raise InputError(f"item {answer.id!r} has no facts to hold its answer against")
     if answer.tokens < 0:
         raise InputError(f"the answer to item {answer.id!r} has {answer.tokens} tokens")
-    if not all(one.judged for one in (*answer.facts, *answer.statements)):
+    if not all(pair.judged for pair in (*answer.facts, *answer.statements)):
         raise InputError(f"item {answer.id!r} has unjudged pairs; judge them, or take figures(), which counts them")
     told, contradicted = _counts(answer.facts, reading)
     carried, false = _counts(answer.statements, reading)
@@ -200,35 +200,38 @@ def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> D
 
 
 def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.CODE) -> DeliveryFigures:
-    """The figures of a cohort. Whose answer is missing (refused, failed) is not among the answers: count it beside.
+    """The figures of a cohort. Missing answers (refused, failed) are not in `answers`: count them separately.
 
     Raises:
         InputError: no answer is judged whole, or one cannot be held against facts.
     """
-    whole = [one for one in answers if all(pair.judged for pair in (*one.facts, *one.statements))]
-    if not whole:
+    judged = [answer for answer in answers if all(pair.judged for pair in (*answer.facts, *answer.statements))]
+    if not judged:
         raise InputError(f"none of {len(answers)} answers is judged whole: there is nothing to take a mean of")
-    each = [delivery(one, reading) for one in whole]
-    means = {name: fmean(getattr(one, name) for one in each) for name in ("r_f", "p_f", "r_m", "p_fc", "s_f", "s_h")}
+    deliveries = [delivery(answer, reading) for answer in judged]
+    means = {
+        name: fmean(getattr(answer, name) for answer in deliveries)
+        for name in ("r_f", "p_f", "r_m", "p_fc", "s_f", "s_h")
+    }
     return DeliveryFigures(
         **means,
         s_f_of_means=harmonic(means["p_f"], means["r_f"]),
         s_h_of_means=harmonic(means["p_fc"], means["r_m"]),
-        d_f=_cost(each, lambda one: one.d_f, lambda one: one.told),
-        d_h=_cost(each, lambda one: one.d_h, lambda one: one.contradicted),
-        d_r=_cost(each, lambda one: one.d_r, lambda one: one.r_f),
-        answers=len(whole),
-        without_statements=sum(not one.statements for one in whole),
-        unjudged=len(answers) - len(whole),
-        conflicts=sum(pair.in_conflict for one in whole for pair in (*one.facts, *one.statements)),
+        d_f=_cost(deliveries, lambda answer: answer.d_f, lambda answer: answer.told),
+        d_h=_cost(deliveries, lambda answer: answer.d_h, lambda answer: answer.contradicted),
+        d_r=_cost(deliveries, lambda answer: answer.d_r, lambda answer: answer.r_f),
+        answers=len(judged),
+        without_statements=sum(not answer.statements for answer in judged),
+        unjudged=len(answers) - len(judged),
+        conflicts=sum(pair.in_conflict for answer in judged for pair in (*answer.facts, *answer.statements)),
         bounds=_bounds(answers, reading),
     )
 
 
 def _counts(pairs: Sequence[PairFinding], reading: PairReading) -> tuple[int, int]:
-    """How many are entailed, how many contradicted."""
-    counted = [one for one in pairs if reading is PairReading.CODE or not one.in_conflict]
-    return sum(bool(one.entails) for one in counted), sum(bool(one.contradicts) for one in counted)
+    """Numbers of entailed and of contradicted pairs."""
+    counted = [pair for pair in pairs if reading is PairReading.CODE or not pair.in_conflict]
+    return sum(bool(pair.entails) for pair in counted), sum(bool(pair.contradicts) for pair in counted)
 
 
 def _tokens_a(tokens: int, facts: float) -> float:
@@ -242,18 +245,20 @@ def filled(terms: Sequence[float]) -> list[float]:
         >>> filled([20.0, inf, 50.0])
         [20.0, 50.0, 50.0]
     """
-    largest = max((one for one in terms if isfinite(one)), default=inf)
-    return [one if isfinite(one) else largest for one in terms]
+    largest = max((term for term in terms if isfinite(term)), default=inf)
+    return [term if isfinite(term) else largest for term in terms]
 
 
-def _cost(each: Sequence[Delivery], term: Callable[[Delivery], float], facts: Callable[[Delivery], float]) -> Cost:
-    terms = [term(one) for one in each]
-    whole = filled(terms)
-    counted = sum(map(facts, each))
+def _cost(
+    deliveries: Sequence[Delivery], term: Callable[[Delivery], float], facts: Callable[[Delivery], float]
+) -> Cost:
+    terms = [term(answer) for answer in deliveries]
+    filled_terms = filled(terms)
+    total_facts = sum(map(facts, deliveries))
     return Cost(
-        mean=fmean(whole) if isfinite(whole[0]) else None,
+        mean=fmean(filled_terms) if isfinite(filled_terms[0]) else None,
         filled=1 - sum(map(isfinite, terms)) / len(terms),
-        pooled=sum(one.tokens for one in each) / counted if counted else None,
+        pooled=sum(answer.tokens for answer in deliveries) / total_facts if total_facts else None,
     )
 
 
@@ -261,17 +266,18 @@ def _bounds(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[tupl
     """Least and largest S_f, and S_h, over all answers, with each unjudged pair decided one way and the other."""
 
     def means(entails: bool, contradicts: bool) -> tuple[float, float]:
-        each = [delivery(_decided(one, entails, contradicts), reading) for one in answers]
-        return fmean(one.s_f for one in each), fmean(one.s_h for one in each)
+        deliveries = [delivery(_with_verdicts(answer, entails, contradicts), reading) for answer in answers]
+        return fmean(answer.s_f for answer in deliveries), fmean(answer.s_h for answer in deliveries)
 
     low, high = means(entails=False, contradicts=True), means(entails=True, contradicts=False)
     return (low[0], high[0]), (high[1], low[1])
 
 
-def _decided(answer: JudgedAnswer, entails: bool, contradicts: bool) -> JudgedAnswer:
-    def decide(one: PairFinding) -> PairFinding:
+def _with_verdicts(answer: JudgedAnswer, entails: bool, contradicts: bool) -> JudgedAnswer:
+    def decide(pair: PairFinding) -> PairFinding:
         return PairFinding(
-            entails if one.entails is None else one.entails, contradicts if one.contradicts is None else one.contradicts
+            entails if pair.entails is None else pair.entails,
+            contradicts if pair.contradicts is None else pair.contradicts,
         )
 
     return JudgedAnswer(

@@ -1,4 +1,4 @@
-"""How well a system finds turns, under three readings of a turn. Pure, over (gold, predicted | None).
+"""Detection of turns, under three readings of a turn. Pure, over (gold, predicted | None).
 
 A prediction is None where it depends on unchecked claims. Such a turn counts in `unchecked` and in no other figure.
 `coverage` stands beside every accuracy; `worst` is the accuracy if all unchecked turns were wrong.
@@ -18,7 +18,7 @@ from vista_lab.metrics.intervals import Share, bootstrap_interval
 
 
 class Reading(StrEnum):
-    """When a turn counts as one that is looked for."""
+    """Rules for counting a turn as positive."""
 
     STRICT = "strict"
     """Gold and prediction: some claim is not VERIFIED (VISTA, Table 3)."""
@@ -39,7 +39,7 @@ _OF_TASK = {
 
 
 def target_labels(reading: Reading, task: Task = Task.UNVERIFIABLE) -> frozenset[Label]:
-    """Labels of which one makes a turn count. `task` is what the data set looks for: it decides with `ORIGINAL` alone."""
+    """Labels that make a turn positive. `task` is what the data set looks for: it matters for `ORIGINAL` alone."""
     if reading is Reading.STRICT:
         return UNVERIFIABLE
     return UNSAFE if reading is Reading.SAFE else _OF_TASK[task]
@@ -62,16 +62,16 @@ def has_any_label(labels: Iterable[Label | None], wanted: frozenset[Label]) -> b
 
 
 def balanced_interval(pairs: Sequence[tuple[bool, bool]], groups: Sequence[str]) -> tuple[float, float] | None:
-    """95 % interval of the balanced accuracy of (gold, predicted), by drawing groups again: documents, or conversations.
+    """95 % interval of the balanced accuracy of (gold, predicted), by the bootstrap over groups: documents or conversations.
 
     None where the gold has one class only, or where all draws come to one figure.
     """
-    gold, said = (np.array([pair[place] for pair in pairs], bool) for place in (0, 1))
+    gold, predicted = (np.array([pair[place] for pair in pairs], bool) for place in (0, 1))
     if not len(pairs) or gold.all() or not gold.any():
         return None
 
     def figure(rows: np.ndarray) -> float:
-        truth, right = gold[rows], said[rows] == gold[rows]
+        truth, right = gold[rows], predicted[rows] == gold[rows]
         if truth.all() or not truth.any():
             return float("nan")
         return float((right[truth].mean() + right[~truth].mean()) / 2)
@@ -133,17 +133,17 @@ class Detection:
 
     @property
     def precision(self) -> Share:
-        """Of the turns that were found, those that are looked for."""
+        """Positive turns, of those predicted positive."""
         return Share(self.tp, self.tp + self.fp)
 
     @property
     def recall(self) -> Share:
-        """Of the turns that are looked for and judged, those that were found."""
+        """Turns predicted positive, of the positive ones that were judged."""
         return Share(self.tp, self.tp + self.fn)
 
     @property
     def specificity(self) -> Share:
-        """Of the turns that are not looked for and were judged, those that were left alone: the recall of the other class."""
+        """Turns predicted negative, of the negative ones that were judged: the recall of the other class."""
         return Share(self.tn, self.tn + self.fp)
 
     @property
@@ -155,22 +155,22 @@ class Detection:
             0.875
         """
         recalls = (self.recall, self.specificity)
-        return sum(one.value for one in recalls) / 2 if all(one.n for one in recalls) else None
+        return sum(recall.value for recall in recalls) / 2 if all(recall.n for recall in recalls) else None
 
     @property
     def f1(self) -> float | None:
-        """Of finding, in [0, 1]. None where nothing was found and nothing was to be found."""
-        whole = 2 * self.tp + self.fp + self.fn
-        return 2 * self.tp / whole if whole else None
+        """F1 of the positive class, in [0, 1]. None without positive turns and predictions."""
+        total = 2 * self.tp + self.fp + self.fn
+        return 2 * self.tp / total if total else None
 
     @property
     def other(self) -> Detection:
-        """The same turns, with the other class as the one that is looked for: its `f1` is that of what holds."""
+        """The same turns with the classes swapped: its `f1` is that of the negative class."""
         return Detection(tp=self.tn, fp=self.fn, fn=self.fp, tn=self.tp, unchecked=self.unchecked)
 
     @property
     def macro_f1(self) -> float | None:
-        """Mean of both classes' F1, in [0, 1]. None where all that was judged is of one class and was found so.
+        """Mean of both classes' F1, in [0, 1]. None where all judged turns are of one class and predicted so.
 
         Examples:
             >>> round(Detection(tp=3, fp=0, fn=1, tn=1).macro_f1, 4)

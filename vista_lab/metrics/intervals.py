@@ -11,7 +11,7 @@ from statistics import NormalDist
 import numpy as np
 
 LEVEL = 0.95
-"""Of every interval."""
+"""Confidence level of every interval."""
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 DRAWS = 1000
 _SEED = 13
@@ -31,9 +31,9 @@ class Share:
 
     @classmethod
     def of(cls, held: Iterable[bool]) -> Share:
-        """Of what is true."""
-        known = list(held)
-        return cls(sum(known), len(known))
+        """Share of the values that are true."""
+        values = list(held)
+        return cls(sum(values), len(values))
 
     @property
     def value(self) -> float:
@@ -66,19 +66,19 @@ class Share:
 
 
 def wilson(hits: int, n: int) -> Share | None:
-    """A share with its interval; None of no cases."""
+    """A share with its interval; None without cases."""
     return Share(hits, n) if n else None
 
 
 def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, float] | None:
-    """A share's 95 % interval; None of no rows.
+    """A share's 95 % interval; None without rows.
 
     Wilson's where each group has one row. Rows of one group are alike, as turns of one conversation: where there are several,
     whole groups are drawn again, unless all draws come to one figure.
 
     Args:
         groups: of each row.
-        held: what is true of each row.
+        held: True for each row that counts.
     """
     if not held:
         return None
@@ -102,7 +102,7 @@ def bootstrap_interval(
     Args:
         groups: of each row.
         figure: the figure over rows, given by place; not a number where these rows have none, which draws may come to.
-        draws: how often as many groups as there are are drawn, with replacement.
+        draws: number of samples, each of as many groups as there are, with replacement.
 
     Returns:
         The 2.5th and the 97.5th percentile; not numbers where no draw has the figure.
@@ -110,26 +110,26 @@ def bootstrap_interval(
     places: dict[str, list[int]] = defaultdict(list)
     for place, group in enumerate(groups):
         places[group].append(place)
-    rows, rng = [np.array(found) for found in places.values()], np.random.default_rng(_SEED)
-    drawn = (rng.integers(len(rows), size=len(rows)) for _ in range(draws))
+    rows, rng = [np.array(members) for members in places.values()], np.random.default_rng(_SEED)
+    samples = (rng.integers(len(rows), size=len(rows)) for _ in range(draws))
     # Groups of one row each are drawn at once: ten thousand of them need not be put together one by one.
     single = len(rows) == len(groups)
-    found = np.array([figure(chosen if single else np.concatenate([rows[one] for one in chosen])) for chosen in drawn])
-    known = found[~np.isnan(found)]
-    if not len(known):
+    values = np.array([figure(sample if single else np.concatenate([rows[at] for at in sample])) for sample in samples])
+    finite = values[~np.isnan(values)]
+    if not len(finite):
         return math.nan, math.nan
-    low, high = np.percentile(known, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+    low, high = np.percentile(finite, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return float(low), float(high)
 
 
 def mean_interval(groups: Sequence[str], values: Sequence[float], draws: int = DRAWS) -> tuple[float, float]:
-    """A mean's 95 % interval, by drawing groups again; see `bootstrap_interval`."""
-    known = np.array(values)
-    return bootstrap_interval(groups, lambda rows: float(known[rows].mean()), draws)
+    """A mean's 95 % interval, by `bootstrap_interval`."""
+    array = np.array(values)
+    return bootstrap_interval(groups, lambda rows: float(array[rows].mean()), draws)
 
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-"""Below which probability a difference has which stars (VISTA, Tables 8 to 11)."""
+"""Stars of a difference whose p is below the limit (VISTA, Tables 8 to 11)."""
 
 NOT_SIGNIFICANT = "ns"
 
@@ -145,8 +145,8 @@ class Discordant:
     @classmethod
     def of(cls, right: Iterable[tuple[bool, bool]]) -> Discordant:
         """Counts cases by whether the first and the second system are right."""
-        known = list(right)
-        return cls(known.count((True, False)), known.count((False, True)), len(known))
+        pairs = list(right)
+        return cls(pairs.count((True, False)), pairs.count((False, True)), len(pairs))
 
     @property
     def difference(self) -> float | None:
@@ -159,7 +159,7 @@ class Discordant:
 
     @property
     def stars(self) -> str:
-        """As the paper prints `p`."""
+        """Stars for `p`, as the paper prints them."""
         return stars(self.p)
 
 

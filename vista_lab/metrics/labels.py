@@ -17,7 +17,7 @@ from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
 from vista_lab.metrics.detection import UNVERIFIABLE, has_any_label, labels_of
 
 Confusion = Counter[tuple[Label, Label | None]]
-"""How often a human's label met the judge's; None stands for unchecked."""
+"""Counts of claims by human and by judge's label; None stands for unchecked."""
 
 
 def accuracy(confusion: Confusion) -> float | None:
@@ -38,9 +38,9 @@ def supported_accuracy(confusion: Confusion) -> float | None:
 def f1(confusion: Confusion, label: Label) -> float:
     """F1 of one label, in [0, 1]; 0 for a label that nobody gave."""
     hits = confusion[label, label]
-    given = sum(n for (human, _), n in confusion.items() if human is label)
-    answered = sum(n for (_, judged), n in confusion.items() if judged is label)
-    return 2 * hits / (given + answered) if given + answered else 0.0
+    gold = sum(n for (human, _), n in confusion.items() if human is label)
+    predicted = sum(n for (_, judged), n in confusion.items() if judged is label)
+    return 2 * hits / (gold + predicted) if gold + predicted else 0.0
 
 
 def macro_f1(confusion: Confusion) -> float | None:
@@ -61,7 +61,7 @@ def turn_unverifiable(outcomes: tuple[Outcome, ...]) -> bool | None:
 
 @dataclass(frozen=True)
 class LabelAgreement:
-    """How far the judge agrees with the human labels of the log. Shares lie in [0, 1]."""
+    """Agreement of the judge with the human labels of the log. Shares lie in [0, 1]."""
 
     claims: int
     turns: int
@@ -102,11 +102,11 @@ class ReplaySummary:
     usage: Usage = field(default_factory=Usage)
     """The judge's usage for these turns, those of earlier runs included."""
     exhausted: str | None = None
-    """Why the judge stopped answering before the end: its budget is spent."""
+    """Reason that the judge stopped before the end: its budget is spent."""
 
     @property
     def turns_per_second(self) -> float | None:
-        """Of this run; None when it judged nothing."""
+        """Speed of this run; None when it judged nothing."""
         new = self.turns - self.resumed
         return new / self.seconds if new and self.seconds > 0 else None
 
@@ -191,7 +191,7 @@ def _share(part: int, whole: int) -> float | None:
 
 @dataclass(frozen=True)
 class Spending:
-    """Of the turns of one run. Seconds are those of the turn's stages, not of waiting for a place among others."""
+    """Time and usage of the turns of one run. Seconds are those of the turn's stages, without queueing."""
 
     turns: int
     mean: float
@@ -208,10 +208,10 @@ class Spending:
 
 
 def spending(reports: Sequence[TurnReport]) -> Spending | None:
-    """Sums up. None without reports."""
+    """Time and usage of these reports. None without any."""
     if not reports:
         return None
     seconds = np.asarray([report.timings.total / 1000 for report in reports])
     median, p95 = np.quantile(seconds, [0.5, 0.95])
-    used = sum((report.usage for report in reports), Usage())
-    return Spending(len(reports), float(seconds.mean()), float(median), float(p95), used)
+    usage = sum((report.usage for report in reports), Usage())
+    return Spending(len(reports), float(seconds.mean()), float(median), float(p95), usage)

@@ -1,4 +1,4 @@
-"""Recall at k: how much of what is relevant is among the first k passages (LLM-OASIS, section 7.1, equation 10). Pure."""
+"""Recall at k: the share of the relevant passages among the first k (LLM-OASIS, section 7.1, equation 10). Pure."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ class RecallCurve:
         return float(self.shares[:, k - 1].mean()) if len(self.shares) else float("nan")
 
     def interval(self, k: int) -> tuple[float, float]:
-        """Of 95 %, over documents."""
+        """95 % interval of R@k, over documents."""
         return mean_interval(self.groups, self.shares[:, k - 1].tolist())
 
 
 def recall(ranked: Sequence[Hashable], relevant: Collection[Hashable], depth: int = DEPTH) -> NDArray[np.float64]:
-    """R@k of one query for k = 1, …, `depth`: of all that is relevant the share among the first k.
+    """R@k of one query for k = 1, …, `depth`: the share of the relevant passages among the first k.
 
     Raises:
         ValueError: nothing is relevant, or the ranking has a passage twice.
@@ -67,6 +67,6 @@ def recall_curve(
     groups: Sequence[str],
     depth: int = DEPTH,
 ) -> RecallCurve:
-    """R@k over queries: of each the passages, nearest first, those that are relevant, and its document."""
-    rows = [recall(one, right, depth) for one, right in zip(ranked, relevant, strict=True)]
+    """R@k over queries, each with its passages (nearest first), the relevant ones, and its document."""
+    rows = [recall(ranking, right, depth) for ranking, right in zip(ranked, relevant, strict=True)]
     return RecallCurve(np.array(rows).reshape(len(rows), depth), tuple(groups))

@@ -1,4 +1,4 @@
-"""Rewards of a decomposition: its format, what a verifier makes of its claims, and a checklist (DAD, §3.3.3 and App. I).
+"""Rewards of a decomposition: its format, a verifier's support of its claims, and a checklist (DAD, §3.3.3 and App. I).
 
 Pure: completions, probabilities and checks in, numbers in [0, 1] out. What the paper leaves open is decided in
 `docs/design/decomposition.md`: τ is given by the caller, a completion without claims earns nothing from the verifier, and of
@@ -188,15 +188,15 @@ def read_checklist(text: str, claims: Sequence[str]) -> tuple[Checks, ...]:
         UnreadableError: it is something else, an answer is missing or not allowed, or a claim is missing or there twice.
     """
     try:
-        found = strict_json(text)
-        entries = found["claims"] if isinstance(found, dict) and set(found) == {"claims"} else found
+        answer = strict_json(text)
+        entries = answer["claims"] if isinstance(answer, dict) and set(answer) == {"claims"} else answer
         return read_by_claim(entries, claims, _checks)
     except ValueError as exc:
         raise UnreadableError(f"The checklist cannot be read: {exc}", text) from exc
 
 
 def strict_json(text: str) -> object:
-    """The value of a JSON text in which no key of an object is there twice.
+    """Parses JSON, refusing duplicate keys.
 
     Raises:
         ValueError: it is no JSON, or a key is there twice.
@@ -221,18 +221,18 @@ def read_by_claim(
     """
     if not isinstance(entries, list):
         raise ValueError("it is not a list of objects")
-    found: dict[int, T] = {}
+    by_place: dict[int, T] = {}
     for entry in entries:
         place = _place(entry)
-        if place in found:
+        if place in by_place:
             raise ValueError(f"claim {place} is there twice")
-        found[place] = read(entry, place)
+        by_place[place] = read(entry, place)
     expected = range(1, len(claims) + 1)
-    if missing := [place for place in expected if place not in found]:
+    if missing := [place for place in expected if place not in by_place]:
         raise ValueError(f"claim {missing[0]} is missing: {claims[missing[0] - 1]!r}")
-    if odd := found.keys() - set(expected):
+    if odd := by_place.keys() - set(expected):
         raise ValueError(f"claim {max(odd)} is there, but there are {len(claims)}")
-    return tuple(found[place] for place in expected)
+    return tuple(by_place[place] for place in expected)
 
 
 def _place(entry: object) -> int:
@@ -256,14 +256,14 @@ def _checks(entry: Mapping[str, object], place: int) -> Checks:
 def named_answers(
     entry: Mapping[str, object], place: int | str, names: Collection[str], field: str
 ) -> Mapping[str, object]:
-    """The field of a judge's entry that holds its answers by name, beside `rationales` with the same names.
+    """The answers by name in a judge's entry, which must have `rationales` with the same names.
 
     Raises:
         ValueError: one of the two is missing, or has other names.
     """
     for part in (field, "rationales"):
-        found = entry.get(part)
-        if not isinstance(found, dict) or set(found) != set(names):
+        value = entry.get(part)
+        if not isinstance(value, dict) or set(value) != set(names):
             about = f"claim {place}" if isinstance(place, int) else f"the {place}"
             raise ValueError(f"the {part} on {about} are not these {len(names)}: {', '.join(sorted(names))}")
     answers = entry[field]

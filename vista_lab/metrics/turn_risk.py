@@ -20,7 +20,7 @@ LEAST = 30
 FLAG_RATE, BLOCK_RATE = 0.10, 0.01
 """Shares of fine turns that "auto" may flag and block by risk."""
 _PENALTY = 1e-3
-"""On the squared weights: signals that say the same share the weight."""
+"""Penalty on the squared weights: redundant signals share the weight."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class RatedTurn:
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted risk, and the risks of its turns as fits gave them that had not seen their group."""
+    """A fitted risk, and its turns' risks by fits that had not seen their group."""
 
     risk: TurnRisk
     turns: tuple[RatedTurn, ...]
@@ -63,7 +63,7 @@ class Fit:
 
 
 def why_not(turns: Sequence[RatedTurn]) -> str | None:
-    """Why no risk can be fitted to these turns; None when it can."""
+    """Reason that no risk can be fitted to these turns; None when it can."""
     judged = [turn for turn in turns if turn.signals is not None]
     fine, conversations = sum(turn.fine for turn in judged), {turn.group for turn in judged}
     if min(fine, len(judged) - fine) < LEAST:
@@ -76,25 +76,25 @@ def why_not(turns: Sequence[RatedTurn]) -> str | None:
 def fit(turns: Sequence[RatedTurn], name: str) -> Fit:
     """A logistic regression with weights of one sign, at even odds of fine and other turns, cross-fitted over groups.
 
-    `turns` are of one judge, and `name` says what they are; those of which nothing was judged are left out.
+    `turns` are of one judge, and `name` describes them; turns without a judged claim are left out.
 
     Raises:
         ConfigError: scikit-learn is not installed.
     """
     require("fitting the turn's risk", "sklearn", extra="evaluation")
-    judged = [(turn, found) for turn in turns if (found := turn.signals) is not None]
-    known = tuple(turn for turn, _ in judged)
-    rows, bad = np.array([found for _, found in judged]), np.array([not turn.fine for turn in known])
-    unseen = _cross_fit(known, rows, bad)
-    intercept, *weights = _weights(rows, bad, _balance(known))
+    judged = [(turn, features) for turn in turns if (features := turn.signals) is not None]
+    judged_turns = tuple(turn for turn, _ in judged)
+    rows, bad = np.array([features for _, features in judged]), np.array([not turn.fine for turn in judged_turns])
+    unseen = _cross_fit(judged_turns, rows, bad)
+    intercept, *weights = _weights(rows, bad, _balance(judged_turns))
     risk = TurnRisk(intercept=intercept, **dict(zip(Signals._fields, weights, strict=True)), source=name)
-    made = Fit(risk, known, tuple(unseen))
-    limits = {"flag": _limit(made.groups, FLAG_RATE), "block": _limit(made.groups, BLOCK_RATE)}
-    return Fit(risk.model_copy(update=limits), known, tuple(unseen))
+    draft = Fit(risk, judged_turns, tuple(unseen))
+    limits = {"flag": _limit(draft.groups, FLAG_RATE), "block": _limit(draft.groups, BLOCK_RATE)}
+    return Fit(risk.model_copy(update=limits), judged_turns, tuple(unseen))
 
 
 def fine_turns(rated: Sequence[tuple[RatedTurn, float]], source: str) -> TurnGroup:
-    """The fine ones of these turns, with their risks, as a table keeps them. Without any evidence no risk decides."""
+    """The fine turns with their risks, as a risk table keeps them. Turns without any evidence are left out."""
     fine = [(turn, risk) for turn, risk in rated if turn.fine and not turn.evidence_missing]
     alarms = [TurnAlarm(_step(risk), _claims(turn)) for turn, risk in fine if turn.signals and turn.signals.worst > 0]
     return TurnGroup(
@@ -106,9 +106,9 @@ def fine_turns(rated: Sequence[tuple[RatedTurn, float]], source: str) -> TurnGro
 
 def _limit(groups: Sequence[TurnGroup], rate: float) -> float | None:
     """The smallest risk that holds the rate for each group as a whole; None where one of them is too small."""
-    found = [group.threshold(rate, stratified=False) for group in groups]
-    known = [limit for limit in found if limit is not None]
-    return max(known, default=None) if len(known) == len(found) else None
+    limits = [group.threshold(rate, stratified=False) for group in groups]
+    known = [limit for limit in limits if limit is not None]
+    return max(known, default=None) if len(known) == len(limits) else None
 
 
 def _cross_fit(turns: Sequence[RatedTurn], rows: NDArray[np.float64], bad: NDArray[np.bool_]) -> list[float]:
@@ -136,8 +136,8 @@ def _weights(rows: NDArray[np.float64], bad: NDArray[np.bool_], balance: NDArray
         return float(loss), np.concatenate([[off.sum()], rows.T @ off + 2 * _PENALTY * weights[1:]])
 
     bounds = [(None, None), *[(0.0, None)] * rows.shape[1]]
-    found = minimize(cost, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds)
-    return [round(float(weight), 4) for weight in found.x]
+    result = minimize(cost, np.zeros(rows.shape[1] + 1), jac=True, method="L-BFGS-B", bounds=bounds)
+    return [round(float(weight), 4) for weight in result.x]
 
 
 def _balance(turns: Sequence[RatedTurn]) -> NDArray[np.float64]:

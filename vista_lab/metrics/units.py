@@ -60,28 +60,30 @@ class JudgedUnit:
     @cached_property
     def claims(self) -> tuple[Outcome, ...]:
         """Outcomes of claims that evidence can support, and those that were not judged."""
-        return tuple(one for one in self.outcomes if not isinstance(one, Finding) or one.label in VERIFIABLE)
+        return tuple(
+            outcome for outcome in self.outcomes if not isinstance(outcome, Finding) or outcome.label in VERIFIABLE
+        )
 
     @property
     def is_empty(self) -> bool:
-        """No claim is there to be supported."""
+        """True when there is no claim to support."""
         return not self.claims and not self.unplaced
 
     def predicted(self, *, empty: bool = True) -> bool | None:
-        """True where the unit is supported; `empty` where it has no claims. None where that hangs on what was not judged."""
+        """True where the unit is supported; `empty` where it has no claims. None where that depends on unjudged claims."""
         if self.is_empty:
             return empty
-        found = [one for one in self.claims if isinstance(one, Finding)]
-        whole = len(found) == len(self.claims) and not self.unplaced
+        findings = [outcome for outcome in self.claims if isinstance(outcome, Finding)]
+        complete = len(findings) == len(self.claims) and not self.unplaced
         if self.level == "response":
-            return _above(found) if whole else None
-        if any(one.label is not Label.VERIFIED for one in found):
+            return _is_supported(findings) if complete else None
+        if any(finding.label is not Label.VERIFIED for finding in findings):
             return False
-        return True if whole else None
+        return True if complete else None
 
 
-def _above(found: Sequence[Finding]) -> bool:
-    support = response_support([support_of(one) for one in found])
+def _is_supported(findings: Sequence[Finding]) -> bool:
+    support = response_support([support_of(finding) for finding in findings])
     return support is not None and support > LIMIT
 
 
@@ -99,9 +101,10 @@ class Supported:
     @cached_property
     def pairs(self) -> Sequence[tuple[bool, bool | None]]:
         """Gold and prediction of each unit, True for NOT SUPPORTED."""
-        said = [unit.predicted(empty=self.empty) for unit in self.units]
+        predictions = [unit.predicted(empty=self.empty) for unit in self.units]
         return [
-            (not unit.supported, None if one is None else not one) for unit, one in zip(self.units, said, strict=True)
+            (not unit.supported, None if prediction is None else not prediction)
+            for unit, prediction in zip(self.units, predictions, strict=True)
         ]
 
     @cached_property
@@ -126,31 +129,31 @@ class Supported:
     @property
     def _judged(self) -> Sequence[tuple[str, bool, bool]]:
         pairs = zip(self.units, self.pairs, strict=True)
-        return [(unit.group, gold, said) for unit, (gold, said) in pairs if said is not None]
+        return [(unit.group, gold, predicted) for unit, (gold, predicted) in pairs if predicted is not None]
 
     def balanced_interval(self) -> tuple[float, float] | None:
         """95 % interval of the balanced accuracy, by drawing responses again."""
         judged = self._judged
-        return balanced_interval([(gold, said) for _, gold, said in judged], [group for group, *_ in judged])
+        return balanced_interval([(gold, predicted) for _, gold, predicted in judged], [group for group, *_ in judged])
 
     def macro_f1_interval(self) -> tuple[float, float] | None:
         """95 % interval of macro-F1, by drawing responses again."""
-        return self._interval(lambda met: met.macro_f1)
+        return self._interval(lambda detection: detection.macro_f1)
 
     def f1_supported_interval(self) -> tuple[float, float] | None:
         """95 % interval of F1 of SUPPORTED, by drawing responses again."""
-        return self._interval(lambda met: met.other.f1)
+        return self._interval(lambda detection: detection.other.f1)
 
     def _interval(self, figure: Callable[[Detection], float | None]) -> tuple[float, float] | None:
         judged = self._judged
         if not judged:
             return None
-        codes = np.array([2 * gold + said for _, gold, said in judged])
+        codes = np.array([2 * gold + predicted for _, gold, predicted in judged])
 
         def of(rows: np.ndarray) -> float:
             tn, fp, fn, tp = (int(n) for n in np.bincount(codes[rows], minlength=4))
-            found = figure(Detection(tp=tp, fp=fp, fn=fn, tn=tn))
-            return float("nan") if found is None else found
+            value = figure(Detection(tp=tp, fp=fp, fn=fn, tn=tn))
+            return float("nan") if value is None else value
 
         low, high = bootstrap_interval([group for group, *_ in judged], of)
         return (low, high) if low < high else None

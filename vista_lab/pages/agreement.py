@@ -1,4 +1,4 @@
-"""How far the annotators of a batch agree, and what they settle: only what they disagree on, each version beside the others."""
+"""Views of a batch's agreement, and of the disagreements to settle, each version beside the others."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ def figures(desk: Desk, who: str, batch: str) -> None:  # noqa: ARG001  # every 
         draw(_nothing_to_compare(len(tasks)), key="no-figures")
         return
     turns = [{annotation.annotator: annotation.claims for annotation in task.annotations} for task in blind]
-    found = agreement(turns, steps=steps(blind))
+    result = agreement(turns, steps=steps(blind))
     left_out = len(tasks) - len(blind)
     note = f"{left_out} turns are left out: somebody saw the judge's labels while they worked."
     excluded = el("p", note, cls="note") if left_out else None
-    parts = (_summary(found), excluded, _pairs(found.pairs), _confusion(found), _time(blind))
+    parts = (_summary(result), excluded, _pairs(result.pairs), _confusion(result), _time(blind))
     draw(el("div", *parts, cls="stack"), key="figures")
 
 
-def _nothing_to_compare(seen: int) -> Node:
-    if seen:
-        return tree.empty("No blind work to compare", f"In all {seen} turns somebody asked for the judge's labels.")
+def _nothing_to_compare(turns: int) -> Node:
+    if turns:
+        return tree.empty("No blind work to compare", f"In all {turns} turns somebody asked for the judge's labels.")
     return tree.empty(
         "Nothing to compare yet", "Agreement is counted over turns that as many people submitted as the batch wants."
     )
 
 
-def _summary(found: Agreement) -> Node:
-    turns = f"{found.turns} turns"
+def _summary(result: Agreement) -> Node:
+    turns = f"{result.turns} turns"
     tiles = (
-        _tile("Claim sets, Jaccard", found.jaccard, f"mean over pairs: {len(found.pairs)}, {turns}"),
-        _tile("Claim sets, F1", found.f1, "2J / (1 + J) of each pair"),
-        _tile("Labels, Krippendorff's α", found.alpha.value, f"{_range(found.alpha)}over {found.units} claims"),
+        _tile("Claim sets, Jaccard", result.jaccard, f"mean over pairs: {len(result.pairs)}, {turns}"),
+        _tile("Claim sets, F1", result.f1, "2J / (1 + J) of each pair"),
+        _tile("Labels, Krippendorff's α", result.alpha.value, f"{_range(result.alpha)}over {result.units} claims"),
     )
     return el("dl", *tiles, cls="tiles three")
 
 
-def _tile(name: str, value: float | None, told: str) -> Node:
+def _tile(name: str, value: float | None, note: str) -> Node:
     figure = el("dd", decimals(value), cls="figure")
-    return el("div", el("dt", name), figure, el("dd", told, cls="then"), cls="tile")
+    return el("div", el("dt", name), figure, el("dd", note, cls="then"), cls="tile")
 
 
 def _pairs(pairs: Sequence[PairAgreement]) -> Node:
@@ -70,16 +70,16 @@ def _pairs(pairs: Sequence[PairAgreement]) -> Node:
     rows = []
     for pair in pairs:
         counts = (str(pair.turns), f"{pair.first} and {pair.second}", str(pair.shared))
-        shares = (f"{decimals(one.value)} {_range(one)}".strip() for one in (pair.jaccard, pair.f1))
+        shares = (f"{decimals(figure.value)} {_range(figure)}".strip() for figure in (pair.jaccard, pair.f1))
         rows.append((" and ".join(pair.annotators), *counts, *shares))
     return el("section", el("h3", "Which claims a turn makes"), _table(head, rows))
 
 
-def _confusion(found: Agreement) -> Node:
+def _confusion(result: Agreement) -> Node:
     labels = tuple(Label)
     rows = []
     for one in labels:
-        cells = (el("td", str(found.confusion.get((one, other), 0) or "·")) for other in labels)
+        cells = (el("td", str(result.confusion.get((one, other), 0) or "·")) for other in labels)
         rows.append(el("tr", el("th", chip(one), scope="row"), *cells))
     corner = el("th", el("span", "Label", cls="hidden"), scope="col")
     head = el("tr", corner, *(el("th", chip(label), scope="col") for label in labels))
@@ -123,8 +123,8 @@ def disagreements(desk: Desk, who: str, batch: str) -> None:
     """Draws the next turn that is not settled, or the one that the address names."""
     tasks = annotations_of(desk).complete(batch)
     waiting = [task for task in tasks if task.consensus is None]
-    named = open_task()
-    task = next((one for one in tasks if one.id == named), waiting[0] if waiting else None)
+    task_id = open_task()
+    task = next((candidate for candidate in tasks if candidate.id == task_id), waiting[0] if waiting else None)
     if task is None:
         draw(_nothing(len(tasks)), key="settled-all")
         return
@@ -148,12 +148,14 @@ def _nothing(complete: int) -> Node:
 
 
 def _head(tasks: Sequence[CompleteTask], waiting: Sequence[CompleteTask], task: CompleteTask) -> Node:
-    told = f"{len(waiting)} of {len(tasks)} turns wait for an answer"
-    later = next((one for one in waiting if one.id > task.id), None)
+    progress = f"{len(waiting)} of {len(tasks)} turns wait for an answer"
+    later = next((candidate for candidate in waiting if candidate.id > task.id), None)
     skip = within("Next turn", view="consensus", task=later.id) if later else None
-    done = task.consensus
-    settled = el("span", f"settled by {done.by} ({done.method})", cls="chip tone-unchecked") if done else None
-    return el("div", el("span", told, cls="small"), settled, skip, cls="row")
+    consensus = task.consensus
+    settled = (
+        el("span", f"settled by {consensus.by} ({consensus.method})", cls="chip tone-unchecked") if consensus else None
+    )
+    return el("div", el("span", progress, cls="small"), settled, skip, cls="row")
 
 
 def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None:
@@ -163,11 +165,11 @@ def _settle(desk: Desk, who: str, task: CompleteTask, turn: GuardedTurn) -> None
     ]
     draw(_turn(turn, spans), key=f"consensus-turn-{task.id}")
     with st.form(f"settle-{task.id}", border=False):
-        given = [_question(number, item, task) for number, item in enumerate(items) if item.open]
+        replies = [_question(number, item, task) for number, item in enumerate(items) if item.open]
         agreed = sum(not item.open for item in items)
         draw(el("p", f"{agreed} other claims: most said the same, they stand as they are.", cls="note"), key="agreed")
         if st.form_submit_button("Settle this turn"):
-            _write(desk, who, task, items, given)
+            _write(desk, who, task, items, replies)
     draw(_notes(task), key="notes")
 
 
@@ -178,7 +180,7 @@ def _turn(turn: GuardedTurn, spans: Sequence[tuple[object, int]]) -> Node:
 
 
 def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[ConsensusClaim, ...] | None:
-    """Draws one disagreement; the answer in its fields: no claim where the turn does not make it, None before one was chosen."""
+    """Draws one disagreement and returns its answer: no claim where the turn does not make it, None before a choice."""
     people = [annotation.annotator for annotation in task.annotations]
     versions = el("ul", *(_version(item, who) for who in people), cls="talks card")
     draw(versions, key=f"versions-{task.id}-{number}")
@@ -195,9 +197,9 @@ def _question(number: int, item: Disagreement, task: CompleteTask) -> tuple[Cons
 
 def _version(item: Disagreement, who: str) -> Node:
     claim = item.group.by.get(who)
-    said = el("span", "does not have this claim", cls="faint") if claim is None else el("span", claim.text, cls="text")
+    words = el("span", "does not have this claim", cls="faint") if claim is None else el("span", claim.text, cls="text")
     label = chip(claim.label) if claim is not None and claim.label is not None else None
-    return el("li", el("div", el("strong", who), " ", said), label)
+    return el("li", el("div", el("strong", who), " ", words), label)
 
 
 def _word(option: str) -> str:
@@ -205,12 +207,12 @@ def _word(option: str) -> str:
 
 
 def _notes(task: CompleteTask) -> Node:
-    said = [
+    notes = [
         el("li", el("strong", annotation.annotator), " ", el("span", annotation.notes, cls="text"))
         for annotation in task.annotations
         if annotation.notes
     ]
-    return el("section", el("h4", "Notes"), el("ul", *said, cls="talks")) if said else el("div")
+    return el("section", el("h4", "Notes"), el("ul", *notes, cls="talks")) if notes else el("div")
 
 
 def _write(
@@ -218,12 +220,14 @@ def _write(
     who: str,
     task: CompleteTask,
     items: Sequence[Disagreement],
-    given: Sequence[tuple[ConsensusClaim, ...] | None],
+    replies: Sequence[tuple[ConsensusClaim, ...] | None],
 ) -> None:
     try:
-        if None in given:
-            raise InputError(f"{given.count(None)} of {len(given)} questions have no answer yet; choose one for each")
-        claims = (*answers(items), *(claim for found in given if found for claim in found))
+        if None in replies:
+            raise InputError(
+                f"{replies.count(None)} of {len(replies)} questions have no answer yet; choose one for each"
+            )
+        claims = (*answers(items), *(claim for reply in replies if reply for claim in reply))
         annotations_of(desk).settle(task.id, claims, method=Method.DISCUSSION, who=who)
     except InputError as exc:
         show_problem("This was not settled", exc)
@@ -255,7 +259,7 @@ def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None
     """Draws the next item with a mark that has no majority, or the one that the address names."""
     items, answers = batches.answers(batch.name)
     results = FormResults(batch.form, items, answers, [batch.about], batches.settled(batch.name))
-    waiting = list(dict.fromkeys(one.case.item for one in results.settled if one.open))
+    waiting = list(dict.fromkeys(disputed.case.item for disputed in results.settled if disputed.open))
     if not waiting:
         draw(_nothing(len(items)), key="settled-all")
         return
@@ -265,40 +269,40 @@ def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None
     with left:
         draw(form_reading(batch.form, item), key=f"consensus-reading-{item.id}")
     with right, st.form(f"settle-{item.id}", border=False):
-        questions = [one for one in results.settled if one.open and one.case.item == item.id]
-        given = {_name(question): _answer(question, batch) for question in questions}
+        questions = [disputed for disputed in results.settled if disputed.open and disputed.case.item == item.id]
+        replies = {_name(question): _answer(question, batch) for question in questions}
         if st.form_submit_button(f"Settle this {batch.form.item}"):
-            _settle_form(batches, batch, who, given)
+            _settle_form(batches, batch, who, replies)
 
 
-def _name(one: Settled) -> tuple[str, str, str]:
-    return one.case.item, one.case.part, one.mark
+def _name(question: Settled) -> tuple[str, str, str]:
+    return question.case.item, question.case.part, question.mark
 
 
-def _answer(one: Settled, batch: FormBatch) -> str | list[str] | None:
-    mark = batch.form.mark(one.mark)
-    versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(one.case.by.items()))
-    key = "-".join(_name(one))
+def _answer(question: Settled, batch: FormBatch) -> str | list[str] | None:
+    mark = batch.form.mark(question.mark)
+    versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(question.case.by.items()))
+    key = "-".join(_name(question))
     draw(
-        el("div", el("strong", f"{one.mark} {one.case.part}"), el("ul", *versions, cls="talks card")),
+        el("div", el("strong", f"{question.mark} {question.case.part}"), el("ul", *versions, cls="talks card")),
         key=f"versions-{key}",
     )
     if isinstance(mark, ChoicesMark):
-        return st.multiselect(f"Answer: {one.mark}", mark.values, key=f"answer-{key}")
+        return st.multiselect(f"Answer: {question.mark}", mark.values, key=f"answer-{key}")
     values = mark.values if isinstance(mark, ChoiceMark) else ()
-    return st.selectbox(f"Answer: {one.mark}", values, index=None, key=f"answer-{key}", placeholder="choose")
+    return st.selectbox(f"Answer: {question.mark}", values, index=None, key=f"answer-{key}", placeholder="choose")
 
 
 def _settle_form(
-    batches: FormBatches, batch: FormBatch, who: str, given: dict[tuple[str, str, str], str | list[str] | None]
+    batches: FormBatches, batch: FormBatch, who: str, replies: dict[tuple[str, str, str], str | list[str] | None]
 ) -> None:
     answers: Discussed = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in given.items() if value
+        name: tuple(value) if isinstance(value, list) else value for name, value in replies.items() if value
     }
     try:
-        if len(answers) < len(given):
-            left = len(given) - len(answers)
-            raise InputError(f"{left} of {len(given)} questions have no answer yet; choose one for each")
+        if len(answers) < len(replies):
+            left = len(replies) - len(answers)
+            raise InputError(f"{left} of {len(replies)} questions have no answer yet; choose one for each")
         batches.settle(batch.name, answers, who=who)
     except InputError as exc:
         show_problem("This was not settled", exc)

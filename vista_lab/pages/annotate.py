@@ -1,4 +1,4 @@
-"""Annotate: the batches, and one annotator's way through the one that is open."""
+"""The page *Annotate*: the list of batches, and an annotator's work in the open one."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ def annotate(desk: Desk) -> None:
         batches(desk, who)
         return
     view = address.read(VIEW) or ""
-    kept = _form_batches(desk)
-    form = kept.find(batch) if kept is not None else None
+    form_batches = _form_batches(desk)
+    form = form_batches.find(batch) if form_batches is not None else None
     _tabs(desk, batch, view, "Turns" if form is None else f"{form.form.item}s".capitalize())
-    if kept is not None and form is not None:
-        _form_view(kept, form, who, view)
+    if form_batches is not None and form is not None:
+        _form_view(form_batches, form, who, view)
         return
     {"agreement": figures, "consensus": disagreements}.get(view, work)(desk, who, batch)
 
 
 def _form_batches(desk: Desk) -> FormBatches | None:
-    """Batches of other forms. Their items are of no tenant, so that only who sees all tenants sees them."""
+    """Batches of other forms. Their items have no tenant, so only viewers of all tenants see them."""
     return FormBatches(desk.reviews.database) if desk.viewer.tenants is None else None
 
 
@@ -73,30 +73,30 @@ def _tabs(desk: Desk, batch: str, view: str, items: str) -> None:
 # Batches
 
 MOST_TURNS = 200
-"""Turns that a batch is given at once."""
+"""Most turns of a new batch."""
 
 
 def batches(desk: Desk, who: str) -> None:
-    """Draws the list, and for those who review a form that makes a batch."""
-    kept = _form_batches(desk)
+    """Draws the list and, for reviewers, the form for a new batch."""
+    form_batches = _form_batches(desk)
     rows = []
     for batch in annotations_of(desk).batches():
-        told = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
-        rows.append(_batch_row(batch.name, told, batch.complete, batch.tasks))
-    for form in kept.all() if kept is not None else ():
-        told = f"{form.complete} of {form.items} {form.form.item}s done by {form.wanted}: {form.form.title}"
-        rows.append(_batch_row(form.name, told, form.complete, form.items))
+        progress = f"{batch.complete} of {batch.tasks} turns done by {batch.wanted}, {batch.settled} settled"
+        rows.append(_batch_row(batch.name, progress, batch.complete, batch.tasks))
+    for form in form_batches.all() if form_batches is not None else ():
+        progress = f"{form.complete} of {form.items} {form.form.item}s done by {form.wanted}: {form.form.title}"
+        rows.append(_batch_row(form.name, progress, form.complete, form.items))
     text = "A batch is some turns that several people label, each by themselves. Make one below."
-    shown = el("ul", *rows, cls="talks", aria_label="Batches") if rows else tree.empty("Nothing to annotate yet", text)
-    desk.follow(draw(shown, key="batches"))
+    body = el("ul", *rows, cls="talks", aria_label="Batches") if rows else tree.empty("Nothing to annotate yet", text)
+    desk.follow(draw(body, key="batches"))
     if desk.viewer.allows(Permission.REVIEW):
         _form(desk, who)
 
 
-def _batch_row(name: str, told: str, complete: int, items: int) -> Node:
-    done = 100 * complete / items if items else 0
-    lane = el("div", el("span", cls="bar", style={"left": 0, "width": done}), cls="lane", aria_hidden="true")
-    return el("li", within(name, batch=name), lane, el("div", told, cls="small faint"), key=name)
+def _batch_row(name: str, progress: str, complete: int, items: int) -> Node:
+    percent = 100 * complete / items if items else 0
+    lane = el("div", el("span", cls="bar", style={"left": 0, "width": percent}), cls="lane", aria_hidden="true")
+    return el("li", within(name, batch=name), lane, el("div", progress, cls="small faint"), key=name)
 
 
 def _form(desk: Desk, who: str) -> None:
@@ -146,7 +146,7 @@ def work(desk: Desk, who: str, batch: str) -> None:
     """Draws the open turn of the batch, or the one that comes next."""
     tasks = annotations_of(desk).tasks(batch, who)
     mine = [task for task in tasks if task.mine != "full"]
-    task = _open(mine)
+    task = _next_task(mine)
     if task is None:
         draw(_completion_note(tasks), key="finished")
         return
@@ -162,30 +162,30 @@ def work(desk: Desk, who: str, batch: str) -> None:
         _claims(desk, who, task, turn, mine)
 
 
-def _open(tasks: Sequence[AnnotationTask]) -> AnnotationTask | None:
-    named = open_task()
-    chosen = next((task for task in tasks if task.id == named), None)
+def _next_task(tasks: Sequence[AnnotationTask]) -> AnnotationTask | None:
+    task_id = open_task()
+    chosen = next((task for task in tasks if task.id == task_id), None)
     return chosen or next((task for task in tasks if task.mine in TO_DO), None)
 
 
 def _completion_note(tasks: Sequence[AnnotationTask]) -> Node:
     if not tasks:
         return tree.empty("No such batch", "There is no batch of this name among those that you may see.")
-    done = sum(task.mine == "submitted" for task in tasks)
+    submitted = sum(task.mine == "submitted" for task in tasks)
     return tree.empty(
         "Nothing left for you here",
-        f"You submitted {done} of {len(tasks)} turns; the others have as many annotators as they want.",
+        f"You submitted {submitted} of {len(tasks)} turns; the others have as many annotators as they want.",
     )
 
 
 def _progress(tasks: Sequence[AnnotationTask], task: AnnotationTask) -> Node:
-    place = next(number for number, one in enumerate(tasks) if one.id == task.id)
-    done = sum(one.mine == "submitted" for one in tasks)
-    bar = el("span", cls="bar", style={"left": 0, "width": 100 * done / len(tasks)})
+    place = next(number for number, other in enumerate(tasks) if other.id == task.id)
+    submitted = sum(other.mine == "submitted" for other in tasks)
+    bar = el("span", cls="bar", style={"left": 0, "width": 100 * submitted / len(tasks)})
     before = within("Previous turn", task=tasks[place - 1].id) if place else None
     after = within("Next turn", task=tasks[place + 1].id) if place + 1 < len(tasks) else None
-    told = el("span", f"Turn {place + 1} of {len(tasks)}, {done} submitted", cls="small")
-    return el("div", told, el("div", bar, cls="lane grow", aria_hidden="true"), before, after, cls="row progress")
+    text = el("span", f"Turn {place + 1} of {len(tasks)}, {submitted} submitted", cls="small")
+    return el("div", text, el("div", bar, cls="lane grow", aria_hidden="true"), before, after, cls="row progress")
 
 
 def _unreadable(turn: GuardedTurn | None) -> Node:
@@ -199,7 +199,7 @@ def _unreadable(turn: GuardedTurn | None) -> Node:
 @st.fragment
 @shown
 def _claims(desk: Desk, who: str, task: AnnotationTask, turn: GuardedTurn, tasks: Sequence[AnnotationTask]) -> None:
-    """The editor. It saves while one works, without the rest of the page being drawn anew."""
+    """Draws the editor, which saves without redrawing the rest of the page."""
     base = _base(desk, who, task)
     answer = editor.claim_editor(base, turn, saved=st.session_state.get(_key(base, "seq")))
     try:
@@ -209,8 +209,8 @@ def _claims(desk: Desk, who: str, task: AnnotationTask, turn: GuardedTurn, tasks
             _save_draft(desk, base, answer.draft)
             st.rerun(scope="fragment")
     except InputError as exc:
-        again = el("button", "Load it anew", cls="plain", act=Act("anew"))
-        event = draw(el("div", problem("This was not saved", exc), again, cls="stack"), key="not-saved")
+        retry = el("button", "Load it anew", cls="plain", act=Act("anew"))
+        event = draw(el("div", problem("This was not saved", exc), retry, cls="stack"), key="not-saved")
         if event == Act("anew"):
             _forget(base)
             st.rerun()
@@ -222,39 +222,39 @@ def _is_news(base: Annotation, draft: editor.EditorState) -> bool:
 
 
 def _base(desk: Desk, who: str, task: AnnotationTask) -> Annotation:
-    """The state that this window works on: what it saved last, else what is stored."""
+    """This window's annotation: as it saved it last, else as stored."""
     key = f"annotation-{task.id}-{who}"
     if key not in st.session_state:
         st.session_state[key] = annotations_of(desk).start(task.id, who)
-    found: Annotation = st.session_state[key]
-    return found
+    annotation: Annotation = st.session_state[key]
+    return annotation
 
 
 def _save_draft(desk: Desk, base: Annotation, draft: editor.EditorState) -> Annotation:
-    kept = annotations_of(desk).save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
-    _keep(kept)
+    saved = annotations_of(desk).save(base, draft.claims, notes=draft.notes, seconds=draft.seconds)
+    _keep(saved)
     st.session_state[_key(base, "seq")] = draft.seq
-    return kept
+    return saved
 
 
 def _submit(desk: Desk, annotation: Annotation, task: AnnotationTask, tasks: Sequence[AnnotationTask]) -> None:
     _keep(annotations_of(desk).submit(annotation))
     settle_if_agreed(annotations_of(desk), task.id)
-    later = [one for one in tasks if one.id != task.id and one.mine in TO_DO]
-    following = next((one for one in later if one.id > task.id), later[0] if later else None)
+    later = [other for other in tasks if other.id != task.id and other.mine in TO_DO]
+    following = next((other for other in later if other.id > task.id), later[0] if later else None)
     address.write(**{TASK: str(following.id) if following else None})
     st.rerun()
 
 
 def _suggestions(desk: Desk, base: Annotation) -> None:
-    """The judge's labels, for who asks; from then on the annotation is not blind, and says so."""
+    """Offers the judge's labels; once shown, the annotation is stored as not blind."""
     if base.submitted:
         return
     if base.condition is Condition.SUGGESTIONS:
         draw(el("p", "You see the judge's labels: this is kept with your work.", cls="note"), key="suggested")
         return
-    told = "Show the judge's labels"
-    event = draw(el("button", told, cls="plain small", act=Act("suggest")), key="suggest")
+    text = "Show the judge's labels"
+    event = draw(el("button", text, cls="plain small", act=Act("suggest")), key="suggest")
     if event == Act("suggest"):
         _keep(annotations_of(desk).save(base, base.claims or (), notes=base.notes, condition=Condition.SUGGESTIONS))
         st.rerun(scope="fragment")
@@ -281,15 +281,15 @@ def _key(annotation: Annotation, name: str) -> str:
 def form_work(batches: FormBatches, batch: FormBatch, who: str) -> None:
     """Draws the open item of the batch, or the one that comes next."""
     tasks = [task for task in batches.tasks(batch.name, who) if task.mine != "full"]
-    named = open_task()
-    chosen = next((task for task in tasks if task.n == named), None)
+    task_id = open_task()
+    chosen = next((task for task in tasks if task.n == task_id), None)
     task = chosen or next((task for task in tasks if task.mine in TO_DO), None)
     if task is None:
         text = f"You submitted {len(tasks)} {batch.form.item}s; the others have as many annotators as they want."
         draw(tree.empty("Nothing left for you here", text), key="finished")
         return
-    done = sum(one.mine == "submitted" for one in tasks)
-    draw(el("p", f"{done} of {len(tasks)} submitted", cls="small"), key="progress")
+    submitted = sum(other.mine == "submitted" for other in tasks)
+    draw(el("p", f"{submitted} of {len(tasks)} submitted", cls="small"), key="progress")
     left, right = st.columns([9, 11], gap="large")
     with left:
         draw(form_reading(batch.form, task.item), key=f"reading-{batch.name}-{task.n}")
@@ -300,25 +300,25 @@ def form_work(batches: FormBatches, batch: FormBatch, who: str) -> None:
 @st.fragment
 @shown
 def _form_marks(batches: FormBatches, batch: FormBatch, who: str, task: FormTask) -> None:
-    """The editor. It saves while one works, without the rest of the page being drawn anew."""
+    """Draws the editor, which saves without redrawing the rest of the page."""
     key = f"{batch.name}-{task.n}-{who}"
     base: FormDraft = st.session_state.setdefault(f"form-{key}", batches.start(batch.name, task.n, who))
-    seen = st.session_state.get(f"seq-{key}", 0)
+    saved_seq = st.session_state.get(f"seq-{key}", 0)
     try:
-        answer = editor.form_editor(batch, task.item, base, saved=seen or None)
-        told = answer.submitted or answer.draft
-        if told is None or base.submitted or (answer.submitted is None and told.seq <= seen):
+        answer = editor.form_editor(batch, task.item, base, saved=saved_seq or None)
+        state = answer.submitted or answer.draft
+        if state is None or base.submitted or (answer.submitted is None and state.seq <= saved_seq):
             return
-        marks = told.answers(batch.form)
-        kept = batches.save(base, marks, seconds=told.seconds, submit=answer.submitted is not None)
-        st.session_state[f"form-{key}"], st.session_state[f"seq-{key}"] = kept, told.seq
-        if kept.submitted:
+        marks = state.answers(batch.form)
+        saved = batches.save(base, marks, seconds=state.seconds, submit=answer.submitted is not None)
+        st.session_state[f"form-{key}"], st.session_state[f"seq-{key}"] = saved, state.seq
+        if saved.submitted:
             address.write(**{TASK: None})
             st.rerun()
         st.rerun(scope="fragment")
     except InputError as exc:
-        again = el("button", "Load it anew", cls="plain", act=Act("anew"))
-        if draw(el("div", problem("This was not saved", exc), again, cls="stack"), key="not-saved") == Act("anew"):
+        retry = el("button", "Load it anew", cls="plain", act=Act("anew"))
+        if draw(el("div", problem("This was not saved", exc), retry, cls="stack"), key="not-saved") == Act("anew"):
             st.session_state.pop(f"form-{key}", None)
             st.session_state[f"epoch-{key}"] = st.session_state.get(f"epoch-{key}", 0) + 1
             st.rerun()

@@ -1,4 +1,4 @@
-"""Shared by the views of Annotate: addresses, what an annotator reads, which claims are one, and what is settled by itself."""
+"""Shared by the views of Annotate: addresses, the reading column, matching of claims, and automatic settling."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def within(
     text: str, *, batch: str | None = _SAME, view: str = "", task: int | None = None, cls: str = "", here: bool = False
 ) -> Node:
     """A link to another view of the page; of the open batch, if no other one is given."""
-    named = address.read(BATCH) if batch == _SAME else batch
+    batch_name = address.read(BATCH) if batch == _SAME else batch
     number = None if task is None else str(task)
-    there = address.link("annotate", **{NAME: address.read(NAME), BATCH: named, VIEW: view or None, TASK: number})
-    return el("a", text, href=there, act=Act(GO, there), cls=cls, aria_current="page" if here else None)
+    target = address.link("annotate", **{NAME: address.read(NAME), BATCH: batch_name, VIEW: view or None, TASK: number})
+    return el("a", text, href=target, act=Act(GO, target), cls=cls, aria_current="page" if here else None)
 
 
 def open_task() -> int | None:
     """The task that the address names."""
-    named = address.read(TASK) or ""
-    return int(named) if named.isdecimal() and len(named) < 19 else None
+    text = address.read(TASK) or ""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 # Reading
 
 BEFORE = 6
-"""Turns before the annotated one that can be read."""
+"""Most turns before the annotated one that can be read."""
 
 OPEN = 1
-"""Of these, so many are shown at once: the documents must not be far."""
+"""How many of these are unfolded: the documents must stay near."""
 
 
 def reading(desk: Desk, turn: GuardedTurn) -> Node:
@@ -69,12 +69,14 @@ def reading(desk: Desk, turn: GuardedTurn) -> Node:
 
 def form_reading(form: Form, item: Item) -> Node:
     """The column beside the marks of a form that is not of guarded turns."""
-    texts = [_source(one.name, item.texts.get(one.name, "")) for one in form.columns if item.texts.get(one.name)]
+    texts = [
+        _source(column.name, item.texts.get(column.name, "")) for column in form.columns if item.texts.get(column.name)
+    ]
     return el("div", guide(form), *texts, cls="stack")
 
 
 def guide(form: Form) -> Node:
-    """The form's guidelines, with what each choice means."""
+    """The form's guidelines, with the meaning of each choice."""
     if form.labels is None:
         terms = [(mark.name, _meaning(mark)) for mark in form.marks]
     else:
@@ -92,30 +94,32 @@ def _meaning(mark: Mark) -> str:
 def _talk(desk: Desk, turn: GuardedTurn) -> Node:
     before = _before(desk, turn)
     earlier, latest = before[:-OPEN], before[-OPEN:]
-    said = [node for one in latest for node in _exchange(one)]
-    asked = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
-    nothing = None if said or asked else el("p", "What the user said was not kept.", cls="note")
-    return el("section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *said, asked, cls="dialogue"))
+    nodes = [node for past_turn in latest for node in _exchange(past_turn)]
+    question = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
+    nothing = None if nodes or question else el("p", "What the user said was not kept.", cls="note")
+    return el(
+        "section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *nodes, question, cls="dialogue")
+    )
 
 
 def _earlier(turns: list[GuardedTurn]) -> Node | None:
     if not turns:
         return None
-    said = (node for turn in turns for node in _exchange(turn))
-    return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *said, cls="dialogue"))
+    nodes = (node for turn in turns for node in _exchange(turn))
+    return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *nodes, cls="dialogue"))
 
 
 def _before(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
     name = turn.report.conversation_id
     window = desk.reports.conversation(name, around=turn).turns if name else ()
-    at = next((place for place, one in enumerate(window) if one.report.id == turn.report.id), 0)
+    at = next((place for place, other in enumerate(window) if other.report.id == turn.report.id), 0)
     return list(window[max(at - BEFORE, 0) : at])
 
 
 def _exchange(turn: GuardedTurn) -> list[Node]:
-    asked = turn.texts.user_text if turn.texts else None
-    answered = _line("Assistant", turn.report.response, "assistant")
-    return [answered] if asked is None else [_line("User", asked, "user"), answered]
+    question = turn.texts.user_text if turn.texts else None
+    answer = _line("Assistant", turn.report.response, "assistant")
+    return [answer] if question is None else [_line("User", question, "user"), answer]
 
 
 def _line(who: str, text: str, cls: str) -> Node:
@@ -124,13 +128,13 @@ def _line(who: str, text: str, cls: str) -> Node:
 
 def _documents(turn: GuardedTurn) -> list[Node | None]:
     documents, evidence = (turn.texts.documents, turn.texts.evidence) if turn.texts else ((), ())
-    known = [one for one in evidence if one.source is not SourceKind.DOCUMENT]
-    shown = [_source(one.title or one.id, one.text) for one in documents] or [
+    knowledge = [passage for passage in evidence if passage.source is not SourceKind.DOCUMENT]
+    sections = [_source(document.title or document.id, document.text) for document in documents] or [
         _source(one.title or one.source_id, one.text) for one in evidence if one.source is SourceKind.DOCUMENT
     ]
     text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
-    nothing = None if shown else el("p", text, cls="note")
-    return [el("h3", "Documents"), nothing, *shown, _knowledge(known)]
+    nothing = None if sections else el("p", text, cls="note")
+    return [el("h3", "Documents"), nothing, *sections, _knowledge(knowledge)]
 
 
 def _source(name: str, text: str) -> Node:
@@ -153,7 +157,7 @@ def _knowledge(passages: list[Passage]) -> Node | None:
 # Settling
 
 NOBODY = "agreement"
-"""Who settled a task that nobody had to."""
+"""Settler of the tasks that leave nothing to discuss."""
 
 
 def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
@@ -162,18 +166,18 @@ def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
 
 
 def settle_if_agreed(annotations: Annotations, task: int) -> bool:
-    """Settles a task that is complete and leaves nothing to discuss; whether it did."""
-    for done in annotations.complete(task=task):
-        items = items_of(done)
+    """Settles a task that is complete and leaves nothing to discuss; True if it did."""
+    for completed in annotations.complete(task=task):
+        items = items_of(completed)
         method = method_of(items)
-        if done.consensus is None and method is not None:
+        if completed.consensus is None and method is not None:
             annotations.settle(task, answers(items), method=method, who=NOBODY)
             return True
     return False
 
 
 def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
-    """For `groups`, over all claims of these tasks. Texts that the process has embedded once are not embedded again."""
+    """Steps for `groups`, over all claims of these tasks. The process embeds each text once."""
     claims = [claim for task in tasks for annotation in task.annotations for claim in annotation.kept]
     return (*STEPS, alike(claims, _embedder()))
 

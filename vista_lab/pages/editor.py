@@ -1,4 +1,4 @@
-"""The editor of a form's marks: a component that works in the browser and tells what it has: no key waits for the server."""
+"""The editor of a form's marks: a browser component that sends its state, so that no key waits for the server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from vista_lab.people.forms import (
 
 
 class EditorRow(BaseModel):
-    """A row as the browser has it. `whole`: the item itself; else `id` is a part's, None for one that was added."""
+    """A row in the browser. `whole`: the item itself; else `source_claim_id` is its part, None for an added one."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -79,8 +79,8 @@ class EditorState:
         """
         item = [row for row in self.rows if row.whole]
         parts = {row.source_claim_id: row for row in self.rows if row.source_claim_id is not None}
-        own = _check_values(form, Level.ITEM, item[0].values) if item else {}
-        return Answers(own, {name: _check_values(form, Level.PART, row.values) for name, row in parts.items()})
+        item_values = _check_values(form, Level.ITEM, item[0].values) if item else {}
+        return Answers(item_values, {name: _check_values(form, Level.PART, row.values) for name, row in parts.items()})
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ class EditorEvents:
 def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | None) -> EditorEvents:
     """Draws the editor of a turn's claims.
 
-    It begins with the annotation; what is typed later is the browser's, until another `epoch`. `saved` is the `seq` of the state
-    that was saved last.
+    It starts from the annotation; later input lives in the browser until `epoch` changes. `saved` is the `seq` of the last saved
+    state.
 
     Raises:
-        InputError: what came from the browser is no annotation.
+        InputError: the browser sent no valid annotation.
     """
     form = load_form("vista")
     rows = [_claim_row(claim) for claim in annotation.claims or proposed_claims(turn)]
@@ -122,7 +122,7 @@ def claim_editor(annotation: Annotation, turn: GuardedTurn, *, saved: float | No
 
 
 def form_editor(batch: FormBatch, item: Item, draft: FormDraft, *, saved: float | None) -> EditorEvents:
-    """Draws the editor of an item of any form; see `claim_editor`."""
+    """Draws the editor of an item of any form, like `claim_editor`."""
     form = batch.form
     column = "" if form.parts is None else form.parts.text
     rows: list[dict[str, Any]] = [
@@ -150,7 +150,7 @@ def form_editor(batch: FormBatch, item: Item, draft: FormDraft, *, saved: float 
 
 
 def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
-    """The judge's claims, without what it made of them: annotators begin with these (VISTA, App. C)."""
+    """The judge's claims without its labels: annotators begin with these (VISTA, App. C)."""
     claims = (outcome.claim for outcome in turn.report.outcomes)
     return tuple(AnnotatedClaim(text=claim.text, source_claim_id=claim.id, span=claim.span) for claim in claims)
 
@@ -158,14 +158,14 @@ def proposed_claims(turn: GuardedTurn) -> tuple[AnnotatedClaim, ...]:
 def _draw(key: str, data: dict[str, Any], saved: float | None) -> EditorEvents:
     epoch = f"{key}-{st.session_state.get(f'epoch-{key}', 0)}"
     sent = {**data, "epoch": epoch, "saved": saved}
-    told = _component()(key=f"editor-{epoch}", data=sent, on_draft_change=_nothing, on_submit_change=_nothing)
-    return EditorEvents(_state(getattr(told, "draft", None)), _state(getattr(told, "submit", None)))
+    result = _component()(key=f"editor-{epoch}", data=sent, on_draft_change=_nothing, on_submit_change=_nothing)
+    return EditorEvents(_state(getattr(result, "draft", None)), _state(getattr(result, "submit", None)))
 
 
 def _claim_row(claim: AnnotatedClaim) -> dict[str, Any]:
-    told = claim.model_dump(mode="json")
-    label = told.pop("label")
-    return {**told, "whole": False, "values": {} if label is None else {"label": label}}
+    row = claim.model_dump(mode="json")
+    label = row.pop("label")
+    return {**row, "whole": False, "values": {} if label is None else {"label": label}}
 
 
 def _claim(row: EditorRow) -> AnnotatedClaim:
@@ -175,29 +175,29 @@ def _claim(row: EditorRow) -> AnnotatedClaim:
 
 
 def _check_values(form: Form, level: Level, values: Mapping[str, Value]) -> dict[str, Value]:
-    known = {mark.name: mark for mark in form.marks_of(level)}
-    found: dict[str, Value] = {}
+    marks = {mark.name: mark for mark in form.marks_of(level)}
+    checked: dict[str, Value] = {}
     for name, value in values.items():
-        if name not in known:
+        if name not in marks:
             raise InputError(f"the editor sent {name[:40]!r}, which is not a mark of form {form.name}")
         text = "; ".join(value) if isinstance(value, tuple) else f"{value:g}" if isinstance(value, float) else value
         try:
-            found[name] = known[name].read(text)
+            checked[name] = marks[name].read(text)
         except ValueError as exc:
             raise InputError(f"{name} is {text[:60]!r}: {exc}") from None
-    return found
+    return checked
 
 
 def _mark(mark: Mark, form: Form) -> dict[str, Any]:
     levels = [str(level) for level in Level if mark in form.marks_of(level)]
-    told: dict[str, Any] = {"name": mark.name, "kind": mark.kind, "ask": mark.ask, "of": levels, "needed": mark.needed}
-    told["when"] = {name: list(values) for name, values in mark.when.items()}
-    told["optional_when"] = {name: list(values) for name, values in mark.optional_when.items()}
+    spec: dict[str, Any] = {"name": mark.name, "kind": mark.kind, "ask": mark.ask, "of": levels, "needed": mark.needed}
+    spec["when"] = {name: list(values) for name, values in mark.when.items()}
+    spec["optional_when"] = {name: list(values) for name, values in mark.optional_when.items()}
     if isinstance(mark, ChoiceMark | ChoicesMark):
-        told["choices"] = [_choice(choice) for choice in mark.choices]
+        spec["choices"] = [_choice(choice) for choice in mark.choices]
     if isinstance(mark, NumberMark):
-        told |= {"low": mark.low, "high": mark.high, "whole": mark.whole}
-    return told
+        spec |= {"low": mark.low, "high": mark.high, "whole": mark.whole}
+    return spec
 
 
 def _choice(choice: Choice) -> dict[str, str]:
@@ -211,16 +211,16 @@ def _suggestions(turn: GuardedTurn) -> dict[str, dict[str, str]]:
 
 
 def _look(name: str) -> dict[str, str]:
-    shown = look(name)
-    return {"name": str(name), "word": shown.word, "sign": shown.sign, "tone": shown.tone}
+    style = look(name)
+    return {"name": str(name), "word": style.word, "sign": style.sign, "tone": style.tone}
 
 
-def _state(told: Any) -> EditorState | None:
-    if not isinstance(told, Mapping):
+def _state(value: Any) -> EditorState | None:
+    if not isinstance(value, Mapping):
         return None
     try:
-        rows = _ROWS.validate_python(told.get("rows"))
-        return EditorState(float(told["seq"]), rows, str(told.get("notes", "")), float(told.get("seconds", 0)))
+        rows = _ROWS.validate_python(value.get("rows"))
+        return EditorState(float(value["seq"]), rows, str(value.get("notes", "")), float(value.get("seconds", 0)))
     except (KeyError, TypeError, ValueError) as exc:
         raise _refusal(exc) from None
 

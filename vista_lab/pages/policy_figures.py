@@ -28,7 +28,7 @@ from vista_lab.policies.named import fit_of
 
 BATCH: Final = 200
 KEPT: Final = 4
-"""Samples that are kept at once: ten thousand turns take some fifty megabytes."""
+"""Most samples kept at once: ten thousand turns take some fifty megabytes."""
 
 AGE_S: Final = 600.0
 
@@ -53,7 +53,7 @@ class Sample:
 
 @dataclass
 class Samples:
-    """The last few samples, by what they were asked by."""
+    """The last few samples, by viewer, filters and size."""
 
     _kept: dict[object, Sample] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
@@ -61,12 +61,12 @@ class Samples:
     def get(self, key: object) -> Sample | None:
         """The sample, while it is fresh."""
         with self._lock:
-            found = self._kept.get(key)
-        fresh = found is not None and (datetime.now(UTC) - found.at).total_seconds() < AGE_S
-        return found if fresh else None
+            sample = self._kept.get(key)
+        fresh = sample is not None and (datetime.now(UTC) - sample.at).total_seconds() < AGE_S
+        return sample if fresh else None
 
     def keep(self, key: object, sample: Sample) -> Sample:
-        """Keeps it in the place of the oldest."""
+        """Keeps a sample, dropping the oldest."""
         with self._lock:
             self._kept.pop(key, None)
             self._kept[key] = sample
@@ -86,30 +86,30 @@ def samples() -> Samples:
 
 
 def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None, progress: Progress) -> Sample:
-    """The newest turns that pass the filters, without their texts; `progress` is told how many were read so far.
+    """The newest turns that pass the filters, without their texts; `progress` gets the number read so far.
 
     Raises:
         StoreError: the database cannot be read.
     """
     cases: list[PolicyCase] = []
     fits: dict[JudgeInfo, TurnRisk | None] = {}
-    unreadable, after = 0, None
+    unreadable, cursor = 0, None
     while True:
-        page = reports.page(filters, after=after, limit=min(BATCH, size - len(cases) - unreadable))
-        whole = reports.turns([row.id for row in page.rows])
+        page = reports.page(filters, after=cursor, limit=min(BATCH, size - len(cases) - unreadable))
+        turns = reports.turns([row.id for row in page.rows])
         for row in page.rows:
-            found = whole.get(row.id)
-            if found is None or isinstance(found, str):
-                unreadable += isinstance(found, str)
+            turn = turns.get(row.id)
+            if turn is None or isinstance(turn, str):
+                unreadable += isinstance(turn, str)
                 continue
-            judge = found.report.judge
+            judge = turn.report.judge
             if judge not in fits:
                 fits[judge] = fit_of(judge, table)
-            cases.append(without_texts(case_of(found.report, fits[judge])))
+            cases.append(without_texts(case_of(turn.report, fits[judge])))
         progress(len(cases) + unreadable)
-        after = page.next
-        if after is None or len(cases) + unreadable >= size:
-            return Sample(tuple(cases), fits, unreadable, datetime.now(UTC), after is not None)
+        cursor = page.next
+        if cursor is None or len(cases) + unreadable >= size:
+            return Sample(tuple(cases), fits, unreadable, datetime.now(UTC), cursor is not None)
 
 
 CELL: Final = "cell"
@@ -151,24 +151,26 @@ def matrix(found: Comparison, names: Sequence[str], chosen: tuple[Action, Action
 
 def table_of_labels(corner: str, columns: Sequence[str], rows: Mapping[Any, Sequence[Node]], about: str) -> Node:
     """A table whose columns and rows are labels or actions, each with its sign and word; `rows` have the cells."""
-    heads = (el("th", sign(one), f" {look(one).word}", scope="col") for one in columns)
-    body = (el("tr", el("th", sign(one), f" {look(one).word}", scope="row"), *cells) for one, cells in rows.items())
+    heads = (el("th", sign(label), f" {look(label).word}", scope="col") for label in columns)
+    body = (
+        el("tr", el("th", sign(label), f" {look(label).word}", scope="row"), *cells) for label, cells in rows.items()
+    )
     table = el("table", el("thead", el("tr", el("th", corner, scope="col"), *heads)), el("tbody", *body))
     return el("div", table, cls="figures", tabindex="0", role="region", aria_label=about)
 
 
 def pager(start: int, size: int, total: int) -> Node:
-    """Buttons to the examples before and after those that are shown; their act is `show`, with the first one's place."""
+    """Buttons to earlier and later examples; their act is `show`, with the place of the first one."""
     places = {"earlier": (start - size, start > 0), "later": (start + size, start + size < total)}
     buttons = (
-        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if there else None
-        for name, (to, there) in places.items()
+        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if available else None
+        for name, (to, available) in places.items()
     )
     return el("div", *buttons, cls="row")
 
 
-def _cell(found: Comparison, one: Action, other: Action, chosen: tuple[Action, Action] | None) -> Node:
-    count = found.transitions[one, other]
+def _cell(comparison: Comparison, one: Action, other: Action, chosen: tuple[Action, Action] | None) -> Node:
+    count = comparison.transitions[one, other]
     if one is other or not count:
         return el("td", f"{count:,}", cls="number same")
     about = f"{count:,} turns: {look(one).word} by the first, {look(other).word} by the second"
@@ -178,14 +180,17 @@ def _cell(found: Comparison, one: Action, other: Action, chosen: tuple[Action, A
 
 
 def agreement(of: Sequence[PolicyAgreement], names: Sequence[str]) -> Node:
-    """Both policies beside people's word."""
+    """Agreement of both policies with people."""
     labelled = of[0].labelled
     heading = el("h2", "Where people said who is right")
     if not labelled:
         text = f"No turn of this sample has a person's word. {replayed.NOBODY}"
         return el("section", heading, el("p", text, cls="note"))
     shares = replayed.AGREEMENTS.items()
-    rows = [[title, *(replayed.share(getattr(one, name)) for one in of), what] for name, (title, what) in shares]
+    rows = [
+        [title, *(replayed.share(getattr(side, name)) for side in of), explanation]
+        for name, (title, explanation) in shares
+    ]
     text = f"{labelled:,} turns of the sample have a person's word. Intervals are Wilson's, 95 %."
     figures = table(["", *names, "share"], rows, label="Agreement with people")
     return el("section", heading, el("p", text, cls="small faint"), figures)
@@ -206,7 +211,7 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
         check,
         replayed.REPAIRS,
     ]
-    items = (el("li", one, key=one[:40]) for one in replayed.join_parts(limits))
+    items = (el("li", limit, key=limit[:40]) for limit in replayed.join_parts(limits))
     return el("section", el("h2", "What this can't tell"), el("ul", *items, cls="honest small"))
 
 

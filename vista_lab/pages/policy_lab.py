@@ -74,7 +74,7 @@ class PolicyChoice:
         return bool(self.rules or self.risks or self.always)
 
     def recipe(self, configured: Recipe) -> Recipe | None:
-        """As settings have it; None for what was done, which is no policy. `configured` is the policy of the settings."""
+        """The choice as a recipe; None for the recorded decisions. `configured` is the policy of the settings."""
         if self.base == RECORDED:
             return None
         start = configured if self.base == CONFIGURED else Recipe(self.base)
@@ -86,24 +86,24 @@ class PolicyChoice:
         return Recipe(start.preset, overrides)
 
     def _rules(self, start: Recipe) -> dict[str, dict[str, Any]]:
-        """Whole rules: what a settings file replaces is a rule, not a field of one."""
+        """Whole rules, as a settings file replaces rules, not their fields."""
         policy = start.policy()
-        found = {}
+        rules = {}
         for name, ruled in self.rules.items():
             before = policy.rules[RULED[name]].model_dump(mode="json")
-            # Below the confidence from which a rule flags nothing is left to do but to let through.
+            # Below the confidence of a rule that flags, the claim can only pass.
             otherwise = Action.ALLOW if ruled.action in (Action.ALLOW, Action.FLAG) else Action.FLAG
             changed = {"action": str(ruled.action), "min_confidence": ruled.at, "otherwise": str(otherwise)}
-            found[str(RULED[name])] = {**before, **changed}
-        return found
+            rules[str(RULED[name])] = {**before, **changed}
+        return rules
 
 
 def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> PolicyChoice:
-    """The choice that the address names for a side (`a`, `b`); what it names wrongly is left as in the preset."""
+    """A side's choice (`a`, `b`) in the address; invalid values are left as in the preset."""
     base = params.get(side)
     if base is None or base not in BASES:
         return default
-    rules = {name: found for name in RULED if (found := _parse_rule(params.get(f"{side}.{name}", "")))}
+    rules = {name: rule for name in RULED if (rule := _parse_rule(params.get(f"{side}.{name}", "")))}
     risks = {name: value for name in RISKS if (value := _share(params.get(f"{side}.{name}", ""))) is not None}
     actions = set(map(str, Action))
     always = {name: Action(params[f"{side}.{name}"]) for name in ALWAYS if params.get(f"{side}.{name}") in actions}
@@ -111,23 +111,23 @@ def from_params(side: str, params: Mapping[str, str], default: PolicyChoice) -> 
 
 
 def to_params(side: str, choice: PolicyChoice) -> dict[str, str | None]:
-    """Parameters of the address; None for those that must not be there."""
-    told: dict[str, str | None] = {side: choice.base}
-    told |= {f"{side}.{name}": None for name in (*RULED, *RISKS, *ALWAYS)}
-    told |= {f"{side}.{name}": f"{ruled.action}@{ruled.at:g}" for name, ruled in choice.rules.items()}
-    told |= {f"{side}.{name}": f"{value:g}" for name, value in choice.risks.items()}
-    return told | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
+    """Parameters of the address; None for those to remove."""
+    params: dict[str, str | None] = {side: choice.base}
+    params |= {f"{side}.{name}": None for name in (*RULED, *RISKS, *ALWAYS)}
+    params |= {f"{side}.{name}": f"{ruled.action}@{ruled.at:g}" for name, ruled in choice.rules.items()}
+    params |= {f"{side}.{name}": f"{value:g}" for name, value in choice.risks.items()}
+    return params | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
 
 
-def _parse_rule(told: str) -> Ruled | None:
-    action, _, at = told.partition("@")
+def _parse_rule(text: str) -> Ruled | None:
+    action, _, at = text.partition("@")
     limit = _share(at)
     return Ruled(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
 
 
-def _share(told: str) -> float | None:
+def _share(text: str) -> float | None:
     try:
-        value = float(told)
+        value = float(text)
     except ValueError:
         return None
     return value if 0 <= value <= 1 else None
@@ -147,10 +147,10 @@ RISK_TITLES: Final = {"flag": "Flag the turn from a risk of", "block": "Block th
 
 
 def sample_size() -> int:
-    """How many turns are looked at."""
-    given = address.read("n")
-    known = int(given) if given and given in map(str, SIZES) else SIZES[0]
-    st.session_state["lab-n"] = known
+    """Draws the choice of the number of turns, and returns it."""
+    text = address.read("n")
+    current = int(text) if text and text in map(str, SIZES) else SIZES[0]
+    st.session_state["lab-n"] = current
     return st.selectbox(
         "Newest turns", SIZES, key="lab-n", format_func=lambda size: f"{size:,}", on_change=_choose_size, width=160
     )
@@ -162,90 +162,90 @@ def policy_choice(side: str) -> PolicyChoice:
 
 
 def policy_side(name: str, configured: Recipe) -> PolicyChoice:
-    """Draws one side's controls, and returns what they say."""
-    now = policy_choice(name)
-    st.session_state[f"lab-{name}"] = now.base
+    """Draws one side's controls, and returns the policy chosen."""
+    choice = policy_choice(name)
+    st.session_state[f"lab-{name}"] = choice.base
     key, word = f"lab-{name}", BASES.__getitem__
     st.selectbox(TITLES[name], list(BASES), key=key, format_func=word, on_change=_choose_base, args=(name,))
-    if now.base == RECORDED:
-        return now
-    recipe = now.recipe(configured)
+    if choice.base == RECORDED:
+        return choice
+    recipe = choice.recipe(configured)
     assert recipe is not None  # a side without a policy has no thresholds
     policy = recipe.policy()
-    with st.expander(f"{TITLES[name]}: thresholds", expanded=now.own):
+    with st.expander(f"{TITLES[name]}: thresholds", expanded=choice.own):
         for rule in WORDS:
-            _rule(name, rule, now, policy)
+            _rule(name, rule, choice, policy)
         for risk in RISK_TITLES:
-            _risk(name, risk, now, policy)
+            _risk(name, risk, choice, policy)
         for case in ALWAYS_TITLES:
-            _always(name, case, now, policy)
-        preset = (name, PolicyChoice(now.base))
-        st.button("As in the preset", key=f"{key}-reset", on_click=_write, args=preset, disabled=not now.own)
+            _always(name, case, choice, policy)
+        preset = (name, PolicyChoice(choice.base))
+        st.button("As in the preset", key=f"{key}-reset", on_click=_write, args=preset, disabled=not choice.own)
     return policy_choice(name)
 
 
-def _rule(name: str, rule: str, now: PolicyChoice, policy: LabelPolicy) -> None:
-    held = policy.rules[RULED[rule]]
+def _rule(name: str, rule: str, choice: PolicyChoice, policy: LabelPolicy) -> None:
+    current = policy.rules[RULED[rule]]
     left, right = st.columns([2, 3])
-    action = _select(left, f"lab-{name}-{rule}", f"Do with {WORDS[rule]}", held.action, policy)
-    at = _slider(right, f"lab-{name}-{rule}-at", "From a confidence of", held.min_confidence)
-    if (action, at) != (held.action, round(held.min_confidence, 2)):
-        _write(name, replace(now, rules={**now.rules, rule: Ruled(action, at)}))
+    action = _select(left, f"lab-{name}-{rule}", f"Do with {WORDS[rule]}", current.action, policy)
+    at = _slider(right, f"lab-{name}-{rule}-at", "From a confidence of", current.min_confidence)
+    if (action, at) != (current.action, round(current.min_confidence, 2)):
+        _write(name, replace(choice, rules={**choice.rules, rule: Ruled(action, at)}))
         st.rerun()
 
 
-def _risk(name: str, risk: str, now: PolicyChoice, policy: LabelPolicy) -> None:
-    held = getattr(policy, RISKS[risk])
+def _risk(name: str, risk: str, choice: PolicyChoice, policy: LabelPolicy) -> None:
+    current = getattr(policy, RISKS[risk])
     if risk == "block" and policy.name == "monitor":
         return
-    own = isinstance(held, float)
+    has_limit = isinstance(current, float)
     left, right = st.columns([2, 3])
     key = f"lab-{name}-{risk}"
-    _settle(f"{key}-own", own)
-    wanted = left.checkbox(
+    _sync_control(f"{key}-own", has_limit)
+    checked = left.checkbox(
         f"{RISK_TITLES[risk]} …", key=f"{key}-own", help="Else from what was fitted for the judge, or never."
     )
-    if wanted is not own:
-        rest = {one: value for one, value in now.risks.items() if one != risk}
-        _write(name, replace(now, risks={**rest, risk: 0.5} if wanted else rest))
+    if checked is not has_limit:
+        others = {other: value for other, value in choice.risks.items() if other != risk}
+        _write(name, replace(choice, risks={**others, risk: 0.5} if checked else others))
         st.rerun()
-    if own:
-        value = _slider(right, f"{key}-at", RISK_TITLES[risk], held)
-        if value != round(held, 2):
-            _write(name, replace(now, risks={**now.risks, risk: value}))
+    if has_limit:
+        value = _slider(right, f"{key}-at", RISK_TITLES[risk], current)
+        if value != round(current, 2):
+            _write(name, replace(choice, risks={**choice.risks, risk: value}))
             st.rerun()
     else:
         with right:
-            told = "as fitted for the judge" if held == "auto" else "never"
-            draw(el("p", told, cls="small faint"), key=f"{key}-told")
+            text = "as fitted for the judge" if current == "auto" else "never"
+            draw(el("p", text, cls="small faint"), key=f"{key}-told")
 
 
-def _always(name: str, case: str, now: PolicyChoice, policy: LabelPolicy) -> None:
-    held = getattr(policy, ALWAYS[case])
-    action = _select(st, f"lab-{name}-{case}", f"Do with {ALWAYS_TITLES[case]}", held, policy)
-    if action is not held:
-        _write(name, replace(now, always={**now.always, case: action}))
+def _always(name: str, case: str, choice: PolicyChoice, policy: LabelPolicy) -> None:
+    current = getattr(policy, ALWAYS[case])
+    action = _select(st, f"lab-{name}-{case}", f"Do with {ALWAYS_TITLES[case]}", current, policy)
+    if action is not current:
+        _write(name, replace(choice, always={**choice.always, case: action}))
         st.rerun()
 
 
-def _select(where: Any, key: str, title: str, now: Action, policy: LabelPolicy) -> Action:
+def _select(container: Any, key: str, title: str, current: Action, policy: LabelPolicy) -> Action:
     options = [Action.ALLOW, Action.FLAG] if policy.name == "monitor" else list(Action)
-    words: Mapping[Action, str] = {one: look(one).word for one in Action}
-    _settle(key, now)
-    return Action(where.selectbox(title, options, key=key, format_func=words.__getitem__))
+    words: Mapping[Action, str] = {option: look(option).word for option in Action}
+    _sync_control(key, current)
+    return Action(container.selectbox(title, options, key=key, format_func=words.__getitem__))
 
 
-def _slider(where: Any, key: str, title: str, now: float) -> float:
-    _settle(key, round(now, 2))
-    return round(float(where.slider(title, 0.0, 1.0, key=key, step=0.01)), 2)
+def _slider(container: Any, key: str, title: str, current: float) -> float:
+    _sync_control(key, round(current, 2))
+    return round(float(container.slider(title, 0.0, 1.0, key=key, step=0.01)), 2)
 
 
-def _settle(key: str, value: object) -> None:
-    """Sets a control to what the address says, but for the one that was just moved: the address follows that one."""
-    told = f"{key}:told"
-    if key not in st.session_state or st.session_state.get(told) != value:
+def _sync_control(key: str, value: object) -> None:
+    """Sets a control to the address's value, unless it was just moved: the address follows that one."""
+    last_key = f"{key}:told"
+    if key not in st.session_state or st.session_state.get(last_key) != value:
         st.session_state[key] = value
-    st.session_state[told] = value
+    st.session_state[last_key] = value
 
 
 def _choose_base(name: str) -> None:
@@ -269,8 +269,8 @@ def lab(desk: Desk) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         filters = filter_bar(desk.reports.choices(from_address()))
         size = sample_size()
-        again = st.button("Read anew", icon=":material/refresh:")
-    sample = _sample(desk, filters, size, again)
+        refresh = st.button("Read anew", icon=":material/refresh:")
+    sample = _sample(desk, filters, size, refresh)
     if not sample.cases:
         draw(_nothing(filters), key="lab-empty")
         return
@@ -284,21 +284,21 @@ def lab(desk: Desk) -> None:
         _draw_comparison(desk, sample, first, second)
 
 
-def _sample(desk: Desk, filters: Filters, size: int, again: bool) -> Sample:
+def _sample(desk: Desk, filters: Filters, size: int, refresh: bool) -> Sample:
     key = (desk.viewer, filters, size)
-    if again:
+    if refresh:
         samples().drop(key)
-    found = samples().get(key)
-    if found is not None:
-        return found
+    sample = samples().get(key)
+    if sample is not None:
+        return sample
     bar = st.progress(0.0, text="Reading stored reports")
 
     def advance(done: int) -> None:
         bar.progress(min(done / size, 1.0), text=f"Reading stored reports: {done:,}")
 
-    found = read(desk.reports, filters, size, desk.material.risk_table, advance)
+    sample = read(desk.reports, filters, size, desk.material.risk_table, advance)
     bar.empty()
-    return samples().keep(key, found)
+    return samples().keep(key, sample)
 
 
 def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFor | None] | None:
@@ -307,14 +307,16 @@ def _side(desk: Desk, side: str, sample: Sample) -> tuple[PolicyChoice, PolicyFo
     try:
         choice = policy_side(side, configured)
         recipe = choice.recipe(configured)
-        found = None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, desk.material.risk_table)
+        policies = (
+            None if recipe is None else policies_by_judge(recipe.policy(), sample.judges, desk.material.risk_table)
+        )
     except ConfigError as exc:
         show_problem(f"{TITLES[side]} makes no sense", exc, "Choose another preset or threshold.")
         return None
     if recipe is not None:
         with st.expander("Lines for vista-guard.toml"):
             st.code(recipe.toml(), language="toml")
-    return choice, found
+    return choice, policies
 
 
 def _draw_comparison(
@@ -325,61 +327,66 @@ def _draw_comparison(
 ) -> None:
     sides = [policy for _, policy in (first, second)]
     decided = [recorded_action if policy is None else by_policy(policy) for policy in sides]
-    found = compare(sample.cases, *decided)
+    comparison = compare(sample.cases, *decided)
     rules = {} if sides[0] is None else {judge: rules_key(policy) for judge, policy in sides[0].items()}
-    same = reproduction_share(sample.cases, found.first, rules)
+    reproduced = reproduction_share(sample.cases, comparison.first, rules)
     fine = fine_turns(desk.words, sample.cases)
     chosen = _pair(address.read("pair"))
     top = el(
         "div",
-        policy_figures.totals(found, NAMES),
-        policy_figures.matrix(found, NAMES, chosen),
-        policy_figures.agreement(found.agreement(fine), NAMES),
-        policy_figures.honesty(found, sample, NAMES, same),
+        policy_figures.totals(comparison, NAMES),
+        policy_figures.matrix(comparison, NAMES, chosen),
+        policy_figures.agreement(comparison.agreement(fine), NAMES),
+        policy_figures.honesty(comparison, sample, NAMES, reproduced),
         cls="lab",
     )
     event = draw(top, key="lab-figures")
     if isinstance(event, Act) and event.name == policy_figures.CELL:
         address.write(pair=None if address.read("pair") == event.value else event.value, show=None)
         st.rerun()
-    _draw_changed_turns(desk, found, sides, chosen, fine)
+    _draw_changed_turns(desk, comparison, sides, chosen, fine)
 
 
 def fine_turns(words: Words, cases: Iterable[PolicyCase]) -> dict[str, bool]:
     """Turns that people would deliver as they are, by report id. Decisions outweigh the file; unlabelled turns are left out."""
-    gold, decided, known = words.gold, words.decided, list(cases)
-    named = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in known)
-    fine = {case.report_id: turn.verdict(case.outcomes) for case, turn in named if turn is not None}
-    fine |= {case.report_id: decided[case.report_id].fine for case in known if case.report_id in decided}
+    gold, decided, all_cases = words.gold, words.decided, list(cases)
+    labelled = ((case, gold.get((case.conversation_id or "", case.turn_index))) for case in all_cases)
+    fine = {case.report_id: turn.verdict(case.outcomes) for case, turn in labelled if turn is not None}
+    fine |= {case.report_id: decided[case.report_id].fine for case in all_cases if case.report_id in decided}
     return {report: verdict for report, verdict in fine.items() if verdict is not None}
 
 
 def _draw_changed_turns(
     desk: Desk,
-    found: Comparison,
+    comparison: Comparison,
     sides: list[PolicyFor | None],
     chosen: tuple[Action, Action] | None,
     fine: Mapping[str, bool],
 ) -> None:
-    """The turns on which they differ, so many at a time."""
-    shown = [it for it in found.changed if chosen is None or (it.first, it.second) == chosen]
+    """Draws the turns on which the policies differ, a page at a time."""
+    changes = [change for change in comparison.changed if chosen is None or (change.first, change.second) == chosen]
     first = int(address.read("show") or 0) if (address.read("show") or "0").isdecimal() else 0
-    part = shown[first : first + EXAMPLES]
-    whole = desk.reports.turns([it.case.report_id for it in part])
-    told = f"turns that change: {len(shown):,}" if chosen is None else f"turns of this cell: {len(shown):,}"
-    if len(shown) > EXAMPLES:
-        told += f", {first + 1:,} to {first + len(part):,} shown"
+    part = changes[first : first + EXAMPLES]
+    turns = desk.reports.turns([change.case.report_id for change in part])
+    heading = f"turns that change: {len(changes):,}" if chosen is None else f"turns of this cell: {len(changes):,}"
+    if len(changes) > EXAMPLES:
+        heading += f", {first + 1:,} to {first + len(part):,} shown"
     rows = [
-        policy_figures.example(it, _words(it, whole.get(it.case.report_id), sides), fine.get(it.case.report_id))
-        for it in part
+        policy_figures.example(
+            change, _words(change, turns.get(change.case.report_id), sides), fine.get(change.case.report_id)
+        )
+        for change in part
     ]
-    more = policy_figures.pager(first, EXAMPLES, len(shown))
+    more = policy_figures.pager(first, EXAMPLES, len(changes))
     body = el("ol", *rows, cls="examples") if rows else el("p", "None: both decide alike.", cls="note")
-    section = el("section", el("h2", "Turns that change"), el("p", told, cls="small faint"), body, more)
+    section = el("section", el("h2", "Turns that change"), el("p", heading, cls="small faint"), body, more)
     event = draw(section, key="lab-changed")
-    if shown:
+    if changes:
         header = ("report", "first policy", "second policy", "cut short", "fine")
-        table = [(it.case.report_id, it.first, it.second, it.censored, fine.get(it.case.report_id)) for it in shown]
+        table = [
+            (change.case.report_id, change.first, change.second, change.censored, fine.get(change.case.report_id))
+            for change in changes
+        ]
         download("lab", header, lambda: table)
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
@@ -388,24 +395,24 @@ def _draw_changed_turns(
 
 
 def _words(
-    it: Changed, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
+    change: Changed, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
 ) -> tuple[str, Decision | None, Decision | None] | None:
-    """The draft, or its claims where it was not kept; and what each policy says, or what was said then where none decides."""
+    """The draft, or its claims where it was not kept, and each side's decision: the recorded one for a side without policy."""
     if not isinstance(turn, GuardedTurn):
         return None
     report = turn.report
-    then = report.attempts[0].decision if report.attempts else report.decision
-    # The risk comes from the sample: it was worked out there with the fit of the turn's judge.
-    case = replace(case_of(report), risk=it.case.risk)
-    first, second = (then if policy is None else decision(case, policy) for policy in sides)
-    said = turn.draft or " ".join(outcome.claim.text for outcome in case.outcomes)
-    return said, first, second
+    recorded = report.attempts[0].decision if report.attempts else report.decision
+    # The sample has the risk, by the fit of the turn's judge.
+    case = replace(case_of(report), risk=change.case.risk)
+    first, second = (recorded if policy is None else decision(case, policy) for policy in sides)
+    text = turn.draft or " ".join(outcome.claim.text for outcome in case.outcomes)
+    return text, first, second
 
 
-def _pair(told: str | None) -> tuple[Action, Action] | None:
-    one, _, other = (told or "").partition("-")
-    known = set(map(str, Action))
-    return (Action(one), Action(other)) if one in known and other in known else None
+def _pair(text: str | None) -> tuple[Action, Action] | None:
+    one, _, other = (text or "").partition("-")
+    actions = set(map(str, Action))
+    return (Action(one), Action(other)) if one in actions and other in actions else None
 
 
 def _about(sample: Sample) -> str:

@@ -44,22 +44,22 @@ NO_WORD = (
 
 
 def provenance(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> Node:
-    """How each was made, and in what they differ."""
-    same = len(first.reports.keys() & second.reports.keys())
-    alone = f"{len(first.reports) - same:,} only in the first, {len(second.reports) - same:,} only in the second"
-    told = f"turns in both: {same:,}; {alone}."
+    """The turns in both runs, and the settings that differ."""
+    shared = len(first.reports.keys() & second.reports.keys())
+    alone = f"{len(first.reports) - shared:,} only in the first, {len(second.reports) - shared:,} only in the second"
+    summary = f"turns in both: {shared:,}; {alone}."
     rows = [[name, *values] for name, values in differs.items()]
     if not rows:
-        what = el("p", "Both have the same settings: differences come from chance or from the code.", cls="note")
+        body = el("p", "Both have the same settings: differences come from chance or from the code.", cls="note")
     else:
-        what = table(["differs in", "first", "second"], rows, label="How the runs differ")
-    many = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
-    note = many and el("p", many, cls="note")
-    return el("section", el("h2", "What was compared"), el("p", told, cls="small"), what, note)
+        body = table(["differs in", "first", "second"], rows, label="How the runs differ")
+    warning = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
+    note = warning and el("p", warning, cls="note")
+    return el("section", el("h2", "What was compared"), el("p", summary, cls="small"), body, note)
 
 
 def accuracy(found: Paired | None) -> Node:
-    """How often each agrees with people, on the same claims."""
+    """Agreement of each run with people, on the same claims."""
     heading = el("h2", "Who is right")
     if found is None:
         return el("section", heading, el("p", NO_WORD, cls="note"))
@@ -78,7 +78,7 @@ def _share(share: Share) -> str:
 
 
 def matrix(counts: Counter[tuple[str, str]], title: str, text: str, corner: str) -> Node:
-    """Claims by two labels, rows by columns. What agrees is on the diagonal."""
+    """Claims by two labels, with agreement on the diagonal."""
     if not counts:
         return el("section", el("h2", title), el("p", "No claim to count.", cls="note"))
     rows = {
@@ -96,7 +96,7 @@ def _cell(count: int, same: bool) -> Node:
 
 def bins(found: Reliability) -> list[list[str | float]]:
     """The reliability diagram's rows."""
-    return [[f"{one.confidence:.2f}", round(one.accuracy, 3), one.n] for one in found.bins]
+    return [[f"{bucket.confidence:.2f}", round(bucket.accuracy, 3), bucket.n] for bucket in found.bins]
 
 
 def change(pair: ClaimPair) -> Node:
@@ -124,8 +124,8 @@ def change(pair: ClaimPair) -> Node:
 def _word(word: Word | None) -> Node | None:
     if word is None:
         return None
-    told = look(word).word if isinstance(word, Label) else "fine" if word else "not fine"
-    return el("span", f"people: {told}", cls="small faint")
+    text = look(word).word if isinstance(word, Label) else "fine" if word else "not fine"
+    return el("span", f"people: {text}", cls="small faint")
 
 
 def _because(name: str, outcome: Outcome | None) -> list[Node]:
@@ -133,8 +133,8 @@ def _because(name: str, outcome: Outcome | None) -> list[Node]:
         return []
     if not isinstance(outcome, Finding):
         return [el("p", el("b", f"{name}: "), f"not judged: {outcome.error}", cls="small text")]
-    told = [el("p", el("b", f"{name} ({outcome.confidence:.2f}): "), outcome.reason, cls="small text")]
-    return told + [
+    nodes = [el("p", el("b", f"{name} ({outcome.confidence:.2f}): "), outcome.reason, cls="small text")]
+    return nodes + [
         el("p", f"“{piece.quote}” ({piece.source}, {piece.score:.2f})", cls="small faint text")
         for piece in outcome.evidence
     ]
@@ -146,13 +146,18 @@ def turns(changes: Sequence[TurnChange]) -> Node:
         return el("section", el("h2", "Decisions that differ"), el("p", "None.", cls="note"))
     words = {True: "fine", False: "not fine", None: ""}
     rows = [
-        [f"turn {it.turn[1]} of {it.turn[0]}", look(it.first).word, look(it.second).word, words[it.fine]]
-        for it in changes[:200]
+        [
+            f"turn {changed.turn[1]} of {changed.turn[0]}",
+            look(changed.first).word,
+            look(changed.second).word,
+            words[changed.fine],
+        ]
+        for changed in changes[:200]
     ]
     more = f", the first {len(rows)} shown" if len(changes) > len(rows) else ""
-    told = el("p", f"turns: {len(changes):,}{more}.", cls="small")
+    summary = el("p", f"turns: {len(changes):,}{more}.", cls="small")
     figures = table(["turn", "first", "second", "people"], rows, label="Decisions that differ")
-    return el("section", el("h2", "Decisions that differ"), told, figures)
+    return el("section", el("h2", "Decisions that differ"), summary, figures)
 
 
 SHOWN: Final = 40
@@ -161,7 +166,7 @@ SIDES: Final = {"first": "First run", "second": "Second run"}
 
 @dataclass(frozen=True)
 class _Stamp:
-    """Tells a file from the same one when it has grown."""
+    """A file's state, which changes as it grows."""
 
     file: RunFile
     size: int
@@ -198,17 +203,17 @@ def _choose_runs(files: Sequence[RunFile]) -> tuple[RunFile, RunFile]:
     """The two that the address names, else the first two."""
     names = [file.name for file in files]
     columns = st.columns(2, gap="large")
-    found = []
+    chosen = []
     for place, (side, title) in enumerate(SIDES.items()):
-        asked = address.read(side)
-        now = asked if asked in names else names[min(place, len(names) - 1)]
-        st.session_state[f"runs-{side}"] = now
+        name = address.read(side)
+        current = name if name in names else names[min(place, len(names) - 1)]
+        st.session_state[f"runs-{side}"] = current
         columns[place].selectbox(title, names, key=f"runs-{side}", on_change=_choose, args=(side,))
-        file = files[names.index(now)]
+        file = files[names.index(current)]
         with columns[place]:
             draw(el("p", " · ".join(describe(file.manifest)), cls="small faint text"), key=f"runs-{side}-identity")
-        found.append(file)
-    return found[0], found[1]
+        chosen.append(file)
+    return chosen[0], chosen[1]
 
 
 def _choose(side: str) -> None:
@@ -217,12 +222,12 @@ def _choose(side: str) -> None:
 
 def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
     pairs = pair_claims(first, second, gold)
-    both = "Claims that both runs have, by their labels."
+    caption = "Claims that both runs have, by their labels."
     top = el(
         "div",
         provenance(first, second, differences(first.manifest, second.manifest)),
         accuracy(paired_accuracy(pairs)),
-        matrix(transitions(pairs), "From one to the other", both, "first ↓  second →"),
+        matrix(transitions(pairs), "From one to the other", caption, "first ↓  second →"),
         turns(turn_changes(first, second, gold)),
         cls="lab",
     )
@@ -233,12 +238,12 @@ def _draw_comparison(first: Run, second: Run, gold: Gold) -> None:
 
 def _against_people(pairs: Sequence[ClaimPair]) -> None:
     """Each run's labels and confidences beside people's word, where there is any."""
-    found = [confusion(pairs, second=second) for second in (False, True)]
-    if any(found):
+    confusions = [confusion(pairs, second=second) for second in (False, True)]
+    if any(confusions):
         text = "Claims by the label that people gave, and that this run gave."
         sections = [
             matrix(counts, f"The {side} run against people", text, "people ↓  judge →")
-            for side, counts in zip(SIDES, found, strict=True)
+            for side, counts in zip(SIDES, confusions, strict=True)
         ]
         draw(el("div", *sections, cls="lab"), key="runs-people")
     diagram([(side, calibration(pairs, second=place == 1)) for place, side in enumerate(SIDES)])
@@ -246,8 +251,8 @@ def _against_people(pairs: Sequence[ClaimPair]) -> None:
 
 def _changes(pairs: Sequence[ClaimPair]) -> None:
     ordered = in_order(pairs)
-    asked = address.read("show") or "0"
-    start = min(int(asked), len(ordered)) if asked.isdecimal() else 0
+    text = address.read("show") or "0"
+    start = min(int(text), len(ordered)) if text.isdecimal() else 0
     part = ordered[start : start + SHOWN]
     worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)
     summed = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."
@@ -260,7 +265,14 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
     event = draw(el("section", head, el("p", summed, cls="small"), rows, more), key="runs-claims")
     if ordered:
         header = ("conversation", "turn", "claim", "first", "second", "regressed")
-        download("runs", header, lambda: [(*one.turn, one.claim.text, *one.labels, one.regressed) for one in ordered])
+        download(
+            "runs",
+            header,
+            lambda: [
+                (*claim_pair.turn, claim_pair.claim.text, *claim_pair.labels, claim_pair.regressed)
+                for claim_pair in ordered
+            ],
+        )
     if isinstance(event, Act) and event.name == "show":
         address.write(show=event.value)
         st.rerun()
@@ -268,10 +280,10 @@ def _changes(pairs: Sequence[ClaimPair]) -> None:
 
 def _stamp(file: RunFile) -> _Stamp:
     try:
-        now = file.path.stat()
+        status = file.path.stat()
     except OSError as exc:
         raise InputError(f"{file.path} cannot be read: {exc.strerror}") from exc
-    return _Stamp(file, now.st_size, now.st_mtime_ns)
+    return _Stamp(file, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=4)

@@ -29,7 +29,7 @@ class Verdict:
     known: tuple[tuple[Check, str], ...]
     """Printed figures that contradict others, each with the reason or remark."""
     wrong: tuple[str, ...]
-    """Figures that should hold and do not, and named exceptions that hold or that no check is about."""
+    """Figures that do not hold, and named exceptions that hold or match no check."""
 
 
 def figure(number: int, what: str, printed: Decimal, found: float) -> Check:
@@ -44,11 +44,11 @@ def count(number: int, what: str, printed: int, found: int) -> Check:
 
 
 def verdict(checks: Iterable[Check], exceptions: Iterable[Mapping[str, Any]]) -> Verdict:
-    """Sorts checks into what holds, what is a named exception, and what is wrong.
+    """Sorts checks into those that hold, named exceptions, and wrong ones.
 
     An exception is named by table and figure: a change of a metric cannot hide behind one.
     """
-    reasons = {(one["table"], one["what"]): one["why"] for one in exceptions}
+    reasons = {(exception["table"], exception["what"]): exception["why"] for exception in exceptions}
     held, known, wrong = [], [], []
     for check in checks:
         why = reasons.pop((check.table, check.what), None)

@@ -40,30 +40,30 @@ def superscripts() -> Iterator[Check]:
     better = marks()
     for data_set, model, system, _, mark in accuracies():
         if system in ("vista", *SHORT):
-            found = better[data_set, model, system]
+            expected = better[data_set, model, system]
             what = f"superscript of {data_set}, {model}, {SYSTEMS[system]}"
-            yield Check(2, what, mark or "none", found or "none", mark == found)
+            yield Check(2, what, mark or "none", expected or "none", mark == expected)
 
 
 def marks() -> dict[tuple[str, str, str], str]:
-    """The superscripts that follow: by data set, model and system the systems that it is better than, significantly."""
-    found: dict[tuple[str, str, str], str] = defaultdict(str)
-    for one in differences():
-        if stars(float(one.p)) != NOT_SIGNIFICANT:
-            winner, loser = (one.first, one.second) if one.difference > 0 else (one.second, one.first)
-            found[one.data_set, one.model, winner] += SHORT.get(loser, "")
-    return defaultdict(str, {key: "†" if len(mark) == 2 else mark for key, mark in found.items()})
+    """The superscripts by data set, model and system: the systems that it beats significantly."""
+    better: dict[tuple[str, str, str], str] = defaultdict(str)
+    for row in differences():
+        if stars(float(row.p)) != NOT_SIGNIFICANT:
+            winner, loser = (row.first, row.second) if row.difference > 0 else (row.second, row.first)
+            better[row.data_set, row.model, winner] += SHORT.get(loser, "")
+    return defaultdict(str, {key: "†" if len(mark) == 2 else mark for key, mark in better.items()})
 
 
 def significance() -> Iterator[Check]:
     """Tables 8 to 11: p from the discordant pairs, stars from the printed p, differences from Table 2."""
-    known = {(data_set, model, system): value for data_set, model, system, value, _ in accuracies()}
+    cells = {(data_set, model, system): value for data_set, model, system, value, _ in accuracies()}
     rows = list(differences())
     for one in rows:
         yield figure(one.number, f"p of {one.row}", one.p, Discordant(one.only_first, one.only_second, 0).p)
         yield Check(one.number, f"stars of {one.row}", one.stars, stars(float(one.p)), one.stars == stars(float(one.p)))
-        found = known[one.data_set, one.model, one.first] - known[one.data_set, one.model, one.second]
-        yield Check(one.number, f"difference of {one.row}", f"{one.difference}", f"{found}", one.difference == found)
+        gap = cells[one.data_set, one.model, one.first] - cells[one.data_set, one.model, one.second]
+        yield Check(one.number, f"difference of {one.row}", f"{one.difference}", f"{gap}", one.difference == gap)
     significant = sum(one.stars != NOT_SIGNIFICANT for one in rows)
     yield count(2, "section 6.1: significant differences (all, of 96)", len(rows), significant)
     yield count(8, "differences that their discordant pairs give (of 96)", len(rows), sum(map(_from_pairs, rows)))
@@ -71,10 +71,10 @@ def significance() -> Iterator[Check]:
     yield count(8, "differences whose sign their discordant pairs have (of 96)", len(rows), same)
 
 
-def _from_pairs(one: Difference) -> bool:
+def _from_pairs(row: Difference) -> bool:
     # A difference of two percentages that were rounded to hundredths may be a hundredth off.
-    n: int = table("table02")["turns"][one.data_set]
-    return abs(100 * (one.only_first - one.only_second) / n - float(one.difference)) < 0.0101
+    n: int = table("table02")["turns"][row.data_set]
+    return abs(100 * (row.only_first - row.only_second) / n - float(row.difference)) < 0.0101
 
 
 def ablations() -> Iterator[Check]:
@@ -96,19 +96,19 @@ def margins() -> Iterator[Check]:
         columns = [sum(column) for column in zip(*rows[:-1], strict=True)]
         yield Check(number, "sums of the columns", _join_words(rows[-1]), _join_words(columns), rows[-1] == columns)
         human = {label: people.get(label, 0) for label in labels}
-        found = dict(zip(labels, sums, strict=False))
-        given, summed = _join_words(human.values()), _join_words(found.values())
-        yield Check(number, "human labels as in Table 1", given, summed, human == found)
+        counts = dict(zip(labels, sums, strict=False))
+        given, summed = _join_words(human.values()), _join_words(counts.values())
+        yield Check(number, "human labels as in Table 1", given, summed, human == counts)
 
 
 def claim_figures() -> Iterator[Check]:
     """Table 3, from Tables 12 to 19; turn accuracies as whole numbers of turns."""
     printed = table("table03")
     for model, (turn, claim, f1) in printed["models"].items():
-        met = confusion(model)
+        matrix = confusion(model)
         yield _whole(3, f"turn accuracy of {model}", turn, printed["turns"])
-        yield figure(3, f"claim accuracy of {model}", claim, 100 * (accuracy(met) or 0))
-        yield figure(3, f"macro-F1 of {model}", f1, 100 * (macro_f1(met) or 0))
+        yield figure(3, f"claim accuracy of {model}", claim, 100 * (accuracy(matrix) or 0))
+        yield figure(3, f"macro-F1 of {model}", f1, 100 * (macro_f1(matrix) or 0))
     always, majority = printed["majority"], of_majority()
     turns = Detection(tp=printed["unverifiable"], fp=printed["turns"] - printed["unverifiable"], fn=0, tn=0)
     yield figure(3, "turn accuracy of the majority", always["turn"], 100 * turns.accuracy.value)
@@ -141,12 +141,12 @@ def detection_counts(values: list[Decimal]) -> Detection:
 
 def abstentions() -> Iterator[Check]:
     printed = table("table20_21")
-    found = of_coconot()
-    yield figure(20, "accuracy", printed["accuracy"], 100 * found.accuracy.value)
-    yield count(20, "non-compliant responses", 250, found.tp + found.fn)
-    yield count(20, "compliant responses", 250, found.fp + found.tn)
-    yield count(21, "missed abstentions", found.fn, sum(printed["missed"].values()))
-    yield count(21, "false alarms", found.fp, sum(printed["false_alarms"].values()))
+    detection = of_coconot()
+    yield figure(20, "accuracy", printed["accuracy"], 100 * detection.accuracy.value)
+    yield count(20, "non-compliant responses", 250, detection.tp + detection.fn)
+    yield count(20, "compliant responses", 250, detection.fp + detection.tn)
+    yield count(21, "missed abstentions", detection.fn, sum(printed["missed"].values()))
+    yield count(21, "false alarms", detection.fp, sum(printed["false_alarms"].values()))
 
 
 def of_coconot() -> Detection:
@@ -154,16 +154,16 @@ def of_coconot() -> Detection:
     return Detection(**{name: printed[name] for name in ("tp", "fp", "fn", "tn")})
 
 
-def _same(number: int, what: str, printed: list[Decimal], found: Detection) -> Check:
-    figures = [found.accuracy.value, found.precision.value, found.recall.value, found.f1 or 0]
+def _same(number: int, what: str, printed: list[Decimal], detection: Detection) -> Check:
+    figures = [detection.accuracy.value, detection.precision.value, detection.recall.value, detection.f1 or 0]
     checks = [figure(number, what, one, 100 * value) for one, value in zip(printed, figures, strict=True)]
-    said = f"{_join_words(check.found for check in checks)} (tp {found.tp}, fp {found.fp})"
-    return Check(number, what, _join_words(printed), said, all(check.holds for check in checks))
+    text = f"{_join_words(check.found for check in checks)} (tp {detection.tp}, fp {detection.fp})"
+    return Check(number, what, _join_words(printed), text, all(check.holds for check in checks))
 
 
 def _whole(number: int, what: str, printed: Decimal, of: int) -> Check:
-    found = whole_number(printed, of)
-    return Check(number, what, f"{printed}", f"{round(printed * of / 100)} of {of}", found is not None)
+    turns = whole_number(printed, of)
+    return Check(number, what, f"{printed}", f"{round(printed * of / 100)} of {of}", turns is not None)
 
 
 def _join_words(values: Iterable[object]) -> str:
@@ -196,25 +196,25 @@ def sets_with_jaccard(jaccard: float) -> SetAgreement:
 def turn_labels() -> Iterator[Check]:
     """Table 7, section 5 and App. H: what the consensus says of turns, and what the data sets had said."""
     printed = table("table07")
-    found = original_against_consensus()
-    diverged = Share(found.fp + found.fn, found.turns)
-    yield count(7, "sum of the categories", printed["turns"], found.turns)
+    detection = original_against_consensus()
+    diverged = Share(detection.fp + detection.fn, detection.turns)
+    yield count(7, "sum of the categories", printed["turns"], detection.turns)
     yield figure(7, "percent of turns that diverge", printed["diverged_percent"], 100 * diverged.value)
-    yield count(7, "turns newly unverifiable", printed["newly_unverifiable"], found.fp)
-    share = 100 * Share(found.fp, diverged.hits).value
+    yield count(7, "turns newly unverifiable", printed["newly_unverifiable"], detection.fp)
+    share = 100 * Share(detection.fp, diverged.hits).value
     yield figure(7, "percent of them newly unverifiable", printed["newly_unverifiable_percent"], share)
-    yield count(7, "turns newly verified", printed["reclassified_verified"], found.fn)
-    yield count(7, "turns that people call unverifiable", table("table03")["unverifiable"], found.tp + found.fp)
+    yield count(7, "turns newly verified", printed["reclassified_verified"], detection.fn)
+    yield count(7, "turns that people call unverifiable", table("table03")["unverifiable"], detection.tp + detection.fp)
 
 
 def original_against_consensus() -> Detection:
     """Table 7 as a detection: the data sets' own labels as gold, the consensus as what was found."""
     rows = table("table07")["categories"]
-    return Detection.of((one["original"], one["consensus"]) for one in rows for _ in range(one["count"]))
+    return Detection.of((row["original"], row["consensus"]) for row in rows for _ in range(row["count"]))
 
 
 def check_all() -> Verdict:
-    """Recomputes what can be had of the paper without a model. Takes well under a second.
+    """Recomputes all figures of the paper that need no model. Takes well under a second.
 
     Examples:
         >>> len(check_all().wrong)

@@ -37,18 +37,18 @@ def printed(name: str) -> Mapping[str, Any]:
 
 def rows() -> Mapping[str, Row]:
     """Table 1: balanced accuracy, F1 and subclaims in each setting and overall, by decomposer."""
-    found: Mapping[str, Row] = printed("table01")["rows"]
-    return found
+    by_decomposer: Mapping[str, Row] = printed("table01")["rows"]
+    return by_decomposer
 
 
 def check_all() -> Verdict:
-    """Recomputes what can be had of the paper without a model.
+    """Recomputes all figures of the paper that need no model.
 
     Examples:
         >>> len(check_all().wrong)
         0
     """
-    first = (whole_counts, overall, copied, gains, recalls, best)
+    first = (whole_counts, overall, duplicates, gains, recalls, best)
     checks = (*first, second_verifier, ablation, sizes, agreement, examples)
     return verdict((check for part in checks for check in part()), table("dad")["known"])
 
@@ -57,11 +57,11 @@ def whole_counts() -> Iterator[Check]:
     """Table 1: balanced accuracy and F1 of a row that follow from one pair of whole counts of both classes."""
     for place, (setting, about) in enumerate(printed("settings").items()):
         for name, row in rows().items():
-            found = [met for size in about["sizes"] for met in fitting(row[place], size, setting in RESPONSES)]
+            fits = [met for size in about["sizes"] for met in fitting(row[place], size, setting in RESPONSES)]
             sizes = " or ".join(f"{supported}/{unsupported}" for supported, unsupported in about["sizes"])
-            said = ", ".join(f"{met.tn} of {met.tn + met.fp} and {met.tp} of {met.tp + met.fn}" for met in found)
+            counts = ", ".join(f"{met.tn} of {met.tn + met.fp} and {met.tp} of {met.tp + met.fn}" for met in fits)
             pair = f"{row[place][BALANCED]} and {row[place][F1]}"
-            yield Check(1, f"{setting}, {name}, counts", pair, said or f"none of {sizes}", bool(found))
+            yield Check(1, f"{setting}, {name}, counts", pair, counts or f"none of {sizes}", bool(fits))
 
 
 def fitting(cell: Sequence[Decimal], size: Sequence[int], response: bool) -> list[Detection]:
@@ -71,15 +71,15 @@ def fitting(cell: Sequence[Decimal], size: Sequence[int], response: bool) -> lis
     """
     supported, unsupported = size
     balanced = _as_rounded(cell[BALANCED], response)
-    found = []
+    fits = []
     for tn in range(supported + 1):
         near = round(unsupported * (2 * float(balanced) / 100 - tn / supported))
         for tp in range(max(near - 1, 0), min(near + 1, unsupported) + 1):
             met = Detection(tp=tp, fp=supported - tn, fn=unsupported - tp, tn=tn)
             f1 = met.other.f1 if response else met.macro_f1
             if agrees(balanced, 100 * (met.balanced_accuracy or 0)) and agrees(cell[F1], 100 * (f1 or 0)):
-                found.append(met)
-    return found
+                fits.append(met)
+    return fits
 
 
 def _as_rounded(value: Decimal, response: bool) -> Decimal:
@@ -91,12 +91,12 @@ def overall() -> Iterator[Check]:
     """Table 1: the mean of the six settings."""
     for name, (*settings, mean) in rows().items():
         for place, what in ((BALANCED, "balanced accuracy"), (F1, "F1"), (CLAIMS, "subclaims")):
-            found = sum(float(cell[place]) for cell in settings) / len(settings)
-            yield figure(1, f"overall, {name}, {what}", mean[place], found)
+            computed = sum(float(cell[place]) for cell in settings) / len(settings)
+            yield figure(1, f"overall, {name}, {what}", mean[place], computed)
 
 
-def copied() -> Iterator[Check]:
-    """Table 1: figures of different things that are the same to the last digit."""
+def duplicates() -> Iterator[Check]:
+    """Table 1: figures of different things that agree to the last digit."""
     places = list(printed("settings"))
     felm, bingchat, chatgpt = (places.index(one) for one in (*RESPONSES, "ChatGPT A-1"))
     for name, row in rows().items():
@@ -108,7 +108,7 @@ def copied() -> Iterator[Check]:
 
 def gains() -> Iterator[Check]:
     """Sections 1 and 5: differences of Table 1's figures, in points."""
-    said, found = printed("text"), rows()
+    text, scores = printed("text"), rows()
     at = {name: place for place, name in enumerate(printed("settings"))}
     for what, key, other, place, metric in (
         ("DyDecomp, F1", "gain_over_dydecomp_f1", DYDECOMP, -1, F1),
@@ -120,26 +120,26 @@ def gains() -> Iterator[Check]:
         ("its prompt on ChatGPT A-2, F1", "gain_over_prompt_chatgpt_a2", SMALL, at["ChatGPT A-2"], F1),
         ("its prompt on PerplexityAI A-1, F1", "gain_over_prompt_perplexity_a1", SMALL, at["PerplexityAI A-1"], F1),
     ):
-        yield _gain(f"gain over {what}", said[key], found[OURS][place][metric], found[other][place][metric])
-    large, larger = (found[f"Prompt, Llama-{size}"][-1][F1] for size in ("3.3-70B", "3.1-405B"))
-    yield _gain("gain of 405B over 70B, F1", said["gain_70b_to_405b"], larger, large)
+        yield _gain(f"gain over {what}", text[key], scores[OURS][place][metric], scores[other][place][metric])
+    large, larger = (scores[f"Prompt, Llama-{size}"][-1][F1] for size in ("3.3-70B", "3.1-405B"))
+    yield _gain("gain of 405B over 70B, F1", text["gain_70b_to_405b"], larger, large)
 
 
-def _gain(what: str, said: Decimal, first: Decimal, second: Decimal) -> Check:
-    return Check(TEXT, what, f"{said:+}", f"{first - second:+}", said == first - second)
+def _gain(what: str, claimed: Decimal, first: Decimal, second: Decimal) -> Check:
+    return Check(TEXT, what, f"{claimed:+}", f"{first - second:+}", claimed == first - second)
 
 
 def recalls() -> Iterator[Check]:
     """Section 5: both recalls on BINGCHAT, whose mean Table 1 prints."""
-    said, place = printed("text"), list(printed("settings")).index("BINGCHAT")
+    text, place = printed("text"), list(printed("settings")).index("BINGCHAT")
     for name, key in ((DYDECOMP, "recalls_dydecomp"), (OURS, "recalls_dad")):
-        yield figure(1, f"BINGCHAT, {name}, mean of recalls", rows()[name][place][BALANCED], float(sum(said[key])) / 2)
-    gain, told = said["recalls_dad"][1] - said["recalls_dydecomp"][1], said["recall_gain"]
-    yield Check(TEXT, "gain in recall of NOT SUPPORTED", f"{told}", f"{gain}", gain == told)
+        yield figure(1, f"BINGCHAT, {name}, mean of recalls", rows()[name][place][BALANCED], float(sum(text[key])) / 2)
+    gain, claimed = text["recalls_dad"][1] - text["recalls_dydecomp"][1], text["recall_gain"]
+    yield Check(TEXT, "gain in recall of NOT SUPPORTED", f"{claimed}", f"{gain}", gain == claimed)
 
 
 def best() -> Iterator[Check]:
-    """Section 5: where DAD is said to be best, and where VeriScore or a prompt."""
+    """Section 5: the settings in which DAD, VeriScore or a prompt is said to be best."""
     for setting, metric, name, wanted in (
         ("PerplexityAI A-1", BALANCED, "balanced accuracy", ("DAD",)),
         ("PerplexityAI A-1", F1, "F1", ("DAD",)),
@@ -168,8 +168,8 @@ def ablation() -> Iterator[Check]:
     for name, same in (("Prompt only", SMALL), ("SFT + RL, dense + checklist", OURS)):
         for setting, (f1, claims) in zip(trained["settings"], trained["rows"][name], strict=True):
             cell = rows()[same][list(printed("settings")).index(setting)]
-            found = f"{cell[F1]}, {cell[CLAIMS]}"
-            yield Check(3, f"{name}, {setting}", f"{f1}, {claims}", found, (f1, claims) == (cell[F1], cell[CLAIMS]))
+            expected = f"{cell[F1]}, {cell[CLAIMS]}"
+            yield Check(3, f"{name}, {setting}", f"{f1}, {claims}", expected, (f1, claims) == (cell[F1], cell[CLAIMS]))
 
 
 def sizes() -> Iterator[Check]:
@@ -184,10 +184,10 @@ def sizes() -> Iterator[Check]:
 def agreement() -> Iterator[Check]:
     """Table 5: with two answers, three annotators agree in (sum of the pairwise agreements − 100) / 2 percent."""
     for name, row in printed("table05")["rows"].items():
-        found = three_way(row["pairwise"])
+        computed = three_way(row["pairwise"])
         # Each of three rounded figures may be half a digit off, and the printed one too.
-        holds = abs(found - row["three_way"]) <= 3 * Decimal("0.05") / 2 + Decimal("0.05")
-        yield Check(5, f"three-way, {name}", f"{row['three_way']}", f"{found}", holds)
+        holds = abs(computed - row["three_way"]) <= 3 * Decimal("0.05") / 2 + Decimal("0.05")
+        yield Check(5, f"three-way, {name}", f"{row['three_way']}", f"{computed}", holds)
 
 
 def three_way(pairwise: Sequence[Decimal]) -> Decimal:

@@ -35,7 +35,7 @@ def printed(name: str) -> Mapping[str, Any]:
 
 
 def check_all() -> Verdict:
-    """Recomputes what can be had of the paper without a model.
+    """Recomputes all figures of the paper that need no model.
 
     Raises:
         ConfigError: the extra `evaluation` is not installed.
@@ -47,28 +47,28 @@ def check_all() -> Verdict:
     require("the checks on KnowMT-Bench's figures", "scipy", extra="evaluation")
     checks = (changes, equations, relations, rankings, other_judges, weighted, naturalness, tests, summary)
     # One reason may be about many figures of a table.
-    known = [{**one, "what": what} for one in table("knowmt")["known"] for what in one["figures"]]
+    known = [{**entry, "what": what} for entry in table("knowmt")["known"] for what in entry["figures"]]
     return verdict((check for part in checks for check in part()), known)
 
 
 def changes() -> Iterator[Check]:
-    """Tables 12 and 13: the change in percent of what is printed follows, within the rounding of the two figures."""
+    """Tables 12 and 13: printed changes in percent follow from the printed figures, within their rounding."""
     heads = {12: COLUMNS, 13: ("BLEU-4", "R-1", "R-2", "R-L", "S_f", "S_h", "D_f", "D_h")}
     for number, columns in heads.items():
         rows = printed(f"table{number}")
-        for model, said in rows["change"].items():
+        for model, row in rows["change"].items():
             for place, name in enumerate(columns):
-                before, after = (Decimal(rows[one][model][place]) for one in ("single", "multi"))
+                before, after = (Decimal(rows[setting][model][place]) for setting in ("single", "multi"))
                 low, high = _possible(before, after)
                 half = Decimal("0.05")
-                fits = low - half <= said[place] <= high + half
-                found = 100 * (after / before - 1)
-                yield Check(number, f"{model}, change of {name}", f"{said[place]}", f"{found:.1f}", fits)
+                fits = low - half <= row[place] <= high + half
+                change = 100 * (after / before - 1)
+                yield Check(number, f"{model}, change of {name}", f"{row[place]}", f"{change:.1f}", fits)
 
 
 def _possible(before: Decimal, after: Decimal) -> tuple[Decimal, Decimal]:
     """The least and largest change in percent of figures that round to these two."""
-    first, second = (Decimal(1).scaleb(int(one.as_tuple().exponent)) / 2 for one in (before, after))
+    first, second = (Decimal(1).scaleb(int(value.as_tuple().exponent)) / 2 for value in (before, after))
     ends = [100 * ((after + b) / (before + a) - 1) for a in (-first, first) for b in (-second, second)]
     return min(ends), max(ends)
 
@@ -78,8 +78,8 @@ def equations() -> Iterator[Check]:
     for setting in ("single", "multi"):
         for model, row in printed("table12")[setting].items():
             for name, place, parts in (("S_f", S_F, (P_F, R_F)), ("S_h", S_H, (P_FC, R_M))):
-                found = harmonic(float(row[parts[0]]), float(row[parts[1]]))
-                yield figure(12, f"{model}, {setting}, {name} by its equation", row[place], found)
+                computed = harmonic(float(row[parts[0]]), float(row[parts[1]]))
+                yield figure(12, f"{model}, {setting}, {name} by its equation", row[place], computed)
 
 
 def _columns(place: int) -> list[float]:
@@ -88,17 +88,17 @@ def _columns(place: int) -> list[float]:
 
 
 def relations() -> Iterator[Check]:
-    """Figure 4: how far S_f tells S_h, and D_f tells D_h, over the 24 rows of Table 12."""
+    """Figure 4: regressions of S_h on S_f and of D_h on D_f, over the 24 rows of Table 12."""
     from scipy.stats import linregress  # type: ignore[import-untyped]
 
-    for name, said, places in (("S_f and S_h", "0.49", (S_F, S_H)), ("D_f and D_h", "0.82", (D_F, D_H))):
-        found = linregress(_columns(places[0]), _columns(places[1]))
-        yield figure(FIGURE_4, f"R² of {name}", Decimal(said), found.rvalue**2)
-        yield Check(FIGURE_4, f"p of {name}", "< 0.001", f"{found.pvalue:.1e}", found.pvalue < 0.001)
+    for name, r2, places in (("S_f and S_h", "0.49", (S_F, S_H)), ("D_f and D_h", "0.82", (D_F, D_H))):
+        fit = linregress(_columns(places[0]), _columns(places[1]))
+        yield figure(FIGURE_4, f"R² of {name}", Decimal(r2), fit.rvalue**2)
+        yield Check(FIGURE_4, f"p of {name}", "< 0.001", f"{fit.pvalue:.1e}", fit.pvalue < 0.001)
 
 
 def residuals() -> Mapping[str, float]:
-    """D_h of each row of Table 12 less what its D_f lets expect (Fig. 14), in tokens, by `model, setting`.
+    """Residual of D_h given D_f of each row of Table 12 (Fig. 14), in tokens, by `model, setting`.
 
     Examples:
         >>> round(residuals()["Gemini-2.5-Pro, single"])
@@ -106,10 +106,10 @@ def residuals() -> Mapping[str, float]:
     """
     from scipy.stats import linregress
 
-    given, found = _columns(D_F), _columns(D_H)
-    line = linregress(given, found)
+    d_f, d_h = _columns(D_F), _columns(D_H)
+    line = linregress(d_f, d_h)
     names = [f"{model}, {setting}" for setting in ("single", "multi") for model in printed("table12")[setting]]
-    return {name: y - (line.slope * x + line.intercept) for name, x, y in zip(names, given, found, strict=True)}
+    return {name: y - (line.slope * x + line.intercept) for name, x, y in zip(names, d_f, d_h, strict=True)}
 
 
 def rankings() -> Iterator[Check]:
@@ -122,7 +122,7 @@ def rankings() -> Iterator[Check]:
         other = [float(row[place]) for row in rows.values()]
         yield figure(9, f"{name}, Pearson's r", Decimal(r), float(pearsonr(original, other).statistic))
         yield figure(9, f"{name}, Spearman's rho", Decimal(rho), float(spearmanr(original, other).statistic))
-        for (model, row), rank in zip(rows.items(), rankdata([-one for one in other]), strict=True):
+        for (model, row), rank in zip(rows.items(), rankdata([-score for score in other]), strict=True):
             yield count(9, f"{name}, rank of {model}", row[place + 1], round(float(rank)))
 
 
@@ -156,8 +156,8 @@ def naturalness() -> Iterator[Check]:
     """Table 11's means; Kruskal and Wallis' tests of Appendix D.3.2."""
     from scipy.stats import chi2
 
-    for name, (*each, mean, _) in printed("table11").items():
-        yield figure(11, f"{name}, mean", mean, float(sum(each)) / len(each))
+    for name, (*ratings, mean, _) in printed("table11").items():
+        yield figure(11, f"{name}, mean", mean, float(sum(ratings)) / len(ratings))
     for number, h, p in ((7, "1.9552", "0.582"), (8, "6.1147", "0.1062")):
         yield figure(number, "Kruskal-Wallis, p", Decimal(p), float(chi2.sf(float(h), 3)))
 
@@ -175,8 +175,8 @@ def tests() -> Iterator[Check]:
             yield Check(number, f"{model}, aligned", f"{aligned}", f"{int(goes)}", bool(aligned) == goes or exact == 0)
             for setting, value in (("multi", multi), ("single", single)):
                 other = Decimal(printed("table12")[setting][model][place])
-                found = float(other) / 100 if number < 17 else float(other)
-                holds = agrees(value, found) if number < 17 else agrees(other, float(value))
+                expected = float(other) / 100 if number < 17 else float(other)
+                holds = agrees(value, expected) if number < 17 else agrees(other, float(value))
                 yield Check(number, f"{model}, {setting}, {name} as in Table 12", f"{value}", f"{other}", holds)
 
 
@@ -185,7 +185,7 @@ def summary() -> Iterator[Check]:
     for number, (name, _, _) in TESTED.items():
         rows = printed(f"table{number}").values()
         pairs = [(bool(aligned), bool(significant)) for *_, aligned, significant in rows]
-        said: Sequence[int] = printed("table14")[name]
-        for kind, value in zip(((True, True), (True, False), (False, True), (False, False)), said, strict=True):
+        counts: Sequence[int] = printed("table14")[name]
+        for kind, value in zip(((True, True), (True, False), (False, True), (False, False)), counts, strict=True):
             what = f"{'aligned' if kind[0] else 'opposite'}{' and significant' if kind[1] else ''}"
             yield count(14, f"{name}, {what}", value, pairs.count(kind))

@@ -30,7 +30,7 @@ def printed(name: str) -> Mapping[str, Any]:
 
 
 def check_all() -> Verdict:
-    """Recomputes what can be had of the paper without a model.
+    """Recomputes all figures of the paper that need no model.
 
     Examples:
         >>> len(check_all().wrong)
@@ -42,28 +42,28 @@ def check_all() -> Verdict:
 
 def sizes() -> Iterator[Check]:
     """Section 2, Table 2 and what was released."""
-    made, released = printed("table02"), printed("released")
-    texts = made["factual_texts"] + made["unfactual_texts"]
+    generated, released = printed("table02"), printed("released")
+    texts = generated["factual_texts"] + generated["unfactual_texts"]
     yield count(TEXT, "passages in natural language", printed("text")["passages"], texts)
-    yield count(TEXT, "claims", printed("text")["claims"], made["claims"])
-    yield figure(2, "claims per passage", made["claims_per_passage"], made["claims"] / made["passages"])
-    yield count(2, "passages that were released", made["passages"], sum(released["extraction"]))
-    yield count(2, "falsified claims that were released", made["unfactual_claims"], sum(released["falsification"]))
+    yield count(TEXT, "claims", printed("text")["claims"], generated["claims"])
+    yield figure(2, "claims per passage", generated["claims_per_passage"], generated["claims"] / generated["passages"])
+    yield count(2, "passages that were released", generated["passages"], sum(released["extraction"]))
+    yield count(2, "falsified claims that were released", generated["unfactual_claims"], sum(released["falsification"]))
     share = Share(released["extraction"][0], sum(released["extraction"]))
     yield figure(TEXT, "released split, percent for training", Decimal(printed("text")["split"][0]), 100 * share.value)
 
 
 def training_sizes() -> Iterator[Check]:
-    """Sections 5 and 6.1: how many rows the formulas give of Table 2's claims and passages."""
-    said, made = printed("text"), printed("table02")
-    sizes = made["claims"], made["passages"]
+    """Sections 5 and 6.1: row counts that the formulas give for Table 2's claims and passages."""
+    text, generated = printed("text"), printed("table02")
+    sizes = generated["claims"], generated["passages"]
     pairs, triplets = retriever_pairs(*sizes), verifier_triplets(*sizes)
-    yield figure(TEXT, "training pairs of the retriever, in millions", said["retriever_pairs_millions"], pairs / 1e6)
-    yield figure(TEXT, "triplets of the verifier, in millions", said["verifier_triplets_millions"], triplets / 1e6)
-    parts = said["verifier_train_millions"] + said["verifier_validation_millions"]
-    yield figure(TEXT, "triplets of both parts, in millions", said["verifier_triplets_millions"], float(parts))
-    train = made["passages"] * said["split"][0] / 100_000
-    yield figure(TEXT, "extractor's rows for training, in thousands", Decimal(said["extractor_thousands"][0]), train)
+    yield figure(TEXT, "training pairs of the retriever, in millions", text["retriever_pairs_millions"], pairs / 1e6)
+    yield figure(TEXT, "triplets of the verifier, in millions", text["verifier_triplets_millions"], triplets / 1e6)
+    parts = text["verifier_train_millions"] + text["verifier_validation_millions"]
+    yield figure(TEXT, "triplets of both parts, in millions", text["verifier_triplets_millions"], float(parts))
+    train = generated["passages"] * text["split"][0] / 100_000
+    yield figure(TEXT, "extractor's rows for training, in thousands", Decimal(text["extractor_thousands"][0]), train)
 
 
 def retriever_pairs(claims: int, passages: int) -> int:
@@ -79,27 +79,27 @@ def verifier_triplets(claims: int, passages: int) -> int:
 def people() -> Iterator[Check]:
     """Section 4.1 and Table 3."""
     drawn, marked = printed("people"), printed("table03")
-    each = drawn["sample"] // drawn["annotators"] + drawn["shared"]
-    yield count(TEXT, "instances of an annotator", drawn["each"], each)
+    per_annotator = drawn["sample"] // drawn["annotators"] + drawn["shared"]
+    yield count(TEXT, "instances of an annotator", drawn["each"], per_annotator)
     accuracies = [accuracy for accuracy, _ in marked["rows"].values()]
     fitting = [n for n in marked["sizes"] if all(whole_number(accuracy, n) is not None for accuracy in accuracies)]
-    found = ", ".join(map(str, fitting)) or "none"
+    matches = ", ".join(map(str, fitting)) or "none"
     what = "one number of instances that gives all four accuracies"
-    yield Check(3, what, "one of " + ", ".join(map(str, marked["sizes"])), found, bool(fitting))
+    yield Check(3, what, "one of " + ", ".join(map(str, marked["sizes"])), matches, bool(fitting))
 
 
 def gains() -> Iterator[Check]:
     """Table 4 and Table 8 against the text."""
-    said, rows = printed("text"), printed("table04")["rows"]
+    text, rows = printed("text"), printed("table04")["rows"]
     _, without, with_evidence = rows["GPT-4o"]
-    yield figure(TEXT, "GPT-4o without evidence, percent", Decimal(said["gpt_4o_without"]), float(without))
-    yield figure(TEXT, "GPT-4o with evidence, percent", Decimal(said["gpt_4o_with"]), float(with_evidence))
-    gain, told = float(with_evidence - without), said["gpt_4o_gain"]
-    yield Check(TEXT, "GPT-4o's gain from evidence, points", f"{told}", f"{gain:.2f}", gain == told)
+    yield figure(TEXT, "GPT-4o without evidence, percent", Decimal(text["gpt_4o_without"]), float(without))
+    yield figure(TEXT, "GPT-4o with evidence, percent", Decimal(text["gpt_4o_with"]), float(with_evidence))
+    gain, claimed = float(with_evidence - without), text["gpt_4o_gain"]
+    yield Check(TEXT, "GPT-4o's gain from evidence, points", f"{claimed}", f"{gain:.2f}", gain == claimed)
     recall = {name: float(value) for name, value in printed("table08")["rows"].items()}
     untuned = recall["E5-base (without fine-tuning)"]
-    yield figure(8, "recall of E5-base without fine-tuning", said["recall_without"], untuned)
-    yield figure(8, "recall of E5-base", said["recall_with"], recall["E5-base"])
+    yield figure(8, "recall of E5-base without fine-tuning", text["recall_without"], untuned)
+    yield figure(8, "recall of E5-base", text["recall_with"], recall["E5-base"])
 
 
 def claim_verification() -> Iterator[Check]:
@@ -107,8 +107,8 @@ def claim_verification() -> Iterator[Check]:
     claims = printed("released")["task_2"]
     for model, (_, accuracy) in printed("table05")["rows"].items():
         right = round(accuracy * claims / 100)
-        found = 100 * (claim_detection(right, claims).balanced_accuracy or 0)
-        check = figure(5, model, accuracy, found)
+        computed = 100 * (claim_detection(right, claims).balanced_accuracy or 0)
+        check = figure(5, model, accuracy, computed)
         yield Check(5, model, check.printed, f"{check.found} ({right:,} of {claims:,})", check.holds)
 
 

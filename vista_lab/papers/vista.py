@@ -37,8 +37,8 @@ SYSTEMS = {
 @cache
 def table(name: str) -> Mapping[str, Any]:
     """One file, by its name without the ending: `table02`, `table08_11`."""
-    found = files("vista_lab.papers") / "tables" / f"{name}.toml"
-    return tomllib.loads(found.read_text(encoding="utf-8"), parse_float=Decimal)
+    file = files("vista_lab.papers") / "tables" / f"{name}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
 
 
 def agrees(printed: Decimal, found: float) -> bool:
@@ -53,7 +53,7 @@ def agrees(printed: Decimal, found: float) -> bool:
 
 
 def whole_number(percent: Decimal, of: int) -> int | None:
-    """How many of so many a printed percentage is; None where no count rounds to it."""
+    """The count out of `of` that rounds to a printed percentage; None if there is none."""
     nearest = round(percent * of / 100)
     return nearest if agrees(percent, 100 * nearest / of) else None
 
@@ -80,11 +80,11 @@ class Difference:
 
 def differences() -> Iterator[Difference]:
     """The 96 rows of Tables 8 to 11."""
-    for data_set, found in table("table08_11").items():
+    for data_set, part in table("table08_11").items():
         if data_set != "title":
-            for model, rows in found["rows"].items():
+            for model, rows in part["rows"].items():
                 for row in rows:
-                    yield Difference(found["number"], data_set, model, *row)
+                    yield Difference(part["number"], data_set, model, *row)
 
 
 def accuracies() -> Iterator[tuple[str, str, str, Decimal, str]]:
@@ -101,9 +101,9 @@ def confusion(model: str) -> Confusion:
     """A model's claims by human and by model label (Tables 12 to 19); None is the column NONE."""
     labels: Sequence[str] = table("table12_19")["labels"]
     rows = table("table12_19")[model]["rows"]
-    found: Confusion = Counter()
+    matrix: Confusion = Counter()
     for human, counts in zip(labels, rows, strict=False):
         for judged, count in zip(labels, counts, strict=False):
             if count:
-                found[Label(human), None if judged == "NONE" else Label(judged)] = count
-    return found
+                matrix[Label(human), None if judged == "NONE" else Label(judged)] = count
+    return matrix

@@ -1,6 +1,6 @@
-"""Claims of turns that several people confirmed, edited, deleted, added and labelled: how far they agree, and what they settle.
+"""Agreement and consensus of several annotators who confirmed, edited, deleted, added and labelled the claims of turns.
 
-Settled is what most of a turn's annotators say, else what they agree on in a discussion, which comes back in a sheet (§5)."""
+A majority of a turn's annotators settles a claim, else a discussion, whose answers come back in a sheet (§5)."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class AnnotatedTurn:
 
 @dataclass(frozen=True)
 class Match:
-    """When two annotators' claims are one.
+    """Rules that match the claims of two annotators.
 
     `sets` is for agreement, and follows the paper (§5): the same text, or with an embedder a cosine above 0.9. `versions` is for
-    the consensus, and knows as well which claim of the judge each came from: an edit is no other claim.
+    the consensus, and also matches edits of the same claim of the judge.
     """
 
     sets: tuple[Same, ...]
@@ -67,9 +67,9 @@ class Match:
 
 @dataclass(frozen=True)
 class Rates:
-    """All figures of how far people agree, before any consensus. Cohen's kappa is by pair; None where there is none to take.
+    """All agreement figures, before any consensus. Cohen's kappa is by pair; None where it is undefined.
 
-    `shared` claims have a label of everybody: Fleiss' kappa is over these.
+    Fleiss' kappa is over the `shared` claims, which every annotator labelled.
     """
 
     figures: Agreement
@@ -80,19 +80,19 @@ class Rates:
 
 def of_sheets(sheets: Sequence[Filled], data: StudyData) -> list[AnnotatedTurn]:
     """Turns that somebody annotated, in the order of the study."""
-    found = []
+    turns = []
     for turn in data.study.turns:
         by = works_of(turn, sheets, data)
         if by:
-            claims = {who: one.claims for who, one in by.items()}
-            notes = {who: one.notes for who, one in by.items() if one.notes}
-            said = data.conversations[turn.talk].turns[turn.turn_index].text
-            found.append(AnnotatedTurn(turn.id, turn.talk, said, claims, notes))
-    return found
+            claims = {who: work.claims for who, work in by.items()}
+            notes = {who: work.notes for who, work in by.items() if work.notes}
+            text = data.conversations[turn.talk].turns[turn.turn_index].text
+            turns.append(AnnotatedTurn(turn.id, turn.talk, text, claims, notes))
+    return turns
 
 
 def works_of(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> dict[str, Work]:
-    """Each annotator's work on a turn, of those who began it."""
+    """Work on a turn, by annotator; only those who began it."""
     return {
         sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers
     }
@@ -130,7 +130,7 @@ def _notes(form: Form, level: Level, values: Mapping[str, Value]) -> Iterator[st
 
 
 def match(turns: Sequence[AnnotatedTurn], embedder: Embedder | None) -> Match:
-    """Which claims of these turns are one. Without an embedder, by text alone."""
+    """Rules that match the claims of these turns. Without an embedder, by text alone."""
     if embedder is None:
         return Match((same_text,), tuple(STEPS))
     near = alike((claim for turn in turns for claims in turn.by.values() for claim in claims), embedder)
@@ -138,7 +138,7 @@ def match(turns: Sequence[AnnotatedTurn], embedder: Embedder | None) -> Match:
 
 
 def rates(turns: Sequence[AnnotatedTurn], how: Match, measures: Sequence[Measure] = tuple(Measure)) -> Rates:
-    """How far people agree, by the kappas among these measures. Intervals are over conversations drawn again.
+    """Agreement of annotators, with the kappas among these measures. Intervals resample conversations.
 
     Cohen's kappa needs the extra evaluation.
     """
@@ -179,7 +179,7 @@ QUEUE = "discuss"
 
 @dataclass(frozen=True)
 class SettledTurn:
-    """One turn and what was settled on it. `open` are the claims that nobody has decided yet: then there is no consensus."""
+    """One turn and its consensus. While claims are `open`, which nobody has decided yet, there is none."""
 
     turn: AnnotatedTurn
     claims: tuple[ConsensusClaim, ...]
@@ -188,34 +188,34 @@ class SettledTurn:
 
     @property
     def settled(self) -> bool:
-        """True if there is a consensus on all of it."""
+        """True if there is a consensus on all of its claims."""
         return self.method is not None
 
 
 Discussed = Mapping[tuple[str, str], ConsensusClaim | None]
-"""What was agreed on in discussion, by turn and item; None: the turn makes no such claim."""
+"""Claims agreed on in discussion, by turn and item; None: the turn makes no such claim."""
 
 
 def settle(
     turns: Sequence[AnnotatedTurn], how: Match, discussed: Discussed | None = None, *, needed: int = 2
 ) -> list[SettledTurn]:
-    """Majority where there is one, else what was discussed. Turns of fewer than `needed` annotators settle nothing: left out."""
+    """Settles turns by majority, else by the discussion. Turns of fewer than `needed` annotators are left out."""
     return [_settle_turn(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
 
 
 def _settle_turn(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
     items = compare(turn.by, how.versions)
-    left = tuple(item for item in items if item.open and (turn.id, key(item)) not in discussed)
-    if left:
-        return SettledTurn(turn, (), None, left)
-    known = [discussed[turn.id, key(item)] for item in items if item.open]
-    said = tuple(claim for claim in known if claim is not None)
-    method = Method.DISCUSSION if known else method_of(items)
-    return SettledTurn(turn, (*answers(items), *said), method)
+    undecided = tuple(item for item in items if item.open and (turn.id, key(item)) not in discussed)
+    if undecided:
+        return SettledTurn(turn, (), None, undecided)
+    decisions = [discussed[turn.id, key(item)] for item in items if item.open]
+    claims = tuple(claim for claim in decisions if claim is not None)
+    method = Method.DISCUSSION if decisions else method_of(items)
+    return SettledTurn(turn, (*answers(items), *claims), method)
 
 
 def key(item: Disagreement) -> str:
-    """Names what annotators have of a claim, so that an answer is of these versions and of no others."""
+    """A hash of the annotators' versions of a claim, so that an answer applies to these versions only."""
     versions = [f"{who}\x1f{claim.text}\x1f{claim.label}" for who, claim in sorted(item.group.by.items())]
     return sha256("\x1e".join(versions).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
@@ -251,9 +251,9 @@ def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form:
     """
     open_items = {(turn.id, key(item)): item for turn in turns for item in compare(turn.by, how.versions) if item.open}
     faults = Faults()
-    found = dict(_read_answers(path, open_items, form, faults))
+    discussed = dict(_read_answers(path, open_items, form, faults))
     faults.check("the answers")
-    return found
+    return discussed
 
 
 def has_answers(path: Path) -> bool:
@@ -262,7 +262,7 @@ def has_answers(path: Path) -> bool:
     Raises:
         InputError: the file is none.
     """
-    # The words of a claim are filled in beforehand where all have the same; a mark's answer never is.
+    # The words of a claim are prefilled where all annotators have the same; a mark's answer never is.
     rows = read(path, (ANSWER,), Faults())
     return any(row[LABEL] or row[ANSWER].lower() == NO_CLAIM or (row["mark"] and row[ANSWER]) for row in rows)
 
@@ -272,13 +272,13 @@ def _read_answers(
 ) -> Iterator[tuple[tuple[str, str], ConsensusClaim | None]]:
     for row in read(path, (ID, ITEM, ANSWER, LABEL), faults):
         name = row[ID], row[ITEM]
-        none = row[ANSWER].lower() == NO_CLAIM
+        no_claim = row[ANSWER].lower() == NO_CLAIM
         if name not in open_items:
             why = "the sheets have no such open claim; they were changed since, it is settled, or --match was another"
             faults.append(row.fault(ITEM, why))
-        elif none and row[LABEL]:
+        elif no_claim and row[LABEL]:
             faults.append(row.fault(LABEL, f"the answer is {NO_CLAIM!r}; it gets no label"))
-        elif none:
+        elif no_claim:
             yield name, None
         elif row[LABEL]:
             yield from ((name, claim) for claim in _read_claim(row, open_items[name], form, faults))
@@ -287,8 +287,8 @@ def _read_answers(
 def _read_claim(row: Row, item: Disagreement, form: Form, faults: Faults) -> Iterator[ConsensusClaim]:
     chosen = form.labels.find(row[LABEL]) if form.labels is not None else None
     if chosen is None or chosen.label is None:
-        known = form.labels.values if form.labels is not None else ()
-        faults.append(row.fault(LABEL, f"the labels are {', '.join(known)}"))
+        labels = form.labels.values if form.labels is not None else ()
+        faults.append(row.fault(LABEL, f"the labels are {', '.join(labels)}"))
     elif not row[ANSWER]:
         faults.append(row.fault(ANSWER, f"give the claim's words, or {NO_CLAIM!r}"))
     else:

@@ -1,4 +1,4 @@
-"""How far annotators agree on the marks of any form, by the measures that the form declares, and what they settle."""
+"""Agreement of annotators on the marks of any form, by the measures that the form declares, and their consensus."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CONSENSUS = "consensus.jsonl"
 
 @dataclass(frozen=True)
 class Case:
-    """One mark on one item or part, as each annotator gave it. `part` is "" for the item itself."""
+    """Each annotator's value of one mark on one item or part. `part` is "" for the item itself."""
 
     item: str
     part: str
@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True)
 class PairFigures:
-    """Two annotators on the `cases` that both marked."""
+    """Agreement of two annotators on the `cases` that both marked."""
 
     cases: int
     percent: float | None
@@ -64,9 +64,9 @@ class PairFigures:
 
 @dataclass(frozen=True)
 class MarkFigures:
-    """Agreement on one mark. `cases` have two annotators or more, `shared` everybody; None: not declared, or nothing to take.
+    """Agreement on one mark. `cases` have two annotators or more, `shared` all; None: not declared, or undefined.
 
-    `alpha` has the range of 95 % of samples of groups.
+    `alpha` comes with a 95 % interval from resampled groups.
     """
 
     mark: str
@@ -80,14 +80,14 @@ class MarkFigures:
 
 
 def cases_of(mark: Mark, form: Form, items: Sequence[Item], answers: Mapping[str, Mapping[str, Answers]]) -> list[Case]:
-    """All that was marked, in the order of the items. `answers` are each annotator's, by the item's id."""
+    """Cases of a mark, in the order of the items. `answers` are by annotator and item id."""
     cases = []
     for item in items:
         names = [""] if mark in form.marks_of(Level.ITEM) else []
         names += [part.id for part in item.parts] if mark in form.marks_of(Level.PART) else []
         for name in names:
-            given = {who: own[item.id] for who, own in answers.items() if item.id in own}
-            values = {who: one.parts.get(name, {}) if name else one.item for who, one in given.items()}
+            item_answers = {who: own[item.id] for who, own in answers.items() if item.id in own}
+            values = {who: answer.parts.get(name, {}) if name else answer.item for who, answer in item_answers.items()}
             by = {who: own[mark.name] for who, own in values.items() if mark.name in own}
             cases.append(Case(item.id, name, item.group, by))
     return cases
@@ -160,10 +160,10 @@ def icc(ratings: NDArray[np.float64]) -> float | None:
 def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scale: Scale) -> float | None:
     """Krippendorff's alpha at a level of measurement.
 
-    Cases with fewer than two values count for nothing. `values` are all there are; on an ordinal scale in their order.
+    Cases with fewer than two values are ignored. `values` lists all possible values; on an ordinal scale in order.
 
     Returns:
-        1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+        1 for perfect agreement, 0 for agreement at chance level; None without two comparable values, or if all are the same.
 
     Examples:
         >>> krippendorff([["1", "1"], ["3", "2"]], ["1", "2", "3"], "ordinal")
@@ -172,13 +172,13 @@ def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scal
     return _alpha(coincidences(units, values), values, scale)
 
 
-def _alpha(found: NDArray[np.float64], values: Sequence[Value], scale: Scale) -> float | None:
-    totals = found.sum(axis=1)
+def _alpha(matrix: NDArray[np.float64], values: Sequence[Value], scale: Scale) -> float | None:
+    totals = matrix.sum(axis=1)
     distance = _distances(values, totals, scale)
     expected = float((np.outer(totals, totals) * distance).sum())
     if totals.sum() <= 1 or expected <= 0:
         return None
-    return 1.0 - float(totals.sum() - 1) * float((found * distance).sum()) / expected
+    return 1.0 - float(totals.sum() - 1) * float((matrix * distance).sum()) / expected
 
 
 def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
@@ -205,11 +205,13 @@ def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
         return Figure(None)
     matrices = np.asarray([coincidences(units, values) for units in groups.values()])
     value = _alpha(matrices.sum(axis=0), values, mark.measured_on)
-    drawn = np.tensordot(samples(len(matrices), DRAWS, SEED), matrices, axes=1)
-    known = [one for one in (_alpha(each, values, mark.measured_on) for each in drawn) if one is not None]
-    if value is None or not known:
+    resampled = np.tensordot(samples(len(matrices), DRAWS, SEED), matrices, axes=1)
+    alphas = [
+        alpha for alpha in (_alpha(matrix, values, mark.measured_on) for matrix in resampled) if alpha is not None
+    ]
+    if value is None or not alphas:
         return Figure(value)
-    low, high = np.quantile(known, [0.025, 0.975])
+    low, high = np.quantile(alphas, [0.025, 0.975])
     return Figure(value, float(low), float(high))
 
 
@@ -224,7 +226,7 @@ def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Settled:
-    """The annotators' answer on one case. `open`: no value has a majority, and nobody has answered yet."""
+    """The annotators' consensus on one case. `open`: no value has a majority, and no discussion has decided it."""
 
     mark: str
     case: Case
@@ -237,7 +239,7 @@ Discussed = Mapping[tuple[str, str, str], Value]
 
 
 def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Settled]:
-    """Choices by more than half of those who marked the case, numbers by their mean. One person alone settles nothing."""
+    """Settles choices by majority and numbers by their mean. Cases that only one person marked are left out."""
     if isinstance(mark, TextMark):
         return []
     return [_settle_case(mark, case, discussed) for case in cases if len(case.by) > 1]
@@ -262,17 +264,17 @@ def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
     """
     unit = [] if form.parts is None else [form.parts.unit.value]
     faults = Faults()
-    found = answers_of(sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults), results, faults)
+    discussed = answers_of(sheets.read(path, [ID, *unit, MARK, VERSIONS, ANSWER], faults), results, faults)
     faults.check("the answers")
-    return found
+    return discussed
 
 
 def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults) -> Discussed:
-    """Decisions in rows of a sheet for the discussion. What is wrong goes to `faults`."""
+    """Decisions in rows of a sheet for the discussion. Wrong cells go to `faults`."""
     form = results.form
     unit = "" if form.parts is None else form.parts.unit.value
     waiting = {(one.case.item, one.case.part, one.mark): _versions(one.case) for one in results.settled if one.open}
-    found: dict[tuple[str, str, str], Value] = {}
+    discussed: dict[tuple[str, str, str], Value] = {}
     for line in rows:
         name = line[ID], line[unit] if unit else "", line[MARK]
         if name not in waiting or waiting[name].split() != line[VERSIONS].split():
@@ -281,10 +283,10 @@ def answers_of(rows: Sequence[sheets.Row], results: FormResults, faults: Faults)
             )
         elif line[ANSWER]:
             try:
-                found[name] = form.mark(line[MARK]).read(line[ANSWER])
+                discussed[name] = form.mark(line[MARK]).read(line[ANSWER])
             except ValueError as exc:
                 faults.append(line.fault(ANSWER, str(exc)))
-    return found
+    return discussed
 
 
 def _versions(case: Case) -> str:
@@ -312,7 +314,7 @@ class FormResults:
 
     @cached_property
     def figures(self) -> list[MarkFigures]:
-        """Of each mark that declares a measure."""
+        """Figures of each mark that declares a measure."""
         people = sorted(self.answers)
         return [measure(mark, self.cases[mark.name], people) for mark in self.form.marks if mark.agreement]
 
@@ -323,8 +325,8 @@ class FormResults:
 
     @property
     def open(self) -> int:
-        """How many marks have no majority yet."""
-        return sum(one.open for one in self.settled)
+        """Number of marks without a majority."""
+        return sum(case.open for case in self.settled)
 
     @property
     def notes(self) -> list[str]:
@@ -333,7 +335,7 @@ class FormResults:
         return [*self.about, *([left] if self.open else [])]
 
     def sheets(self) -> list[Sheet]:
-        """Agreement, and what was settled."""
+        """Tables of agreement and of the consensus."""
         return [sheet for sheet in (self._agreement(), self._shares()) if sheet.rows]
 
     def _agreement(self) -> Sheet:
@@ -355,50 +357,52 @@ class FormResults:
     def _shares(self) -> Sheet:
         rows: list[Row] = []
         for mark in self.form.marks:
-            known = [one.value for one in self.settled if one.mark == mark.name and one.value is not None]
-            if not known:
+            values = [case.value for case in self.settled if case.mark == mark.name and case.value is not None]
+            if not values:
                 continue
-            numbers = [float(value) for value in known if not isinstance(value, tuple)] if mark.numeric else []
+            numbers = [float(value) for value in values if not isinstance(value, tuple)] if mark.numeric else []
             mean = f"{fmean(numbers):.3f}" if numbers else None
             if isinstance(mark, ChoiceMark | ChoicesMark):
-                counted = Counter(one for value in known for one in (value if isinstance(value, tuple) else (value,)))
+                counted = Counter(one for value in values for one in (value if isinstance(value, tuple) else (value,)))
                 for place, value in enumerate(mark.values):
-                    share = percent(counted[value] / len(known), 1)
+                    share = percent(counted[value] / len(values), 1)
                     rows.append(row(mark.name, value, f"{counted[value]:,}", share, "" if place else mean))
             else:
-                rows.append(row(mark.name, "", f"{len(known):,}", None, mean))
+                rows.append(row(mark.name, "", f"{len(values):,}", None, mean))
         heads = headings(("mark", "value"), "cases", "%", "mean")
         return Sheet("consensus", f"Consensus: {self.form.title}", heads, tuple(rows), tuple(self.notes))
 
     def files(self) -> dict[str, str]:
         """The consensus, a line of JSON for each item that two people or more marked."""
         by_item: dict[str, dict[str, Any]] = {}
-        for one in self.settled:
-            line = by_item.setdefault(one.case.item, {"id": one.case.item, "marks": {}, "parts": {}, "open": []})
-            if one.open:
-                line["open"].append([one.case.part, one.mark] if one.case.part else [one.mark])
-            elif one.case.part:
-                line["parts"].setdefault(one.case.part, {})[one.mark] = one.value
+        for settled in self.settled:
+            line = by_item.setdefault(
+                settled.case.item, {"id": settled.case.item, "marks": {}, "parts": {}, "open": []}
+            )
+            if settled.open:
+                line["open"].append([settled.case.part, settled.mark] if settled.case.part else [settled.mark])
+            elif settled.case.part:
+                line["parts"].setdefault(settled.case.part, {})[settled.mark] = settled.value
             else:
-                line["marks"][one.mark] = one.value
+                line["marks"][settled.mark] = settled.value
         return {CONSENSUS: "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in by_item.values())}
 
     def queue(self) -> Table | None:
-        """The sheet of what is to be discussed; None where nothing is."""
+        """The sheet of cases to discuss; None if there are none."""
         if not self.open:
             return None
         items = {item.id: item for item in self.items}
         unit = [] if self.form.parts is None else [self.form.parts.unit.value]
         rows: list[list[str | Field]] = []
-        for one in self.settled:
-            if one.open:
-                mark, part = self.form.mark(one.mark), [one.case.part] if unit else []
+        for settled in self.settled:
+            if settled.open:
+                mark, part = self.form.mark(settled.mark), [settled.case.part] if unit else []
                 menu = mark.values if isinstance(mark, ChoiceMark) else ()
-                item = items[one.case.item]
-                texts = next((own.texts for own in item.parts if own.id == one.case.part), item.texts)
+                item = items[settled.case.item]
+                texts = next((own.texts for own in item.parts if own.id == settled.case.part), item.texts)
                 text = "\n".join(filter(None, texts.values()))
                 answer = Field(mark, menu)
-                rows.append([item.id, *part, one.mark, text, _versions(one.case), answer, self.about[0]])
+                rows.append([item.id, *part, settled.mark, text, _versions(settled.case), answer, self.about[0]])
         columns = [ID, *unit, MARK, "text", VERSIONS, ANSWER, sheets.STUDY]
         return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
 
@@ -415,14 +419,14 @@ class FormResults:
 
 def _as_json(figures: MarkFigures) -> dict[str, Any]:
     pairs = [{"annotators": list(people), **asdict(pair)} for people, pair in figures.pairs.items()]
-    known = {name: value for name, value in asdict(replace(figures, pairs={})).items() if name != "mark"}
-    return {**known, "pairs": pairs}
+    fields = {name: value for name, value in asdict(replace(figures, pairs={})).items() if name != "mark"}
+    return {**fields, "pairs": pairs}
 
 
 def with_interval(figure: Figure) -> str:
     """A figure with its interval, three digits; a dash where there is none."""
-    ranged = "" if figure.low is None or figure.high is None else f" [{figure.low:.3f}–{figure.high:.3f}]"
-    return decimals(figure.value) + ranged
+    interval = "" if figure.low is None or figure.high is None else f" [{figure.low:.3f}–{figure.high:.3f}]"
+    return decimals(figure.value) + interval
 
 
 _OF_MARK: Mapping[str, tuple[Measure | None, Callable[[MarkFigures], str]]] = {
@@ -434,7 +438,7 @@ _OF_MARK: Mapping[str, tuple[Measure | None, Callable[[MarkFigures], str]]] = {
     "Krippendorff's α": (Measure.ALPHA, lambda one: with_interval(one.alpha)),
     "ICC(2,1)": (Measure.ICC, lambda one: decimals(one.icc)),
 }
-"""Columns of the table of agreement that stand in a mark's first row: the measure that each is of, and its text."""
+"""Columns of the agreement table that a mark's first row fills: the measure of each, and its text."""
 
 _OF_PAIR: Mapping[str, tuple[Measure | None, Callable[[tuple[str, str], PairFigures], str]]] = {
     "pair": (None, lambda people, _: " – ".join(people)),
@@ -446,12 +450,12 @@ _OF_PAIR: Mapping[str, tuple[Measure | None, Callable[[tuple[str, str], PairFigu
 
 
 def by_annotator(filled: Sequence[sheets.Filled]) -> dict[str, Mapping[str, Answers]]:
-    """Answers of several sheets."""
-    return {one.annotator: one.answers for one in filled}
+    """Answers of several sheets, by annotator."""
+    return {sheet.annotator: sheet.answers for sheet in filled}
 
 
 def remaining_marks(form: Form) -> Iterator[Mark]:
-    """Marks of a form of claims that its tables of claims do not measure."""
+    """Marks of a claims form that the tables of claims don't measure."""
     revise, labels = form.revision, form.labels
     own = () if revise is None or labels is None else (revise.by, revise.words, labels.name)
     return (mark for mark in form.marks if mark.name not in own and mark.agreement)

@@ -1,7 +1,7 @@
-"""Annotation of guarded turns: tasks in batches, drafts that are saved while people work, and what they agreed on.
+"""Annotation of guarded turns: tasks in batches, drafts that are saved while people work, and their consensus.
 
-The rows lie in the database of reports (`vista_guard.stores.reports.tables`), where deleting a report deletes them. Nobody's
-work comes out of here for anybody else before all annotators of its task have submitted: `complete` is the only way.
+The rows are in the database of reports (`vista_guard.stores.reports.tables`); deleting a report deletes them. Nobody sees
+another annotator's work before all annotators of its task have submitted: `complete` is the only way to read it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,15 @@ from vista_guard.stores.reports import store
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import utc
 from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS, TURNS
-from vista_guard.stores.reviews.queue import SETTLED_CLAIMS, ConsensusClaim, Op, find_report, person, visible, written
+from vista_guard.stores.reviews.queue import (
+    SETTLED_CLAIMS,
+    ConsensusClaim,
+    Op,
+    clean_name,
+    clean_text,
+    find_report,
+    visible,
+)
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
@@ -61,7 +69,7 @@ class Annotation:
 @dataclass(frozen=True)
 class AnnotationTask:
     """A turn to annotate. `mine` is the viewer's state: `free`, `draft`, `submitted`, or `full`
-    when as many as are wanted have begun and they have not. `submitted` counts annotators who are done."""
+    when enough others have begun. `submitted` counts annotators who are done."""
 
     id: int
     report_id: str
@@ -74,7 +82,7 @@ class AnnotationTask:
 
 @dataclass(frozen=True)
 class AnnotationBatch:
-    """Tasks created together. `complete` counts those that all wanted annotators submitted, `settled` those with consensus."""
+    """Tasks created together. `complete` counts those that enough annotators submitted, `settled` those with consensus."""
 
     name: str
     tasks: int
@@ -85,7 +93,7 @@ class AnnotationBatch:
 
 @dataclass(frozen=True)
 class CompleteTask:
-    """A task that all wanted annotators submitted, so that their work may be compared."""
+    """A task that enough annotators submitted, so that their work may be compared."""
 
     id: int
     report_id: str
@@ -106,36 +114,36 @@ class Consensus:
     at: datetime
 
 
-def needed(found: T | None) -> T:
+def require_row(found: T | None) -> T:
     """Requires a row that was just written.
 
     Raises:
-        InputError: it is gone: somebody deleted its turn at the same time.
+        InputError: the row is gone, since somebody deleted its turn at the same time.
     """
     if found is None:
         raise InputError("the turn of this task was deleted meanwhile")
     return found
 
 
-def _submitted() -> sql.ScalarSelect[Any]:
+def _submitted_count() -> sql.ScalarSelect[Any]:
     done = sql.select(sql.func.count()).where(ANNOTATIONS.c.task == TASKS.c.id, ANNOTATIONS.c.state == "submitted")
     return done.correlate(TASKS).scalar_subquery()
 
 
-def _settled() -> sql.Exists:
+def _is_settled() -> sql.Exists:
     return sql.exists().where(CONSENSUS.c.task == TASKS.c.id)
 
 
 def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tuple[AnnotationBatch, ...]:
     """Counts by batch, the newest batch first."""
-    one = sql.select(
+    query = sql.select(
         TASKS.c.id,
         TASKS.c.batch,
         TASKS.c.wanted,
-        sql.case((_submitted() >= TASKS.c.wanted, 1), else_=0).label("complete"),
-        sql.case((_settled(), 1), else_=0).label("settled"),
+        sql.case((_submitted_count() >= TASKS.c.wanted, 1), else_=0).label("complete"),
+        sql.case((_is_settled(), 1), else_=0).label("settled"),
     ).where(visible)
-    tasks = one.subquery()
+    tasks = query.subquery()
     sums = (sql.func.sum(tasks.c[name]) for name in ("complete", "settled"))
     counts = sql.select(tasks.c.batch, sql.func.count(), *sums, sql.func.max(tasks.c.wanted))
     ordered = counts.group_by(tasks.c.batch).order_by(sql.func.max(tasks.c.id).desc())
@@ -143,17 +151,17 @@ def batches(connection: sql.Connection, visible: sql.ColumnElement[bool]) -> tup
 
 
 def tasks(annotator: str) -> sql.Select[Any]:
-    """Tasks with the state that one annotator finds them in."""
+    """Tasks with their state for one annotator."""
     own = sql.select(ANNOTATIONS.c.state).where(ANNOTATIONS.c.task == TASKS.c.id, ANNOTATIONS.c.annotator == annotator)
     begun = sql.select(sql.func.count()).where(ANNOTATIONS.c.task == TASKS.c.id)
     return (
         sql.select(
             TASKS,
             TURNS.c.report_id,
-            _submitted().label("submitted"),
+            _submitted_count().label("submitted"),
             own.correlate(TASKS).scalar_subquery().label("own"),
             begun.correlate(TASKS).scalar_subquery().label("begun"),
-            _settled().label("settled"),
+            _is_settled().label("settled"),
         )
         .join(TURNS, TURNS.c.id == TASKS.c.report)
         .order_by(TASKS.c.id)
@@ -161,7 +169,7 @@ def tasks(annotator: str) -> sql.Select[Any]:
 
 
 def task(row: sql.Row[Any]) -> AnnotationTask:
-    """A row of `tasks`."""
+    """The task of a row of `tasks`."""
     mine = row.own or ("free" if row.begun < row.wanted else "full")
     return AnnotationTask(row.id, row.report_id, row.batch, row.wanted, int(row.submitted), mine, bool(row.settled))
 
@@ -182,7 +190,7 @@ def claim_rows(claims: Sequence[AnnotatedClaim], annotation: int, report: int) -
             "report": report,
             "source_claim_id": claim.source_claim_id,
             "op": claim.op.value,
-            "text": written(claim.text, "a claim", needed=False),
+            "text": clean_text(claim.text, "a claim", needed=False),
             "span_start": claim.span.start if claim.span else None,
             "span_end": claim.span.end if claim.span else None,
             "label": claim.label.value if claim.label and claim.kept else None,
@@ -199,16 +207,16 @@ def annotation_of(connection: sql.Connection, task: int, annotator: str) -> Anno
 
 
 def complete_tasks() -> sql.Select[Any]:
-    """Tasks that as many submitted as are wanted."""
+    """Tasks that enough annotators submitted."""
     joined = sql.select(TASKS, TURNS.c.report_id).join(TURNS, TURNS.c.id == TASKS.c.report)
-    return joined.where(_submitted() >= TASKS.c.wanted).order_by(TASKS.c.id)
+    return joined.where(_submitted_count() >= TASKS.c.wanted).order_by(TASKS.c.id)
 
 
-def completed(connection: sql.Connection, query: sql.Select[Any]) -> tuple[CompleteTask, ...]:
-    """The tasks that a query finds, with all that is known of them."""
+def read_complete(connection: sql.Connection, query: sql.Select[Any]) -> tuple[CompleteTask, ...]:
+    """The tasks that a query finds, with their annotations and consensus."""
     rows = connection.execute(query).all()
     names = {row.id: row.report_id for row in rows}
-    work, agreed = _work(connection, list(names)), _agreed(connection, names)
+    work, agreed = _work(connection, list(names)), _consensus_by_task(connection, names)
     return tuple(CompleteTask(row.id, row.report_id, row.batch, work[row.id], agreed.get(row.id)) for row in rows)
 
 
@@ -224,15 +232,15 @@ def _work(connection: sql.Connection, tasks: list[int]) -> dict[int, list[Annota
     for start in range(0, len(tasks), _IN_ONE_QUERY):
         some = ANNOTATIONS.c.task.in_(tasks[start : start + _IN_ONE_QUERY])
         query = sql.select(ANNOTATIONS).where(some, ANNOTATIONS.c.state == "submitted")
-        for one in _annotations(connection, query.order_by(ANNOTATIONS.c.annotator)):
-            by_task[one.task].append(one)
+        for annotation in _annotations(connection, query.order_by(ANNOTATIONS.c.annotator)):
+            by_task[annotation.task].append(annotation)
     return by_task
 
 
-def _agreed(connection: sql.Connection, reports: dict[int, str]) -> dict[int, Consensus]:
-    names, consensus = list(reports), {}
-    for start in range(0, len(names), _IN_ONE_QUERY):
-        some = CONSENSUS.c.task.in_(names[start : start + _IN_ONE_QUERY])
+def _consensus_by_task(connection: sql.Connection, reports: dict[int, str]) -> dict[int, Consensus]:
+    task_ids, consensus = list(reports), {}
+    for start in range(0, len(task_ids), _IN_ONE_QUERY):
+        some = CONSENSUS.c.task.in_(task_ids[start : start + _IN_ONE_QUERY])
         for row in connection.execute(sql.select(CONSENSUS).where(some)):
             claims, at = SETTLED_CLAIMS.validate_json(row.claims), utc(row.settled_at)
             name = reports[row.task]
@@ -286,13 +294,13 @@ class Annotations:
 
     Args:
         database: a SQLAlchemy URL, an engine, or the `Database` of a store.
-        tenants: whose turns are seen, by every method; None for all.
+        tenants: restricts every method to the turns of these tenants; None for all.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
 
     Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a task or a report that
-    there is none of, or that is another tenant's.
+    does not exist, or that is another tenant's.
 
     Examples:
         >>> from vista_guard.stores.reports.database import Database
@@ -309,23 +317,27 @@ class Annotations:
         """Creates a task for each report; returns the number of new ones. Tasks that the batch has already stay.
 
         Args:
-            batch: its name, 1 to 200 printable characters. One that is there already grows.
-            report_ids: which turns.
-            wanted: how many annotators each turn gets.
-            who: who makes it.
+            batch: its name, 1 to 200 printable characters. An existing batch gets the new tasks.
+            report_ids: the turns to annotate.
+            wanted: annotators per turn.
+            who: the creator of the tasks.
 
         Raises:
-            InputError: a name or a number that makes no sense, or an id of no report.
+            InputError: a name or a number is invalid, or a report does not exist.
         """
-        name, maker = person(batch), person(who)
+        name, maker = clean_name(batch), clean_name(who)
         if not 1 <= wanted <= MOST_ANNOTATORS:
             raise InputError(f"{wanted} annotators for each turn; ask for 1 to {MOST_ANNOTATORS}")
 
         def make(connection: sql.Connection) -> int:
             reports = [find_report(connection, one, self._tenants) for one in dict.fromkeys(report_ids)]
-            there = set(connection.execute(sql.select(TASKS.c.report).where(TASKS.c.batch == name)).scalars())
+            existing = set(connection.execute(sql.select(TASKS.c.report).where(TASKS.c.batch == name)).scalars())
             same = {"batch": name, "wanted": wanted, "created_at": datetime.now(UTC), "created_by": maker}
-            new = [{"report": one.id, "tenant": one.tenant, **same} for one in reports if one.id not in there]
+            new = [
+                {"report": report.id, "tenant": report.tenant, **same}
+                for report in reports
+                if report.id not in existing
+            ]
             if new:
                 connection.execute(sql.insert(TASKS), new)
             return len(new)
@@ -346,20 +358,20 @@ class Annotations:
         """Returns the annotator's work on a task: their draft, or a new one.
 
         Raises:
-            InputError: as many annotators as are wanted have begun already.
+            InputError: enough annotators have begun already.
         """
-        name = person(annotator)
+        name = clean_name(annotator)
 
         def begin(connection: sql.Connection) -> Annotation:
-            found = self._locked(connection, task)
+            task_row = self._lock_task(connection, task)
             mine = annotation_of(connection, task, name)
             if mine is not None:
                 return mine
             count = sql.select(sql.func.count()).where(ANNOTATIONS.c.task == task)
-            if connection.execute(count).scalar_one() >= found.wanted:
-                raise InputError(f"task {task} has the {found.wanted} annotators that it wants; take another one")
-            connection.execute(sql.insert(ANNOTATIONS).values(**fresh_row(task, found.report, name, condition)))
-            return needed(annotation_of(connection, task, name))
+            if connection.execute(count).scalar_one() >= task_row.wanted:
+                raise InputError(f"task {task} has the {task_row.wanted} annotators that it wants; take another one")
+            connection.execute(sql.insert(ANNOTATIONS).values(**fresh_row(task, task_row.report, name, condition)))
+            return require_row(annotation_of(connection, task, name))
 
         return self._write(begin)
 
@@ -375,35 +387,35 @@ class Annotations:
         """Saves a draft in place of the version that it was made from.
 
         Args:
-            annotation: the state that was worked on.
+            annotation: the version that the annotator edited.
             claims: all of them, in order, deleted ones included.
             notes: the annotator's justification.
-            seconds: the time spent on it in all. It never goes down.
-            condition: what they saw of the judge; once it was `SUGGESTIONS` it stays so.
+            seconds: the total time spent. It never goes down.
+            condition: the annotator's view; once it was `SUGGESTIONS` it stays so.
 
         Raises:
-            InputError: it was submitted, or saved from elsewhere meanwhile: read it again with `start`.
+            InputError: it was submitted, or saved in another window meanwhile: read it again with `start`.
         """
-        text = written(notes, "the notes", needed=False)
+        text = clean_text(notes, "the notes", needed=False)
         if len(claims) > MOST_CLAIMS:
             raise InputError(f"{len(claims):,} claims for one turn; at most {MOST_CLAIMS} are kept")
-        seen = Condition.SUGGESTIONS in (condition, annotation.condition)
+        saw_labels = Condition.SUGGESTIONS in (condition, annotation.condition)
         values = {
             "version": annotation.version + 1,
-            "condition": (Condition.SUGGESTIONS if seen else Condition.BLIND).value,
+            "condition": (Condition.SUGGESTIONS if saw_labels else Condition.BLIND).value,
             "seconds": max(float(seconds), annotation.seconds),
             "notes": text,
             "saved_at": datetime.now(UTC),
         }
 
         def keep(connection: sql.Connection) -> Annotation:
-            found = self._locked(connection, annotation.task)
+            task_row = self._lock_task(connection, annotation.task)
             _advance(connection, annotation, values)
             connection.execute(sql.delete(ANNOTATION_CLAIMS).where(ANNOTATION_CLAIMS.c.annotation == annotation.id))
-            rows = claim_rows(claims, annotation.id, found.report)
+            rows = claim_rows(claims, annotation.id, task_row.report)
             if rows:
                 connection.execute(sql.insert(ANNOTATION_CLAIMS), rows)
-            return needed(annotation_of(connection, annotation.task, annotation.annotator))
+            return require_row(annotation_of(connection, annotation.task, annotation.annotator))
 
         return self._write(keep)
 
@@ -411,7 +423,7 @@ class Annotations:
         """Submits the work on a task. It cannot be changed afterwards.
 
         Raises:
-            InputError: a claim has no label or no text, or the draft was saved from elsewhere meanwhile.
+            InputError: a claim has no label or no text, or the draft was saved in another window meanwhile.
         """
         for number, claim in enumerate(annotation.claims, 1):
             if claim.kept and (claim.label is None or not claim.text.strip()):
@@ -421,9 +433,9 @@ class Annotations:
         done = {"state": "submitted", "version": annotation.version + 1, "submitted_at": now, "saved_at": now}
 
         def end(connection: sql.Connection) -> Annotation:
-            self._locked(connection, annotation.task)
+            self._lock_task(connection, annotation.task)
             _advance(connection, annotation, done)
-            return needed(annotation_of(connection, annotation.task, annotation.annotator))
+            return require_row(annotation_of(connection, annotation.task, annotation.annotator))
 
         return self._write(end)
 
@@ -434,7 +446,7 @@ class Annotations:
             query = query.where(TASKS.c.batch == batch)
         if task is not None:
             query = query.where(TASKS.c.id == task)
-        return self._read(lambda connection: completed(connection, query.limit(MOST_TASKS)))
+        return self._read(lambda connection: read_complete(connection, query.limit(MOST_TASKS)))
 
     def settle(self, task: int, claims: Sequence[ConsensusClaim], *, method: Method, who: str) -> Consensus:
         """Stores the annotators' consensus on a task, in place of an earlier one.
@@ -442,16 +454,16 @@ class Annotations:
         Raises:
             InputError: the task is not complete.
         """
-        name = person(who)
+        name = clean_name(who)
 
         def write(connection: sql.Connection) -> Consensus:
-            found = self._locked(connection, task)
+            task_row = self._lock_task(connection, task)
             if not connection.execute(complete_tasks().where(TASKS.c.id == task)).first():
                 raise InputError(f"task {task} is not complete: all of its annotators must have submitted")
             connection.execute(sql.delete(CONSENSUS).where(CONSENSUS.c.task == task))
-            row = consensus_row(task, found.report, claims, method, name)
+            row = consensus_row(task, task_row.report, claims, method, name)
             connection.execute(sql.insert(CONSENSUS).values(**row))
-            return needed(completed(connection, complete_tasks().where(TASKS.c.id == task))[0].consensus)
+            return require_row(read_complete(connection, complete_tasks().where(TASKS.c.id == task))[0].consensus)
 
         return self._write(write)
 
@@ -459,7 +471,7 @@ class Annotations:
         """Closes the connections."""
         self._database.close()
 
-    def _locked(self, connection: sql.Connection, task: int) -> sql.Row[Any]:
+    def _lock_task(self, connection: sql.Connection, task: int) -> sql.Row[Any]:
         """Locks the task's row until the transaction ends, on every database by updating it."""
         mine = sql.and_(TASKS.c.id == task, self._visible())
         connection.execute(sql.update(TASKS).where(mine).values(wanted=TASKS.c.wanted))
@@ -471,15 +483,15 @@ class Annotations:
     def _visible(self) -> sql.ColumnElement[bool]:
         return visible(TASKS.c.tenant, self._tenants)
 
-    def _read(self, of: Callable[[sql.Connection], T]) -> T:
-        return self._database.run("read annotations", of)
+    def _read(self, operation: Callable[[sql.Connection], T]) -> T:
+        return self._database.run("read annotations", operation)
 
-    def _write(self, of: Callable[[sql.Connection], T]) -> T:
-        return self._database.write("write annotations", of)
+    def _write(self, operation: Callable[[sql.Connection], T]) -> T:
+        return self._database.write("write annotations", operation)
 
 
 def _advance(connection: sql.Connection, annotation: Annotation, values: dict[str, Any]) -> None:
-    """Changes the annotation's row, if it is still at the version that was worked on."""
+    """Updates the annotation's row, if it is still at the version that the annotator edited."""
     same = ANNOTATIONS.c.id == annotation.id, ANNOTATIONS.c.version == annotation.version
     draft = sql.update(ANNOTATIONS).where(*same, ANNOTATIONS.c.state == "draft")
     if not connection.execute(draft.values(**values)).rowcount:
@@ -490,7 +502,7 @@ def _advance(connection: sql.Connection, annotation: Annotation, values: dict[st
 
 @dataclass(frozen=True)
 class FinishedTurn:
-    """A turn with its report and texts, and what each annotator made of it: their claims, and their notes."""
+    """A turn with its report and texts, and each annotator's claims and notes."""
 
     report: TurnReport
     texts: TurnTexts
@@ -500,55 +512,55 @@ class FinishedTurn:
 def take_in(
     database: Database, batch: str, turns: Sequence[FinishedTurn], *, who: str, condition: Condition = Condition.BLIND
 ) -> int:
-    """Makes a batch of finished work, in one transaction. Reports that the database has already stay as they are.
+    """Imports a batch of finished work, in one transaction. Reports that the database has already stay as they are.
 
-    `who` takes it in; `condition` is what the annotators saw of the judge.
+    `who` imports it; `condition` was the annotators' view.
 
     Returns:
-        How many reports were new.
+        The number of new reports.
 
     Raises:
-        InputError: there is such a batch, or a name or a text that is not stored.
-        StoreError: the database cannot be written; nothing of it was.
+        InputError: the batch exists already, or a name or a text cannot be stored.
+        StoreError: the database cannot be written; nothing was imported.
     """
-    name, maker = person(batch), person(who)
+    name, maker = clean_name(batch), clean_name(who)
 
     def take(connection: sql.Connection) -> int:
         if connection.execute(sql.select(TASKS.c.id).where(TASKS.c.batch == name).limit(1)).first():
             raise InputError(f"there is a batch {name!r} already; name another with --batch")
         new = 0
         for turn in turns:
-            number, fresh = _report(connection, turn)
+            number, fresh = _insert_report(connection, turn)
             new += fresh
             row = {"report": number, "tenant": turn.report.tenant or "", "batch": name, "wanted": len(turn.by)}
-            made = sql.insert(TASKS).values(**row, created_at=datetime.now(UTC), created_by=maker)
-            task = _number(connection.execute(made))
+            insert = sql.insert(TASKS).values(**row, created_at=datetime.now(UTC), created_by=maker)
+            task = _primary_key(connection.execute(insert))
             for annotator, (claims, notes) in turn.by.items():
-                _annotation(connection, fresh_row(task, number, person(annotator), condition), claims, notes)
+                _insert_annotation(connection, fresh_row(task, number, clean_name(annotator), condition), claims, notes)
         return new
 
     return database.write("import annotations", take)
 
 
-def _report(connection: sql.Connection, turn: FinishedTurn) -> tuple[int, bool]:
-    found = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == turn.report.id)).scalar()
-    if found is not None:
-        return int(found), False
+def _insert_report(connection: sql.Connection, turn: FinishedTurn) -> tuple[int, bool]:
+    row_id = connection.execute(sql.select(TURNS.c.id).where(TURNS.c.report_id == turn.report.id)).scalar()
+    if row_id is not None:
+        return int(row_id), False
     return store.insert(connection, turn.report, turn.texts, None), True
 
 
-def _annotation(
+def _insert_annotation(
     connection: sql.Connection, fresh: Mapping[str, Any], claims: Sequence[AnnotatedClaim], notes: str
 ) -> None:
     done = {"state": "submitted", "version": 1, "submitted_at": datetime.now(UTC)}
-    row = {**fresh, **done, "notes": written(notes, "the notes", needed=False)}
-    number = _number(connection.execute(sql.insert(ANNOTATIONS).values(**row)))
+    row = {**fresh, **done, "notes": clean_text(notes, "the notes", needed=False)}
+    number = _primary_key(connection.execute(sql.insert(ANNOTATIONS).values(**row)))
     rows = claim_rows(claims, number, int(fresh["report"]))
     if rows:
         connection.execute(sql.insert(ANNOTATION_CLAIMS), rows)
 
 
-def _number(inserted: sql.CursorResult[Any]) -> int:
+def _primary_key(inserted: sql.CursorResult[Any]) -> int:
     key = inserted.inserted_primary_key
     assert key is not None  # each of these tables has one
     return int(key[0])

@@ -1,7 +1,7 @@
 """Batches of any form in the dashboard's database: items with their texts, drafts that are saved while people work, and answers.
 
-Turns of guarded conversations are annotated by the paper's form, and kept by `stores.reviews` with their reports. Here are the
-items of all other forms; they belong to no report and to no tenant. Nobody's work comes out for anybody else before all
+Turns of guarded conversations use the paper's form, and `people.annotations` stores them with their reports. This module stores
+the items of all other forms; they belong to no report and to no tenant. Nobody sees another annotator's work before all
 annotators of its item have submitted.
 """
 
@@ -19,7 +19,7 @@ from pydantic import TypeAdapter
 
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Database
-from vista_guard.stores.reviews.queue import person
+from vista_guard.stores.reviews.queue import clean_name
 from vista_lab.people.agreement import Discussed
 from vista_lab.people.annotations import MOST_ANNOTATORS
 from vista_lab.people.forms import Answers, Form, Item, Level, Value, check_values
@@ -74,7 +74,7 @@ NOTHING = Answers({}, {})
 
 @dataclass(frozen=True)
 class FormBatch:
-    """Items of one form. `complete` of them were submitted by as many as are wanted."""
+    """Items of one form. Enough annotators submitted `complete` of them."""
 
     name: str
     form: Form
@@ -109,7 +109,7 @@ class FormDraft:
 class FormBatches:
     """The batches of forms in a database of reports. Safe to call from any thread.
 
-    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a batch that is not there.
+    Every method raises `StoreError` when the database cannot be read or written, and `InputError` if the batch does not exist.
     """
 
     def __init__(self, database: Database) -> None:
@@ -126,7 +126,7 @@ class FormBatches:
 
     def find(self, name: str) -> FormBatch | None:
         """The batch of this name; None where there is none."""
-        return next((one for one in self.all() if one.name == name), None)
+        return next((batch for batch in self.all() if batch.name == name), None)
 
     def create(
         self,
@@ -139,12 +139,12 @@ class FormBatches:
         about: str,
         finished: Mapping[str, Mapping[str, Answers]] | None = None,
     ) -> int:
-        """Makes a batch, whole or not at all; `finished` is work that was done in sheets, by annotator and item.
+        """Creates a batch, whole or not at all; `finished` is work that was done in sheets, by annotator and item.
 
         Raises:
-            InputError: there is such a batch, or a name or number that makes no sense.
+            InputError: the batch exists already, or a name or number is invalid.
         """
-        batch, maker = person(name), person(who)
+        batch, maker = clean_name(name), clean_name(who)
         if not 1 <= wanted <= MOST_ANNOTATORS or not items:
             raise InputError(
                 f"batch of {len(items)} items for {wanted} annotators; give at least one item and 1-{MOST_ANNOTATORS} annotators"
@@ -157,10 +157,10 @@ class FormBatches:
                 raise InputError(f"batch {batch!r} exists already; give another name with --batch")
             row = {"name": batch, "form": form.model_dump_json(), "about": about, "wanted": wanted}
             connection.execute(sql.insert(BATCHES).values(**row, created_by=maker, created_at=now))
-            told = [{"batch": batch, "n": n, "item": json.dumps(asdict(item))} for n, item in enumerate(items)]
-            connection.execute(sql.insert(ITEMS), told)
+            rows = [{"batch": batch, "n": n, "item": json.dumps(asdict(item))} for n, item in enumerate(items)]
+            connection.execute(sql.insert(ITEMS), rows)
             done = [
-                _row(FormDraft(batch, n, person(annotator), 1, True, answers[item.id], 0.0))
+                _row(FormDraft(batch, n, clean_name(annotator), 1, True, answers[item.id], 0.0))
                 for annotator, answers in (finished or {}).items()
                 for n, item in enumerate(items)
                 if item.id in answers
@@ -172,15 +172,15 @@ class FormBatches:
         return self._database.write("write a batch", write)
 
     def tasks(self, batch: str, annotator: str) -> list[FormTask]:
-        """The items of a batch as one annotator finds them."""
-        found = self._require_batch(batch)
+        """The items of a batch, with their state for one annotator."""
+        form_batch = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> list[FormTask]:
             states: dict[int, dict[str, bool]] = defaultdict(dict)
             for row in connection.execute(sql.select(ANSWERS).where(ANSWERS.c.batch == batch)):
                 states[row.n][row.annotator] = row.submitted
             return [
-                FormTask(n, item, _state(states[n], annotator, _wanted(item, found.wanted)))
+                FormTask(n, item, _state(states[n], annotator, _wanted(item, form_batch.wanted)))
                 for n, item in self._items(connection, batch)
                 if item.is_for(annotator)
             ]
@@ -188,8 +188,8 @@ class FormBatches:
         return self._database.run("read a batch", read)
 
     def start(self, batch: str, n: int, annotator: str) -> FormDraft:
-        """The annotator's work on an item: what they have begun, or nothing yet."""
-        who = person(annotator)
+        """The annotator's draft of an item; an empty one if they have not begun."""
+        who = clean_name(annotator)
 
         def read(connection: sql.Connection) -> FormDraft:
             mine = ANSWERS.c.batch == batch, ANSWERS.c.n == n, ANSWERS.c.annotator == who
@@ -199,11 +199,11 @@ class FormBatches:
         return self._database.run("read an annotation", read)
 
     def save(self, draft: FormDraft, answers: Answers, *, seconds: float = 0.0, submit: bool = False) -> FormDraft:
-        """Keeps the work in the place of the draft that it was made from; with `submit` it is the last word.
+        """Saves the work in place of the draft that it was made from; after `submit` it cannot be changed.
 
         Raises:
-            InputError: it was submitted or saved from elsewhere, others have begun who are enough, or on submitting a mark is
-                missing: names it.
+            InputError: it was submitted or saved in another window, enough others have begun, or a mark is missing on
+                submitting: names it.
         """
         batch = self._require_batch(draft.batch)
 
@@ -217,17 +217,17 @@ class FormBatches:
                 )
             if submit:
                 check_answers(batch.form, item, answers)
-            kept = replace(
+            saved = replace(
                 draft, version=draft.version + 1, submitted=submit, answers=answers, seconds=max(seconds, draft.seconds)
             )
-            self._replace(connection, draft, kept, _wanted(item, batch.wanted))
-            return kept
+            self._replace(connection, draft, saved, _wanted(item, batch.wanted))
+            return saved
 
         return self._database.write("write an annotation", write)
 
     def answers(self, batch: str) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
-        """Items that all wanted annotators have submitted, and each annotator's answers by item."""
-        found = self._require_batch(batch)
+        """Items that enough annotators have submitted, and each annotator's answers by item."""
+        form_batch = self._require_batch(batch)
 
         def read(connection: sql.Connection) -> tuple[list[Item], dict[str, dict[str, Answers]]]:
             by_item: dict[int, dict[str, Answers]] = defaultdict(dict)
@@ -237,7 +237,7 @@ class FormBatches:
             complete = [
                 (n, item)
                 for n, item in self._items(connection, batch)
-                if len(by_item[n]) >= _wanted(item, found.wanted)
+                if len(by_item[n]) >= _wanted(item, form_batch.wanted)
             ]
             by: dict[str, dict[str, Answers]] = defaultdict(dict)
             for n, item in complete:
@@ -248,16 +248,16 @@ class FormBatches:
         return self._database.run("read a batch", read)
 
     def settle(self, batch: str, answers: Discussed, *, who: str) -> None:
-        """Writes down what was agreed on in discussion, in place of what was settled before."""
-        name = person(who)
+        """Stores the decisions of a discussion, in place of earlier ones."""
+        name = clean_name(who)
 
         def write(connection: sql.Connection) -> None:
             places = {item.id: n for n, item in self._items(connection, batch)}
             for (item, part, mark), value in answers.items():
                 same = {"batch": batch, "n": places[item], "part": part, "mark": mark}
                 connection.execute(sql.delete(SETTLED).where(*(SETTLED.c[key] == one for key, one in same.items())))
-                told = {"value": json.dumps(value), "settled_by": name, "settled_at": datetime.now(UTC)}
-                connection.execute(sql.insert(SETTLED).values(**same, **told))
+                decision = {"value": json.dumps(value), "settled_by": name, "settled_at": datetime.now(UTC)}
+                connection.execute(sql.insert(SETTLED).values(**same, **decision))
 
         self._database.write("settle an item", write)
 
@@ -284,27 +284,27 @@ class FormBatches:
 
     def _batch(self, connection: sql.Connection, row: sql.Row[Any]) -> FormBatch:
         count = sql.select(sql.func.count()).select_from(ITEMS).where(ITEMS.c.batch == row.name)
-        each = sql.select(ANSWERS.c.n, sql.func.count()).where(ANSWERS.c.batch == row.name, ANSWERS.c.submitted)
-        done, own = connection.execute(each.group_by(ANSWERS.c.n)).all(), self._assigned(connection, row.name)
-        complete = sum(submitted >= own.get(n, row.wanted) for n, submitted in done)
+        per_item = sql.select(ANSWERS.c.n, sql.func.count()).where(ANSWERS.c.batch == row.name, ANSWERS.c.submitted)
+        done, assigned = connection.execute(per_item.group_by(ANSWERS.c.n)).all(), self._assigned(connection, row.name)
+        complete = sum(submitted >= assigned.get(n, row.wanted) for n, submitted in done)
         items = connection.execute(count).scalar_one()
         return FormBatch(row.name, Form.model_validate_json(row.form), row.about, row.wanted, items, complete)
 
     def _assigned(self, connection: sql.Connection, batch: str) -> dict[int, int]:
-        """How many annotators each item wants that names its own. Others are not read: this is asked for every list."""
-        named = ITEMS.c.item.contains('"annotators": ["', autoescape=True)
-        rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch, named))
+        """Number of annotators of each item that names its own. Other items are not parsed: every list calls this."""
+        has_annotators = ITEMS.c.item.contains('"annotators": ["', autoescape=True)
+        rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch, has_annotators))
         return {row.n: len(_ITEM.validate_json(row.item).annotators) for row in rows}
 
     def _items(self, connection: sql.Connection, batch: str) -> list[tuple[int, Item]]:
         rows = connection.execute(sql.select(ITEMS).where(ITEMS.c.batch == batch).order_by(ITEMS.c.n))
         return [(row.n, _ITEM.validate_json(row.item)) for row in rows]
 
-    def _replace(self, connection: sql.Connection, draft: FormDraft, kept: FormDraft, wanted: int) -> None:
+    def _replace(self, connection: sql.Connection, draft: FormDraft, saved: FormDraft, wanted: int) -> None:
         here = ANSWERS.c.batch == draft.batch, ANSWERS.c.n == draft.n
         if draft.version:
             same = ANSWERS.c.annotator == draft.annotator, ANSWERS.c.version == draft.version, ~ANSWERS.c.submitted
-            if connection.execute(sql.update(ANSWERS).where(*here, *same).values(**_row(kept))).rowcount:
+            if connection.execute(sql.update(ANSWERS).where(*here, *same).values(**_row(saved))).rowcount:
                 return
             raise InputError(f"{draft.annotator} changed or submitted this item in another window; reload it")
         begun = set(connection.execute(sql.select(ANSWERS.c.annotator).where(*here)).scalars())
@@ -312,7 +312,7 @@ class FormBatches:
             raise InputError(f"{draft.annotator} started this item in another window; reload it")
         if len(begun) >= wanted:
             raise InputError(f"this item already has its {wanted} annotators; open another one")
-        connection.execute(sql.insert(ANSWERS).values(**_row(kept)))
+        connection.execute(sql.insert(ANSWERS).values(**_row(saved)))
 
     def _require_batch(self, batch: str) -> FormBatch:
         found = self.find(batch)
@@ -323,10 +323,10 @@ class FormBatches:
 
 
 def check_answers(form: Form, item: Item, answers: Answers) -> None:
-    """Passes where an item is marked whole.
+    """Checks that an item has all its marks.
 
     Raises:
-        InputError: a mark is missing, or stands where it does not apply: names the part and the mark.
+        InputError: a mark is missing, or does not apply: names the part and the mark.
     """
     check_values(form.marks_of(Level.ITEM), answers.item, f"{form.item} {item.id}")
     for part in item.parts:
@@ -340,9 +340,9 @@ def _wanted(item: Item, usual: int) -> int:
 
 
 def _row(draft: FormDraft) -> dict[str, Any]:
-    told = {"batch": draft.batch, "n": draft.n, "annotator": draft.annotator, "version": draft.version}
+    key = {"batch": draft.batch, "n": draft.n, "annotator": draft.annotator, "version": draft.version}
     work = {"submitted": draft.submitted, "answers": json.dumps(asdict(draft.answers)), "seconds": draft.seconds}
-    return {**told, **work, "saved_at": datetime.now(UTC)}
+    return {**key, **work, "saved_at": datetime.now(UTC)}
 
 
 def _draft(row: sql.Row[Any]) -> FormDraft:

@@ -25,26 +25,26 @@ from vista_lab.tables.runs import Measured, read_measured
 LOG, LABELS = "consensus.json", "labels.jsonl"
 
 ORIGINAL = {True: "hallucinated", False: "faithful"}
-"""What the reference format calls a turn that its documents do not carry, and one that they do."""
+"""The reference format's words for a turn without and with support in its documents."""
 
 
 def log(settled: Sequence[SettledTurn], data: StudyData) -> str:
-    """A log in the reference format, a list with one conversation a line: whole, with the consensus at the turns that have one.
+    """A log in the reference format, one whole conversation per line, with the consensus at the turns that have one.
 
-    Conversations without any such turn are left out. Claims are named by their place, as the format's reader names them.
+    Conversations without such a turn are left out. Claim ids are the places of claims, as the format's reader assigns them.
     """
     by_talk: dict[str, dict[int, SettledTurn]] = {}
-    for one in settled:
-        if one.settled:
-            turn = data.turns[one.turn.id]
-            by_talk.setdefault(turn.talk, {})[turn.turn_index] = one
+    for consensus in settled:
+        if consensus.settled:
+            turn = data.turns[consensus.turn.id]
+            by_talk.setdefault(turn.talk, {})[turn.turn_index] = consensus
     lines = (_line(talk, data.conversations[talk], turns, data) for talk, turns in by_talk.items())
     return "[\n" + ",\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n]\n"
 
 
 def labels(settled: Sequence[SettledTurn], data: StudyData) -> str:
-    """People's word for `vista-guard calibrate`, on reports over the log above, judged with its own claims."""
-    lines = (line for one in settled if one.settled for line in _words(one, data.turns[one.turn.id]))
+    """People's labels for `vista-guard calibrate`, on reports over the log above, judged with its own claims."""
+    lines = (line for one in settled if one.settled for line in _label_lines(one, data.turns[one.turn.id]))
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
@@ -52,8 +52,8 @@ def _line(
     talk: str, conversation: Conversation, settled: Mapping[int, SettledTurn], data: StudyData
 ) -> list[dict[str, Any]]:
     turns = [_turn(turn) for turn in conversation.turns]
-    for index, one in settled.items():
-        turns[index] |= _annotated(one, data.turns[one.turn.id]) | {"conversation_id": talk}
+    for index, consensus in settled.items():
+        turns[index] |= _annotation(consensus, data.turns[consensus.turn.id]) | {"conversation_id": talk}
     return turns
 
 
@@ -62,33 +62,33 @@ def _turn(turn: Turn) -> dict[str, Any]:
     return {"role": str(turn.role), "utterance": turn.text, **({"retrieved_document": documents} if documents else {})}
 
 
-def _annotated(one: SettledTurn, turn: StudyTurn) -> dict[str, Any]:
-    said = {"label": turn.label} if turn.label is not None else {}
-    word = {"original_dataset_label": ORIGINAL[turn.positive]} if turn.positive is not None else {}
-    words = load_form("vista")  # the reference format has the paper's words, whatever form was filled in
-    claims = [{"claim_text": claim.text, "human_judgement": words.word_for(claim.label)} for claim in one.claims]
-    return {**said, **word, "human_claims": claims, "settled_by": str(one.method)}
+def _annotation(consensus: SettledTurn, turn: StudyTurn) -> dict[str, Any]:
+    label = {"label": turn.label} if turn.label is not None else {}
+    original = {"original_dataset_label": ORIGINAL[turn.positive]} if turn.positive is not None else {}
+    form = load_form("vista")  # the reference format has the paper's words, whatever form was filled in
+    claims = [{"claim_text": claim.text, "human_judgement": form.word_for(claim.label)} for claim in consensus.claims]
+    return {**label, **original, "human_claims": claims, "settled_by": str(consensus.method)}
 
 
-def _words(one: SettledTurn, turn: StudyTurn) -> Iterator[dict[str, Any]]:
+def _label_lines(consensus: SettledTurn, turn: StudyTurn) -> Iterator[dict[str, Any]]:
     where = {"conversation_id": turn.talk, "turn_index": turn.turn_index}
-    yield {**where, "fine": all(claim.label in SAFE for claim in one.claims)}
-    for number, claim in enumerate(one.claims, 1):
+    yield {**where, "fine": all(claim.label in SAFE for claim in consensus.claims)}
+    for number, claim in enumerate(consensus.claims, 1):
         yield {**where, "claim_id": f"t{turn.turn_index}.c{number}", "fine": claim.label in SAFE}
 
 
-# Runs held against the consensus (Figure 2)
+# Runs against the consensus (Figure 2)
 
 
 def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[Measured]:
-    """Runs over the study's data sets, or over its consensus as a log, with both kinds of gold, and of no other turns.
+    """Runs over the study's data sets, or over its consensus as a log, limited to turns with both kinds of gold.
 
     Raises:
         ConfigError: a folder is no run.
         InputError: a run judged none of the turns that have a label of their data set and a consensus.
     """
-    both = [(one, data.turns[one.turn.id]) for one in settled if one.settled]
-    known = [(one, turn) for one, turn in both if turn.positive is not None and one.claims]
+    both = [(consensus, data.turns[consensus.turn.id]) for consensus in settled if consensus.settled]
+    known = [(consensus, turn) for consensus, turn in both if turn.positive is not None and consensus.claims]
     if not known:
         raise InputError(
             "no turn has both a label of its data set and a consensus, so runs cannot be compared with people"
@@ -112,9 +112,9 @@ def _place(turn: StudyTurn, run: Measured) -> TurnName:
     return (turn.conversation_id if run.data_set == turn.data_set else turn.talk), turn.turn_index
 
 
-def _gold(one: SettledTurn, turn: StudyTurn, run: Measured) -> GoldLine:
+def _gold(consensus: SettledTurn, turn: StudyTurn, run: Measured) -> GoldLine:
     talk, index = _place(turn, run)
-    claims = {f"t{index}.c{number}": claim.label for number, claim in enumerate(one.claims, 1)}
+    claims = {f"t{index}.c{number}": claim.label for number, claim in enumerate(consensus.claims, 1)}
     return GoldLine(conversation_id=talk, turn_index=index, label=turn.label, positive=turn.positive, claims=claims)
 
 
@@ -122,7 +122,7 @@ def _gold(one: SettledTurn, turn: StudyTurn, run: Measured) -> GoldLine:
 
 
 class Category(StrEnum):
-    """Where a turn stands, by the data set's label and the consensus. The paper's names."""
+    """A turn's category, by the data set's label and the consensus. The paper's names."""
 
     VERIFIED = "1. Verified (agreed)"
     UNVERIFIABLE = "2. Unverifiable (agreed)"
@@ -133,7 +133,7 @@ class Category(StrEnum):
     CONTEXT = "5. Verifiable from dialogue context"
     """The data set has it as unverifiable; people find each claim verified."""
     DISFLUENT = "6. Disfluent text"
-    """Such a turn, whose text somebody marked as disfluent: that is told by hand."""
+    """As 5, but somebody marked the text as disfluent, by hand."""
 
 
 @dataclass(frozen=True)
@@ -153,33 +153,33 @@ class Transitions:
 
     @property
     def counts(self) -> Mapping[Category, int]:
-        """By category, all six."""
+        """Turns by category, all six."""
         met = Counter(turn.category for turn in self.turns)
         return {category: met[category] for category in Category}
 
     @property
     def detection(self) -> Detection:
-        """The consensus as what was found of the data sets' positives, read strictly."""
-        met = self.counts
-        back = met[Category.CONTEXT] + met[Category.DISFLUENT]
-        newly = met[Category.MISSED] + met[Category.MISHANDLED]
-        return Detection(tp=met[Category.UNVERIFIABLE], fp=newly, fn=back, tn=met[Category.VERIFIED])
+        """The consensus as a detector of the data sets' positives, read strictly."""
+        counts = self.counts
+        back = counts[Category.CONTEXT] + counts[Category.DISFLUENT]
+        newly = counts[Category.MISSED] + counts[Category.MISHANDLED]
+        return Detection(tp=counts[Category.UNVERIFIABLE], fp=newly, fn=back, tn=counts[Category.VERIFIED])
 
     @property
     def divergence(self) -> Share:
-        """Turns that people see in another way than the data set."""
+        """Turns where people disagree with the data set."""
         return Share(self.detection.fp + self.detection.fn, self.detection.turns)
 
     @property
     def newly_unverifiable(self) -> Share:
-        """Of these, the turns that people call unverifiable."""
+        """Share of the diverging turns that people call unverifiable."""
         return Share(self.detection.fp, self.divergence.hits)
 
 
 def transitions(
     turns: Sequence[tuple[str, str, bool, Collection[Label]]], disfluent: Collection[str] = ()
 ) -> Transitions:
-    """Sorts turns, of each its id, the data set's word, whether that calls it unverifiable, and its claims' labels by people."""
+    """Sorts turns into categories. Each has its id, the data set's label, whether that is unverifiable, and people's labels."""
     sorted_turns = [
         CategorizedTurn(name, word, category(positive, labels, name in disfluent))
         for name, word, positive, labels in turns
@@ -188,7 +188,7 @@ def transitions(
 
 
 def category(positive: bool, labels: Collection[Label], disfluent: bool = False) -> Category:
-    """Where a turn stands.
+    """The category of a turn.
 
     Examples:
         >>> category(False, [Label.VERIFIED, Label.OUT_OF_SCOPE]).value
@@ -204,6 +204,6 @@ def category(positive: bool, labels: Collection[Label], disfluent: bool = False)
 
 
 def label_counts(settled: Sequence[SettledTurn]) -> Mapping[Label, int]:
-    """Labels of all claims of the consensus (Table 1), all five."""
-    met = Counter(claim.label for one in settled for claim in one.claims)
-    return {label: met[label] for label in Label}
+    """Number of the consensus claims by label (Table 1), all five labels."""
+    counts = Counter(claim.label for consensus in settled for claim in consensus.claims)
+    return {label: counts[label] for label in Label}

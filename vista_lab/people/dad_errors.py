@@ -1,7 +1,7 @@
-"""Errors by hand, as in DAD's Tables 8 to 10: a sheet of units that some run has wrong, rows of the tables side by side.
+"""Error analysis by hand, as in DAD's Tables 8 to 10: a sheet of units that some run has wrong, runs side by side.
 
-Each unit has what every run made of it: verdict, claims with their support, the decomposer's steps, evidence and reasons. Its
-cause is left to fill in.
+Each unit has every run's output: verdict, claims with their support, the decomposer's steps, evidence and reasons. Annotators
+fill in the cause.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from vista_lab.tables.dad import Lines, Setting, UnitName, lines_of
 from vista_lab.tables.runs import Measured
 
 CAUSES = ("decomposition", "evidence", "annotation", "verifier", "several", "unclear")
-"""Kinds of errors that App. F tells apart, and two for what is not one of them."""
+"""The kinds of errors of App. F, and two more for the rest."""
 
 GUIDE = (
     "Each row is a sentence, a few sentences or a response that at least one run has wrong. Read the claims and their evidence. "
@@ -34,9 +34,9 @@ FoundKey = tuple[str, int, str]
 """Conversation, turn and the claim's text."""
 
 PASSAGE = 1_000
-"""Characters of a passage that are shown."""
+"""Most characters of a passage in a cell."""
 MOST = 30_000
-"""Characters of a cell: a spreadsheet holds 32,767."""
+"""Most characters of a cell: a spreadsheet holds 32,767."""
 
 
 def write_errors(runs: Sequence[Measured], path: Path) -> int:
@@ -46,7 +46,7 @@ def write_errors(runs: Sequence[Measured], path: Path) -> int:
         The number of units in it.
 
     Raises:
-        ConfigError: the file's ending is another, it cannot be written, or .xlsx needs the extra `evaluation`.
+        ConfigError: the file has another suffix, it cannot be written, or .xlsx needs the extra `evaluation`.
         InputError: the runs cannot be compared.
     """
     if path.suffix not in (".xlsx", ".tsv"):
@@ -63,38 +63,46 @@ def write_errors(runs: Sequence[Measured], path: Path) -> int:
 
 
 def _rows(lines: Lines) -> Iterator[list[str | Field]]:
-    """Units with a wrong verdict in some row, or with none."""
-    for data_set in dict.fromkeys(one.run.data_set for found in lines.values() for one in found.values()):
+    """Units that some run judged wrongly or not at all."""
+    for data_set in dict.fromkeys(setting.run.data_set for settings in lines.values() for setting in settings.values()):
         columns = [
-            next((one for one in found.values() if one.run.data_set == data_set), None) for found in lines.values()
+            next((setting for setting in settings.values() if setting.run.data_set == data_set), None)
+            for settings in lines.values()
         ]
-        recorded = [{} if one is None else _recorded(one.run) for one in columns]
-        names = dict.fromkeys(name for one in columns if one is not None for name in one.units)
+        recorded = [{} if setting is None else _read_evidence(setting.run) for setting in columns]
+        names = dict.fromkeys(name for setting in columns if setting is not None for name in setting.units)
         for name in names:
-            units = [None if one is None else one.units.get(name) for one in columns]
-            known = [unit for unit in units if unit is not None]
-            if any(unit.predicted() is not unit.supported for unit in known):
-                text = next((said for one in columns if one is not None and (said := _text(one, name))), "")
+            units = [None if setting is None else setting.units.get(name) for setting in columns]
+            judged = [unit for unit in units if unit is not None]
+            if any(unit.predicted() is not unit.supported for unit in judged):
+                text = next(
+                    (
+                        setting_text
+                        for setting in columns
+                        if setting is not None and (setting_text := _text(setting, name))
+                    ),
+                    "",
+                )
                 own = [
                     cell for unit, known in zip(units, recorded, strict=True) for cell in _cells(unit, name[:2], known)
                 ]
-                gold = _verdict(known[0].supported)
+                gold = _verdict(judged[0].supported)
                 yield [data_set, "/".join(map(str, name)), text[:MOST], gold, *own, Field(menu=CAUSES), Field()]
 
 
-def _text(one: Setting, name: UnitName) -> str:
-    report, line = one.run.reports.get(name[:2]), one.run.gold[name[:2]]
+def _text(setting: Setting, name: UnitName) -> str:
+    report, line = setting.run.reports.get(name[:2]), setting.run.gold[name[:2]]
     if report is None:
         return ""
     return line.places[name[2]].text(report.response) if line.places else report.response
 
 
-def _recorded(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
-    """Evidence found for each claim, of a run with `--evidence`. A last line that is still being written is left out."""
+def _read_evidence(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
+    """Evidence found for each claim of a run with `--evidence`. A last line that is still being written is left out."""
     path = run.folder / EVIDENCE
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
-    found = (EVIDENCE_LINES.read(path, line, number) for number, line in enumerate(lines, 1) if line.endswith(b"\n"))
-    return {line.key: line for line in found}
+    records = (EVIDENCE_LINES.read(path, line, number) for number, line in enumerate(lines, 1) if line.endswith(b"\n"))
+    return {line.key: line for line in records}
 
 
 def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, FoundEvidence]) -> list[str]:
@@ -102,24 +110,25 @@ def _cells(unit: JudgedUnit | None, turn: TurnName, recorded: Mapping[FoundKey, 
         return [""] * len(CELLS)
     evidence = [
         f"[{n}] {text[:PASSAGE]}"
-        for n, one in enumerate(unit.outcomes, 1)
-        for text in _evidence(one, recorded.get((*turn, one.claim.text)))
+        for n, outcome in enumerate(unit.outcomes, 1)
+        for text in _evidence(outcome, recorded.get((*turn, outcome.claim.text)))
     ]
     reasons = [
-        f"[{n}] {one.reason if isinstance(one, Finding) else one.error}" for n, one in enumerate(unit.outcomes, 1)
+        f"[{n}] {outcome.reason if isinstance(outcome, Finding) else outcome.error}"
+        for n, outcome in enumerate(unit.outcomes, 1)
     ]
-    claims = [f"[{n}] {_claim(one)}" for n, one in enumerate(unit.outcomes, 1)]
-    steps = [f"[{n}] {one.claim.steps}" for n, one in enumerate(unit.outcomes, 1) if one.claim.steps]
-    return [_verdict(unit.predicted()), *("\n".join(some)[:MOST] for some in (claims, steps, evidence, reasons))]
+    claims = [f"[{n}] {_claim(outcome)}" for n, outcome in enumerate(unit.outcomes, 1)]
+    steps = [f"[{n}] {outcome.claim.steps}" for n, outcome in enumerate(unit.outcomes, 1) if outcome.claim.steps]
+    return [_verdict(unit.predicted()), *("\n".join(column)[:MOST] for column in (claims, steps, evidence, reasons))]
 
 
 def _claim(outcome: Outcome) -> str:
-    said = f"{outcome.label} {support_of(outcome):.2f}" if isinstance(outcome, Finding) else "UNCHECKED"
-    return f"{said}: {outcome.claim.text}"
+    verdict = f"{outcome.label} {support_of(outcome):.2f}" if isinstance(outcome, Finding) else "UNCHECKED"
+    return f"{verdict}: {outcome.claim.text}"
 
 
 def _evidence(outcome: Outcome, found: FoundEvidence | None) -> list[str]:
-    """The quotes that decided, and else all that the claim was held against."""
+    """The quotes that decided, else all passages that the claim was checked against."""
     quotes = [piece.quote for piece in outcome.evidence] if isinstance(outcome, Finding) else []
     return quotes or ([passage.text for passage in found.passages] if found is not None else [])
 

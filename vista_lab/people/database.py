@@ -1,4 +1,4 @@
-"""Annotations on their way into the dashboard's database, and out of it."""
+"""Imports annotations into the dashboard's database, and reads them back."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from vista_lab.people.sheets import Filled
 from vista_lab.people.study import StudyData, StudyTurn
 
 WHO = "import"
-"""Who made an imported batch, and settled what nobody had to."""
+"""The creator of imported batches, who also settles turns with nothing to discuss."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A batch as the database has it: turns that all annotators submitted, and what was settled on them in the dashboard.
+    """A batch in the database: turns that all annotators submitted, and their consensus in the dashboard.
 
-    `left_out` turns are not counted: somebody saw the judge's labels while they worked.
+    `left_out` counts turns that are excluded, since an annotator saw the judge's labels.
     """
 
     turns: Sequence[AnnotatedTurn]
@@ -33,7 +33,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class TakenIn:
-    """How many turns came into the database, and how many of their reports were not there before."""
+    """Number of imported turns, and of their reports that are new to the database."""
 
     turns: int
     reports: int
@@ -42,14 +42,14 @@ class TakenIn:
 def import_sheets(
     database: Database, batch: str, sheets: Sequence[Filled], data: StudyData, embedder: Embedder | None = None
 ) -> TakenIn:
-    """Takes sheets in as a batch of finished work: all of it, or nothing.
+    """Imports sheets as a batch of finished work: all of it, or nothing.
 
-    Turns that leave nothing to discuss are settled then, as the dashboard does when the last annotator submits. An embedder says
-    which claims are alike, see `match`.
+    Turns with nothing to discuss are settled at once, as the dashboard does when the last annotator submits. The embedder
+    matches claims, see `match`.
 
     Raises:
-        InputError: claims came from no run, so that there are no reports to annotate; nobody annotated anything; there is such a
-            batch.
+        InputError: claims came from no run, so that there are no reports to annotate; nobody annotated anything; or the batch
+            exists already.
         StoreError: the database cannot be written.
     """
     turns = [turn for turn in data.study.turns if any(turn.id in sheet.answers for sheet in sheets)]
@@ -78,21 +78,23 @@ def _settle(annotations: Annotations, batch: str, how: Match) -> None:
 
 def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
     talk, report = data.conversations[turn.talk], data.reports[turn.id]
-    said = talk.turns[turn.turn_index]
-    asked = next((one.text for one in reversed(talk.turns[: turn.turn_index]) if one.role is Role.USER), None)
-    draft = None if report.response == said.text else said.text
-    texts = TurnTexts(user_text=asked, draft=draft, documents=said.documents)
+    reply = talk.turns[turn.turn_index]
+    question = next(
+        (earlier.text for earlier in reversed(talk.turns[: turn.turn_index]) if earlier.role is Role.USER), None
+    )
+    draft = None if report.response == reply.text else reply.text
+    texts = TurnTexts(user_text=question, draft=draft, documents=reply.documents)
     works = works_of(turn, sheets, data)
-    return FinishedTurn(report, texts, {who: (one.claims, one.notes) for who, one in works.items()})
+    return FinishedTurn(report, texts, {who: (work.claims, work.notes) for who, work in works.items()})
 
 
 def take(database: Database, batch: str, data: StudyData | None) -> Kept:
     """The annotators' work on a batch, from the dashboard or from imported sheets.
 
-    With a study turns have its ids, else those of their reports.
+    With a study, turns have its ids, else those of their reports.
 
     Raises:
-        InputError: there is no such batch, it has no turn that all of its annotators submitted, or it is not of this study.
+        InputError: the batch does not exist, has no turn that all of its annotators submitted, or belongs to another study.
         StoreError: the database cannot be read.
     """
     annotations = Annotations(database)
@@ -118,14 +120,14 @@ def take(database: Database, batch: str, data: StudyData | None) -> Kept:
 def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | None) -> list[AnnotatedTurn]:
     ids = {turn.report_id: turn for turn in data.study.turns} if data is not None else {}
     reports = ReportReader(database).many([task.report_id for task in tasks])
-    found = []
+    turns = []
     for task in tasks:
         if data is not None and task.report_id not in ids:
             raise InputError(
                 f"batch {task.batch!r} has report {task.report_id}, which the study lacks; give another --study"
             )
         report, turn = reports[task.report_id].report, ids.get(task.report_id)
-        found.append(
+        turns.append(
             AnnotatedTurn(
                 id=report.id if turn is None else turn.id,
                 talk=(report.conversation_id or report.id) if turn is None else turn.talk,
@@ -134,4 +136,4 @@ def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | 
                 notes={one.annotator: one.notes for one in task.annotations if one.notes},
             )
         )
-    return found
+    return turns

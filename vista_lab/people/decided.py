@@ -1,4 +1,4 @@
-"""Decisions of reviewers and annotators, as `vista-guard calibrate` reads it: reports, and people's word on them."""
+"""Exports decisions of reviewers and annotators for `vista-guard calibrate`: reports, and people's labels on them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from vista_guard.stores.reviews.queue import Reviews, Word, words
 from vista_guard.types import TurnReport
 
 BATCH = 200
-"""Reports that are read at once."""
+"""Reports per query."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """How many turns and labels were written, of which judge, and what was left out, by reason."""
+    """Number of turns and labels written, their judge, and the turns left out, by reason."""
 
     turns: int
     labels: int
@@ -36,38 +36,38 @@ def export(
     *,
     judge: str | None = None,
 ) -> Exported:
-    """Writes the reports that people decided on, and what they said.
+    """Writes the reports that people decided on, and their labels.
 
     Args:
-        reader, reviews: of one database.
-        reports: where the reports go, a line of JSON each. Replaces what is there.
-        labels: where people's word goes.
-        judge: name and version of the one judge that is written; the one with most turns when None.
+        reader, reviews: both of the same database.
+        reports: file for the reports, one JSON line each. An existing file is replaced.
+        labels: file for people's labels.
+        judge: name and version of the judge to export; the one with most turns when None.
 
     Raises:
         InputError: nothing was decided yet, or a file cannot be written.
     """
-    said = words(reviews)
+    decisions = words(reviews)
     left_out: Counter[str] = Counter()
-    usable = list(_usable(reader, list(said), left_out))
+    usable = list(_usable(reader, list(decisions), left_out))
     chosen = judge or _most_common(usable)
     own = [report for report in usable if _judge(report) == chosen]
     left_out["of another judge"] += len(usable) - len(own)
     if not own:
         about = f" about the judge {chosen}" if judge else ""
         raise InputError(f"no reviewed turns{about} to calibrate from; review or annotate some first")
-    lines = [line for report in own for line in _lines(report, said[report.id])]
+    lines = [line for report in own for line in _lines(report, decisions[report.id])]
     _write(reports, (report.model_dump_json() for report in own))
     _write(labels, map(json.dumps, lines))
     return Exported(len(own), len(lines), chosen, {why: count for why, count in left_out.items() if count})
 
 
 def _usable(reader: ReportReader, names: Sequence[str], left_out: Counter[str]) -> Iterator[TurnReport]:
-    """The reports that a risk table can be made from, each under a name of its own."""
+    """The reports that a risk table can be fitted on, each with a conversation id."""
     taken: set[tuple[str, int]] = set()
     for start in range(0, len(names), BATCH):
-        for name, kept in reader.many(names[start : start + BATCH]).items():
-            report = kept.report
+        for name, stored in reader.many(names[start : start + BATCH]).items():
+            report = stored.report
             if report.conversation_id is None:  # calibrate tells turns apart by conversation and place
                 report = report.model_copy(update={"conversation_id": name})
             place = (report.conversation_id or "", report.turn_index)
@@ -91,9 +91,9 @@ def _judge(report: TurnReport) -> str:
 def _lines(report: TurnReport, word: Word) -> Iterator[dict[str, Any]]:
     turn = {"conversation_id": report.conversation_id, "turn_index": report.turn_index}
     yield {**turn, "fine": word.fine}
-    there = {outcome.claim.id for outcome in report.outcomes}
+    claim_ids = {outcome.claim.id for outcome in report.outcomes}
     for claim, fine in word.claims.items():
-        if claim in there:
+        if claim in claim_ids:
             yield {**turn, "claim_id": claim, "fine": fine}
 
 

@@ -1,8 +1,8 @@
-"""Forms: what annotators read, what they mark, and how their agreement is measured. A form is data, in YAML or TOML.
+"""Forms: the texts that annotators read, their marks, and the measures of agreement. A form is data, in YAML or TOML.
 
-An item is what is marked as a whole: a turn, a pair, a document, a claim. It may have parts, which are marked one by one: the
-claims of a turn. Each mark says of which of the two it is, what it takes, when it is needed, and its measures of agreement.
-`vista_lab/people/forms` has those that ship.
+Annotators mark an item as a whole: a turn, a pair, a document, a claim. It may have parts with marks of their own, such as the
+claims of a turn. Each mark declares its level (item or part), its values, when it is needed, and its measures of agreement.
+`vista_lab/people/forms` has the shipped forms.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from vista_guard.stores.reviews.queue import LONGEST_TEXT, Op
 from vista_guard.types import Label
 
 Value = str | float | tuple[str, ...]
-"""What a mark holds: a choice or a text, a number, or several choices."""
+"""The value of a mark: a choice or a text, a number, or several choices."""
 
 RESERVED = ("id", "group", "study", "suggested")
-"""Columns that sheets have anyway."""
+"""Columns that all sheets have."""
 
 SEVERAL = ";"
-"""Between several choices in one cell."""
+"""Separates several choices in one cell."""
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 
@@ -58,7 +58,7 @@ class Measure(StrEnum):
     """A measure of agreement on a mark."""
 
     PERCENT = "percent"
-    """Share of the cases on which all annotators say the same, and of those on which each pair does."""
+    """Share of the cases on which all annotators agree, and on which each pair does."""
     COHEN = "cohen"
     """Cohen's kappa of each pair."""
     FLEISS = "fleiss"
@@ -72,7 +72,7 @@ class Measure(StrEnum):
 
 
 Scale = Literal["nominal", "ordinal", "interval", "ratio"]
-"""Level of measurement: which differences count for more."""
+"""Level of measurement, which weights the differences."""
 
 
 class _Part(BaseModel):
@@ -87,7 +87,7 @@ class Column(_Part):
 
 
 class Choice(_Part):
-    """One of the values that a mark takes. `label` is the guard's label that it stands for; `aliases` are read as well."""
+    """One of a mark's values. `label` is the guard's label that it stands for; `aliases` are read as well."""
 
     value: str = Field(min_length=1)
     means: str = ""
@@ -96,36 +96,36 @@ class Choice(_Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_word(cls, given: Any) -> Any:
-        value = given.get("value") if isinstance(given, Mapping) else given
+    def _from_word(cls, raw: Any) -> Any:
+        value = raw.get("value") if isinstance(raw, Mapping) else raw
         if isinstance(value, bool):
             raise ValueError("YAML reads yes, no, on and off as true and false; put the choice in quotes")
-        return given if isinstance(given, Mapping) else {"value": given}
+        return raw if isinstance(raw, Mapping) else {"value": raw}
 
 
 class _Mark(_Part):
     name: Name
     of: tuple[Level, ...] = ()
-    """What it is of. Left out: on the parts where the form has parts, else on the item."""
+    """Items, parts or both. Left out: the parts if the form has parts, else the item."""
     ask: str = ""
     needed: bool = True
     when: Mapping[str, tuple[str, ...]] = {}
-    """Values of other marks with which it applies. With any other value it stays empty."""
+    """Values of other marks for which it applies. For any other value it stays empty."""
     optional_when: Mapping[str, tuple[str, ...]] = {}
-    """Values of other marks, the item's among them, with which it may stay empty: of what is discarded as a whole nothing more
-    has to be said."""
+    """Values of other marks, including the item's, for which it may stay empty: a discarded item needs no further
+    marks."""
     agreement: tuple[Measure, ...] = ()
     scale: Scale | None = None
     """For Krippendorff's alpha. Left out: nominal for choices, interval for numbers."""
 
     @field_validator("of", mode="before")
     @classmethod
-    def _one_or_both(cls, given: Any) -> Any:
-        return (given,) if isinstance(given, str) else given
+    def _one_or_both(cls, raw: Any) -> Any:
+        return (raw,) if isinstance(raw, str) else raw
 
     @property
     def numeric(self) -> bool:
-        """True if its values are numbers, so that means and correlations can be taken."""
+        """True if its values are numbers, which allows means and correlations."""
         return False
 
     @property
@@ -140,7 +140,7 @@ class _Chosen(_Mark):
     def _each_once(self) -> Self:
         known: dict[str, str] = {}
         for choice in self.choices:
-            for word in {_plain(one) for one in (choice.value, *choice.aliases)}:
+            for word in {_plain(alias) for alias in (choice.value, *choice.aliases)}:
                 if known.setdefault(word, choice.value) != choice.value or SEVERAL in word:
                     raise ValueError(f"mark {self.name!r} has the word {word!r} twice, or {SEVERAL!r} in it")
         if len({choice.value for choice in self.choices}) < len(self.choices):
@@ -149,7 +149,7 @@ class _Chosen(_Mark):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The values, in the form's order; on an ordinal scale that is their order."""
+        """The values in the form's order, which an ordinal scale uses."""
         return tuple(choice.value for choice in self.choices)
 
     def find(self, word: str) -> Choice | None:
@@ -157,11 +157,11 @@ class _Chosen(_Mark):
         wanted = _plain(word)
         return next((choice for choice in self.choices if wanted in map(_plain, (choice.value, *choice.aliases))), None)
 
-    def _chosen(self, text: str) -> str:
-        found = self.find(text)
-        if found is None:
+    def _value_of(self, text: str) -> str:
+        choice = self.find(text)
+        if choice is None:
             raise ValueError(f"give {', '.join(self.values)}")
-        return found.value
+        return choice.value
 
 
 class ChoiceMark(_Chosen):
@@ -178,9 +178,9 @@ class ChoiceMark(_Chosen):
         """The value of a cell.
 
         Raises:
-            ValueError: the text is no value of this mark; says what is.
+            ValueError: the text is no value of this mark; names the values.
         """
-        return self._chosen(text)
+        return self._value_of(text)
 
 
 class ChoicesMark(_Chosen):
@@ -190,7 +190,7 @@ class ChoicesMark(_Chosen):
 
     def read(self, text: str) -> Value:
         """The values of a cell, in the form's order."""
-        chosen = {self._chosen(one) for one in text.split(SEVERAL) if one.strip()}
+        chosen = {self._value_of(word) for word in text.split(SEVERAL) if word.strip()}
         return tuple(value for value in self.values if value in chosen)
 
 
@@ -229,7 +229,7 @@ class NumberMark(_Mark):
 
 
 class TextMark(_Mark):
-    """Words of the annotator's own."""
+    """Free text."""
 
     kind: Literal["text"]
     needed: bool = False
@@ -244,10 +244,10 @@ Mark = ChoiceMark | ChoicesMark | NumberMark | TextMark
 
 
 class Revision(_Part):
-    """How annotators change the parts themselves: confirm, edit, delete and add claims.
+    """Lets annotators change the parts themselves: confirm, edit, delete and add claims.
 
-    `by` names the choice of what is done, `words` the text of what a claim should say. `rows` are left for claims that are added.
-    `none` is what stands in `by` of an item that has no parts at all.
+    `by` names the mark of the operation, `words` that of the claim's new text. `rows` are empty rows for added claims.
+    `none` in the item's own `by` cell says that it has no parts at all.
     """
 
     by: Name
@@ -266,7 +266,7 @@ class Parts(_Part):
 
 
 class LayoutColumn(_Part):
-    """A column of a sheet: its head, and the names that it holds. Of several names, one at most has something in a row."""
+    """A column of a sheet: its head, and the columns and marks in it. Of several, at most one has a value in a row."""
 
     head: str = Field(min_length=1)
     of: tuple[Name, ...] = Field(min_length=1)
@@ -275,7 +275,7 @@ class LayoutColumn(_Part):
 class Layout(_Part):
     """The columns of a form's sheet as tab-separated values, as a paper prints them; `id` is added as the last.
 
-    `item` stands for the item's own row in the column of the parts' names; with `item_last` that row is below the parts.
+    `item` marks the item's own row in the column of the parts' names; with `item_last` that row is below the parts.
     """
 
     columns: tuple[LayoutColumn, ...] = Field(min_length=1)
@@ -287,20 +287,20 @@ class Form(_Part):
     """The columns that annotators read and the marks that they make. See `load_form`.
 
     Raises:
-        ValidationError: a mark names what the form does not have, or a measure that its values don't allow.
+        ValidationError: a mark refers to something that the form lacks, or has a measure that its values don't allow.
     """
 
     name: Name
     title: str = Field(min_length=1)
     source: str = ""
-    """Where the form comes from: a paper with its section."""
+    """Origin of the form: a paper with its section."""
     guidelines: str = Field(min_length=1)
     item: Unit
     columns: tuple[Column, ...] = Field(min_length=1)
     parts: Parts | None = None
     marks: tuple[Annotated[Mark, Field(discriminator="kind")], ...] = Field(min_length=1)
     layout: Layout | None = None
-    """Of sheets as tab-separated values; the engine's own where there is none."""
+    """Layout of tab-separated sheets; None for the default one."""
 
     @cached_property
     def part_columns(self) -> tuple[str, ...]:
@@ -311,7 +311,7 @@ class Form(_Part):
 
     @property
     def revision(self) -> Revision | None:
-        """How annotators change the parts; None where they don't."""
+        """Rules for changing the parts; None if annotators don't."""
         return None if self.parts is None else self.parts.revise
 
     def marks_of(self, level: Level) -> tuple[Mark, ...]:
@@ -398,7 +398,7 @@ class Form(_Part):
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an item, with its texts by column. `hint` is what is shown beside it where annotators are not blind."""
+    """A part of an item, with its texts by column. `hint` is shown beside it to annotators who are not blind."""
 
     id: str
     texts: Mapping[str, str]
@@ -407,9 +407,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Item:
-    """The unit that one person marks at once. `group` names what it was drawn with: intervals of agreement draw whole groups.
+    """The unit that one person marks at once. Intervals of agreement resample whole `group`s, such as conversations.
 
-    `annotators` are those who mark it; everybody where there are none.
+    `annotators` are those who mark it; if empty, everybody does.
     """
 
     id: str
@@ -425,17 +425,17 @@ class Item:
 
 @dataclass(frozen=True)
 class Answers:
-    """One annotator's marks on an item, and on its parts by their ids; parts that they added come after the others."""
+    """One annotator's marks on an item, and on its parts by id; parts that they added come last."""
 
     item: Mapping[str, Value]
     parts: Mapping[str, Mapping[str, Value]]
 
 
 def load_form(name: str | Path) -> Form:
-    """A form that ships, by its name, or one of a file.
+    """A shipped form by its name, or a form from a file.
 
     Raises:
-        ConfigError: there is none of this name, or the file is no form: names the file, the place in it, and what is wrong.
+        ConfigError: the name is unknown, or the file is not a form: names the file, the place in it, and the fault.
 
     Examples:
         >>> load_form("desiderata").item.value
@@ -453,14 +453,14 @@ def load_form(name: str | Path) -> Form:
 
 
 def form_names() -> list[str]:
-    """The forms that ship.
+    """Names of the shipped forms.
 
     Examples:
         >>> form_names()[:5]
         ['desiderata', 'knowmt_facts', 'knowmt_pairs', 'knowmt_sequences', 'knowmt_statements']
     """
     folder = files("vista_lab.people").joinpath("forms")
-    return sorted(one.name.removesuffix(".yaml") for one in folder.iterdir() if one.name.endswith(".yaml"))
+    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
 
 
 def _read_form(path: Path) -> Form:
@@ -477,18 +477,18 @@ def _read_form(path: Path) -> Form:
 
 
 def applies(mark: Mark, values: Mapping[str, Value]) -> bool:
-    """True if a mark applies beside these values of the others."""
+    """True if a mark applies, given the values of the other marks."""
     return all(_meets(values.get(name), wanted) for name, wanted in mark.when.items())
 
 
 def is_needed(mark: Mark, values: Mapping[str, Value], item: Mapping[str, Value]) -> bool:
-    """True if a mark must be there beside these values of the others, and of the item's own marks."""
+    """True if a mark is needed, given the values of the other marks and of the item's own."""
     around = {**item, **values}
     return mark.needed and not any(_meets(around.get(name), wanted) for name, wanted in mark.optional_when.items())
 
 
 def display(value: Value) -> str:
-    """A value as cells and pages have it."""
+    """A value as text for cells and pages."""
     if isinstance(value, tuple):
         return f"{SEVERAL} ".join(value)
     return f"{value:g}" if isinstance(value, float) else value
@@ -497,23 +497,23 @@ def display(value: Value) -> str:
 def check_values(
     marks: Sequence[Mark], values: Mapping[str, Value], where: str, item: Mapping[str, Value] | None = None
 ) -> None:
-    """Passes where all needed marks are there and none that does not apply. `item` has the marks of a part's item.
+    """Checks that all needed marks have values, and that no other one has. `item` has the marks of a part's item.
 
     Raises:
-        InputError: names the place and the mark.
+        InputError: a value is missing or does not apply; names the place and the mark.
     """
     for mark in marks:
-        there = values.get(mark.name) not in (None, "", ())
+        present = values.get(mark.name) not in (None, "", ())
         if applies(mark, values):
-            if not there and is_needed(mark, values, item or {}):
+            if not present and is_needed(mark, values, item or {}):
                 raise InputError(f"{where} has no {mark.name}; {mark.ask or 'give it'}")
-        elif there:
+        elif present:
             raise InputError(f"{where} has {mark.name}, which does not apply to it; remove it")
 
 
 def _meets(value: Value | None, wanted: Sequence[str]) -> bool:
     chosen = value if isinstance(value, tuple) else (value,)
-    return any(one in wanted for one in chosen)
+    return any(choice in wanted for choice in chosen)
 
 
 def _check_measures(mark: Mark) -> None:

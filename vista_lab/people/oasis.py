@@ -1,12 +1,12 @@
-"""LLM-OASIS: people check the four steps of a generated set (§4.1, App. E), and what nobody marks is its gold (§4.2).
+"""LLM-OASIS: people check the four steps of a generated set (§4.1, App. E); passages without a mark are its gold (§4.2).
 
-Each step has a form of this room. A passage is given to one annotator, and some passages to all of them. All four steps of a
-passage go to the same people.
+Each step has a form in `people/forms`. One annotator marks a passage, and all of them mark the shared passages. All four steps
+of a passage go to the same people.
 
     sheets/
       extraction/  falsification/  factual/  unfactual/
-        ada.xlsx, ben.xlsx, …      what each has to mark
-        study/                     what was drawn: keep it from annotators
+        ada.xlsx, ben.xlsx, …      one sheet per annotator
+        study/                     the sample: keep it from annotators
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SHEETS, GOLD_FOLDER, GOLD = "sheets", "gold", "gold.jsonl"
 """Folders inside a set's own, and the file of its gold: records as `records.jsonl` has them."""
 
 DISCUSS, STEP = "discuss.tsv", "step"
-"""The sheet of what has no majority, and its first column."""
+"""The sheet of rows without a majority, and its first column."""
 
 SHARED = 100
 """Passages that all annotators mark, where there are enough: a tenth of a small set."""
@@ -68,9 +68,9 @@ class Step(StrEnum):
 
 @dataclass(frozen=True)
 class Drawing:
-    """The wanted study: `sample` passages that one annotator marks, and `shared` that all do; None: all, and see `SHARED`.
+    """Size of the study: `sample` passages for one annotator each, `shared` for all; None: all the rest, and see `SHARED`.
 
-    `part`: of the test part alone, which `oasis export` and `oasis train` set aside, or of all. `test`: the share set aside.
+    `part`: draws from the test part, which `oasis export` and `oasis train` set aside, or from all. `test`: its share.
     """
 
     annotators: Sequence[str]
@@ -84,10 +84,10 @@ class Drawing:
 def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     """Draws accepted passages of a generated set, and makes a study of each step.
 
-    The shared ones are beside the sample, as each annotator has N / M + K (§4.1: 1,750 / 5 + 100 = 450).
+    The shared ones come on top of the sample: each annotator has N / M + K passages (§4.1: 1,750 / 5 + 100 = 450).
 
     Raises:
-        ConfigError: names or numbers that make no sense.
+        ConfigError: a name or number is invalid.
         InputError: the set cannot be read, or has too few accepted passages.
     """
     names = annotator_names(wanted.annotators)
@@ -95,8 +95,8 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     shared, sample = _sizes(len(usable), len(names), wanted, folder)
     known = tuple(record.passage.id for record in usable)
     chosen = sample_names(known, sample + shared, wanted.seed)
-    given = _assign(chosen, frozenset(sample_names(chosen, shared, wanted.seed)), names)
-    records = [record for record in usable if record.passage.id in given]
+    assigned = _assign(chosen, frozenset(sample_names(chosen, shared, wanted.seed)), names)
+    records = [record for record in usable if record.passage.id in assigned]
     source = StudySet(
         name=folder.resolve().name + (" (test part)" if wanted.part == "test" else ""),
         files={RECORDS: sha256((folder / RECORDS).read_bytes()).hexdigest()},
@@ -106,7 +106,7 @@ def draw(folder: Path, wanted: Drawing) -> Mapping[Step, StudyData]:
     studies = {}
     for step in Step:
         study = Study(annotators=names, seed=wanted.seed, shown=False, sets=(source,), shared=shared, form=step.form)
-        items = [item_of(step, record, given[record.passage.id]) for record in records]
+        items = [item_of(step, record, assigned[record.passage.id]) for record in records]
         studies[step] = StudyData(study, given=items)
     return studies
 
@@ -136,14 +136,14 @@ def _sizes(there: int, people: int, wanted: Drawing, folder: Path) -> tuple[int,
 
 
 def _assign(chosen: Sequence[str], shared: frozenset[str], names: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Who marks which passage: sizes of two annotators differ by one at most."""
+    """The annotators of each passage; the numbers of passages differ by one at most."""
     own = [name for name in chosen if name not in shared]
-    given = {name: (names[place % len(names)],) for place, name in enumerate(own)}
-    return {**given, **dict.fromkeys(shared, names)}
+    assigned = {name: (names[place % len(names)],) for place, name in enumerate(own)}
+    return {**assigned, **dict.fromkeys(shared, names)}
 
 
 def item_of(step: Step, record: Record, annotators: tuple[str, ...] = ()) -> Item:
-    """The texts of a record that annotators see at a step."""
+    """The item of a record that annotators see at a step."""
     pair = record.pair
     assert pair is not None  # an accepted record has one
     texts, claims = _SHOWN[step](record, pair)
@@ -169,7 +169,7 @@ _SHOWN: Mapping[Step, Callable[[Record, GeneratedPair], tuple[Mapping[str, str],
 
 @dataclass(frozen=True)
 class StepWork:
-    """All marks on one step. `answers` are by annotator and passage; an item that was discarded has its parts discarded."""
+    """All marks on one step. A discarded item has all its parts discarded."""
 
     step: Step
     results: FormResults
@@ -185,7 +185,8 @@ class StepWork:
     ) -> StepWork:
         form, by_id = step.form, {item.id: item for item in items}
         known = {
-            who: {name: _spread(form, by_id[name], one) for name, one in own.items()} for who, own in answers.items()
+            who: {name: _spread(form, by_id[name], answer) for name, answer in own.items()}
+            for who, own in answers.items()
         }
         return cls(step, FormResults(form, items, known, about, settled))
 
@@ -209,9 +210,9 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
     """The marks in all sheets of a folder that `oasis sheets` wrote.
 
     Raises:
-        InputError: a step is missing, its sheets are of other records, or cells are wrong: names each cell of all steps.
+        InputError: a step is missing, its sheets belong to other records, or cells are wrong: names each cell of all steps.
     """
-    faults, found = Faults(), []
+    faults, works = Faults(), []
     for step in Step:
         if not (folder / step).is_dir():
             raise InputError(
@@ -221,25 +222,25 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
         check_items(step, data.items, records)
         places = (folder / step / f"{who}{ending}" for who in data.study.annotators for ending in sheets.SUFFIXES)
         filled = collect_sheets(list(filter(Path.is_file, places)), data.study.form, data.items, faults)
-        about = [data.study.about, *(f"{step}: {told}" for told in _unfinished(data.study.annotators, filled))]
-        answers = {one.annotator: one.answers for one in filled}
-        found.append(StepWork.of(step, data.items, answers, about, {}))
+        about = [data.study.about, *(f"{step}: {note}" for note in _unfinished(data.study.annotators, filled))]
+        answers = {sheet.annotator: sheet.answers for sheet in filled}
+        works.append(StepWork.of(step, data.items, answers, about, {}))
     faults.check("the sheets")
-    if not any(work.results.answers.get(who) for work in found for who in work.results.answers):
+    if not any(work.results.answers.get(who) for work in works for who in work.results.answers):
         raise InputError(f"every sheet in {folder} is empty; fill in at least one passage")
-    return found
+    return works
 
 
 def _unfinished(annotators: Sequence[str], filled: Sequence[Filled]) -> Iterator[str]:
-    yield from (f"{one.annotator} left {one.open:,} as they were." for one in filled if one.open)
-    yield from (f"{who} has no sheet." for who in annotators if who not in {one.annotator for one in filled})
+    yield from (f"{sheet.annotator} left {sheet.open:,} as they were." for sheet in filled if sheet.open)
+    yield from (f"{who} has no sheet." for who in annotators if who not in {sheet.annotator for sheet in filled})
 
 
 def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) -> None:
-    """Passes where the items are what `records` holds now.
+    """Checks that the items still match `records`.
 
     Raises:
-        InputError: a passage is not there, or has other texts; names it.
+        InputError: a passage is missing, or has other texts; names it.
     """
     by_id = {record.passage.id: record for record in records}
     for item in items:
@@ -256,7 +257,7 @@ def check_items(step: Step, items: Sequence[Item], records: Sequence[Record]) ->
 
 @dataclass(frozen=True)
 class Line:
-    """A row of Table 3. With several marks a row of the sheets is right where all of them are."""
+    """A row of Table 3. With several marks, a row of the sheets is right only if all of them are."""
 
     title: str
     step: Step
@@ -277,7 +278,7 @@ LINES = (
 
 @dataclass(frozen=True)
 class Marked:
-    """A row of the sheets, a claim or a pair, with each annotator's word on it. `settled` is None while there is no majority."""
+    """A row of the sheets, a claim or a pair, with each annotator's mark. `settled` is None while there is no majority."""
 
     item: Item
     by: Mapping[str, str]
@@ -288,7 +289,7 @@ class Marked:
 class LineFigures:
     """The figures of one row of Table 3. Discarded rows and open ones are in no share.
 
-    `rows` are claims or pairs, `passages` those whose rows are all right or not; intervals draw documents. `kappa` is over the
+    `rows` are claims or pairs; a passage is right if all its rows are. Intervals resample documents. `kappa` is over the
     `shared` rows that everybody marked.
     """
 
@@ -305,7 +306,7 @@ class LineFigures:
 
 @dataclass(frozen=True)
 class AnnotatorFigures:
-    """One annotator over all steps: rows marked, those called wrong and discarded, and shared rows unlike their majority."""
+    """One annotator over all steps: rows marked, called wrong and discarded, and shared rows unlike the majority."""
 
     name: str
     rows: int
@@ -314,35 +315,35 @@ class AnnotatorFigures:
     unlike: Share
 
 
-def marked(line: Line, work: StepWork) -> list[Marked]:
-    """The rows of a line that somebody marked."""
-    found = []
+def marked_rows(line: Line, work: StepWork) -> list[Marked]:
+    """Rows of a line with at least one mark."""
+    rows = []
     for item in work.items:
-        given = work.of_item(item)
+        answers = work.of_item(item)
         for part in [one.id for one in item.parts] or [""]:
-            values = {who: one.parts.get(part, {}) if part else one.item for who, one in given.items()}
+            values = {who: answer.parts.get(part, {}) if part else answer.item for who, answer in answers.items()}
             by = {who: word for who, own in values.items() if (word := _word(own, line.marks)) is not None}
             if by:
-                settled = {mark: _settled(mark, item, part, values, work.results.discussed) for mark in line.marks}
+                settled = {mark: _settle(mark, item, part, values, work.results.discussed) for mark in line.marks}
                 known = {mark: value for mark, value in settled.items() if value is not None}
-                found.append(Marked(item, by, _word(known, line.marks)))
-    return found
+                rows.append(Marked(item, by, _word(known, line.marks)))
+    return rows
 
 
 def _word(values: Mapping[str, Value], marks: Sequence[str]) -> str | None:
-    """Several marks as one; None where one is missing, unless another one discards."""
-    given = [values.get(mark) for mark in marks]
-    if DISCARDED in given:
+    """Combines several marks into one; None if one is missing, unless another one discards."""
+    words = [values.get(mark) for mark in marks]
+    if DISCARDED in words:
         return DISCARDED
-    if None in given:
+    if None in words:
         return None
-    return RIGHT if all(value == RIGHT for value in given) else WRONG
+    return RIGHT if all(value == RIGHT for value in words) else WRONG
 
 
-def _settled(
+def _settle(
     mark: str, item: Item, part: str, values: Mapping[str, Mapping[str, Value]], discussed: Discussed
 ) -> Value | None:
-    """The majority of those who gave this mark, else what was agreed on. One alone counts."""
+    """The majority of those who gave this mark, else the discussion's answer. A single annotator decides."""
     votes = Counter(own[mark] for own in values.values() if mark in own)
     if not votes:
         return None
@@ -352,7 +353,7 @@ def _settled(
 
 def figures(line: Line, work: StepWork) -> LineFigures:
     """Accuracy with its interval, and agreement."""
-    rows = marked(line, work)
+    rows = marked_rows(line, work)
     decided = [row for row in rows if row.settled in (RIGHT, WRONG)]
     right = [row.settled == RIGHT for row in decided]
     passages = _passages(rows)
@@ -383,21 +384,26 @@ def _passages(rows: Sequence[Marked]) -> dict[str, bool]:
 
 
 def annotator_figures(works: Sequence[StepWork]) -> list[AnnotatorFigures]:
-    """How each annotator marked, over all steps; factual texts count once, by both of their marks."""
+    """Figures of each annotator over all steps; factual texts count once, by both of their marks."""
     rows = [
-        row for line in LINES if line.printed for work in works if work.step is line.step for row in marked(line, work)
+        row
+        for line in LINES
+        if line.printed
+        for work in works
+        if work.step is line.step
+        for row in marked_rows(line, work)
     ]
     found = []
     for who in sorted({who for row in rows for who in row.by}):
         own = [row for row in rows if who in row.by]
-        known = [row.by[who] for row in own]
+        words = [row.by[who] for row in own]
         compared = [row for row in own if len(row.by) > 1 and row.settled is not None]
         found.append(
             AnnotatorFigures(
                 who,
                 len(own),
-                Share(known.count(WRONG), len(own) - known.count(DISCARDED)),
-                known.count(DISCARDED),
+                Share(words.count(WRONG), len(own) - words.count(DISCARDED)),
+                words.count(DISCARDED),
                 Share.of(row.by[who] != row.settled for row in compared),
             )
         )
@@ -408,7 +414,7 @@ def annotator_figures(works: Sequence[StepWork]) -> list[AnnotatorFigures]:
 
 
 def discussion(works: Sequence[StepWork]) -> Table | None:
-    """One sheet of what has no majority at any step; None where nothing is open."""
+    """One sheet of the rows without a majority at any step; None if there are none."""
     columns = [STEP, sheets.ID, "claim", "mark", "text", "versions", ANSWER]
     rows: list[list[str | sheets.Field]] = []
     for work in works:
@@ -416,12 +422,12 @@ def discussion(works: Sequence[StepWork]) -> Table | None:
         places = {} if table is None else {name: place for place, name in enumerate(table.columns)}
         for row in () if table is None else table.rows:
             rows.append([str(work.step), *(row[places[name]] if name in places else "" for name in columns[1:])])
-    told = f"Talk about each mark, and write what you agree on into {ANSWER}."
-    return Table("discuss", columns, rows, told) if rows else None
+    guide = f"Talk about each mark, and write what you agree on into {ANSWER}."
+    return Table("discuss", columns, rows, guide) if rows else None
 
 
 def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
-    """The same with the answers of a discussion.
+    """Adds the answers of a discussion.
 
     Raises:
         InputError: the file cannot be read, or cells are wrong: names each.
@@ -431,13 +437,13 @@ def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
     for row in rows:
         if row[STEP] not in tuple(Step):
             faults.append(row.fault(STEP, f"the steps are {', '.join(Step)}"))
-    found = []
+    updated = []
     for work in works:
         answers = answers_of([row for row in rows if row[STEP] == work.step], work.results, faults)
         results = replace(work.results, discussed={**work.results.discussed, **answers})
-        found.append(replace(work, results=results))
+        updated.append(replace(work, results=results))
     faults.check("the answers")
-    return found
+    return updated
 
 
 # Gold
@@ -445,9 +451,9 @@ def with_discussed(works: Sequence[StepWork], path: Path) -> list[StepWork]:
 
 @dataclass(frozen=True)
 class GoldSet:
-    """Records that nobody marked at any step, and why the others are not among them.
+    """Records without a mark at any step, and the reasons for leaving out the others.
 
-    `lost` counts those that somebody marked, by the first step of it; `unfinished` those that lack an annotator's marks.
+    `lost` counts records with a mark, by the first step that has one; `unfinished` those that lack an annotator's marks.
     """
 
     records: Sequence[Record]
@@ -461,7 +467,7 @@ class GoldSet:
 
 
 def gold_note(folder: Path, found: GoldSet) -> str:
-    """The gold described as an export of its set is, so that `eval` says when the measured judge was also the gate."""
+    """The export note of the gold, so that `eval` can warn when the measured judge was also the gate."""
     manifest = folder / MANIFEST
     gate = read_manifest(folder).system.options.get("gate", "none") if manifest.is_file() else "none"
     note = ExportNote(
@@ -476,13 +482,13 @@ def gold_note(folder: Path, found: GoldSet) -> str:
 
 
 def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:
-    """The gold: a passage of which each of its annotators has marked every row of every step with v (§4.2)."""
+    """The gold: passages whose annotators all marked every row of every step with v (§4.2)."""
     by_id = {record.passage.id: record for record in records}
     kept, lost, unfinished = [], Counter[Step](), 0
-    given = {work.step: {item.id: item for item in work.items} for work in works}
+    items = {work.step: {item.id: item for item in work.items} for work in works}
     for name in dict.fromkeys(item.id for work in works for item in work.items):
         verdicts = {
-            work.step: _clean(work, given[work.step][name]) if name in given[work.step] else None for work in works
+            work.step: _clean(work, items[work.step][name]) if name in items[work.step] else None for work in works
         }
         wrong = next((step for step, clean in verdicts.items() if clean is False), None)
         if wrong is not None:
@@ -495,17 +501,17 @@ def gold_of(works: Sequence[StepWork], records: Sequence[Record]) -> GoldSet:
 
 
 def _clean(work: StepWork, item: Item) -> bool | None:
-    """True where everybody put v everywhere; None where somebody has not marked it yet, and nobody anything else."""
-    given = work.of_item(item)
-    values = [value for one in given.values() for own in (one.item, *one.parts.values()) for value in own.values()]
+    """True if all marks are v, False if one is not; None while marks are missing and the others are v."""
+    answers = work.of_item(item)
+    values = [value for one in answers.values() for own in (one.item, *one.parts.values()) for value in own.values()]
     if any(value != RIGHT for value in values):
         return False
-    return None if set(item.annotators or work.results.answers) - given.keys() or not given else True
+    return None if set(item.annotators or work.results.answers) - answers.keys() or not answers else True
 
 
 @dataclass(frozen=True)
 class OasisResults:
-    """All that comes of the sheets of a set."""
+    """Results of the sheets of a set: figures, gold and open marks."""
 
     works: Sequence[StepWork]
     records: Sequence[Record]
@@ -525,14 +531,14 @@ class OasisResults:
 
     @property
     def open(self) -> int:
-        """How many marks have no majority yet."""
+        """Number of marks without a majority."""
         return sum(work.results.open for work in self.works)
 
     @property
     def notes(self) -> list[str]:
-        """How the passages were drawn, which is the same at each step, and who has not finished."""
+        """The sample, which is the same at each step, and the annotators who have not finished."""
         first, *_ = self.works
-        return [first.results.about[0], *(told for work in self.works for told in work.results.about[1:])]
+        return [first.results.about[0], *(note for work in self.works for note in work.results.about[1:])]
 
     def as_json(self) -> dict[str, Any]:
         """The figures, as JSON types."""
@@ -541,14 +547,14 @@ class OasisResults:
             "steps": [_line_json(one) for one in self.lines],
             "annotators": [
                 {
-                    "name": one.name,
-                    "rows": one.rows,
-                    "wrong": one.wrong.hits,
-                    "discarded": one.discarded,
-                    "compared": one.unlike.n,
-                    "unlike": one.unlike.hits,
+                    "name": annotator.name,
+                    "rows": annotator.rows,
+                    "wrong": annotator.wrong.hits,
+                    "discarded": annotator.discarded,
+                    "compared": annotator.unlike.n,
+                    "unlike": annotator.unlike.hits,
                 }
-                for one in self.annotators
+                for annotator in self.annotators
             ],
             "gold": len(self.gold.records),
             "lost": {str(step): count for step, count in self.gold.lost.items()},

@@ -16,12 +16,12 @@ UNIT = (
 
 
 def tables(results: OasisResults) -> list[Sheet]:
-    """All of them."""
+    """All tables of a set's results."""
     return [table_3(results), annotators(results), gold(results.gold)]
 
 
 def table_3(results: OasisResults) -> Sheet:
-    """Accuracy and agreement by step; the paper's beside them."""
+    """Accuracy and agreement by step, beside the paper's."""
     heads = headings(
         ["step"],
         *("rows", ("rows", "accuracy, %"), "passages", ("passages", "accuracy, %"), "discarded", "open"),
@@ -35,18 +35,18 @@ def table_3(results: OasisResults) -> Sheet:
     return Sheet("table-3", f"Table 3. {printed('table03')['title']}", heads, rows, notes)
 
 
-def _line(one: LineFigures) -> Row:
-    paper = printed("table03")["rows"].get(one.line.printed)
+def _line(figures: LineFigures) -> Row:
+    paper = printed("table03")["rows"].get(figures.line.printed)
     return row(
-        one.line.title,
-        f"{one.rows.n:,}",
-        _accuracy(one.rows, one.interval),
-        f"{one.passages.n:,}",
-        _accuracy(one.passages, one.passage_interval),
-        f"{one.discarded:,}",
-        f"{one.open:,}",
-        decimals(one.kappa),
-        f"{one.shared:,}",
+        figures.line.title,
+        f"{figures.rows.n:,}",
+        _accuracy(figures.rows, figures.interval),
+        f"{figures.passages.n:,}",
+        _accuracy(figures.passages, figures.passage_interval),
+        f"{figures.discarded:,}",
+        f"{figures.open:,}",
+        decimals(figures.kappa),
+        f"{figures.shared:,}",
         *((str(value) for value in paper) if paper else (None, None)),
     )
 
@@ -56,17 +56,17 @@ def _accuracy(share: Share, interval: tuple[float, float] | None) -> str:
 
 
 def annotators(results: OasisResults) -> Sheet:
-    """Each annotator: what they call wrong, and how often they are unlike the majority of a shared row."""
+    """Share of rows that each annotator calls wrong, and of shared rows where they differ from the majority."""
     rows = tuple(
         row(
-            one.name,
-            f"{one.rows:,}",
-            _accuracy(one.wrong, one.wrong.interval if one.wrong.n else None),
-            f"{one.discarded:,}",
-            f"{one.unlike.n:,}",
-            _accuracy(one.unlike, one.unlike.interval if one.unlike.n else None),
+            annotator.name,
+            f"{annotator.rows:,}",
+            _accuracy(annotator.wrong, annotator.wrong.interval if annotator.wrong.n else None),
+            f"{annotator.discarded:,}",
+            f"{annotator.unlike.n:,}",
+            _accuracy(annotator.unlike, annotator.unlike.interval if annotator.unlike.n else None),
         )
-        for one in results.annotators
+        for annotator in results.annotators
     )
     unlike = ("shared rows", "compared", "unlike the majority, %")
     heads = headings(["annotator"], "rows", "called wrong, %", "discarded", unlike)
@@ -75,7 +75,7 @@ def annotators(results: OasisResults) -> Sheet:
 
 
 def gold(found: GoldSet) -> Sheet:
-    """Passages that nobody marked at any step, and where the others were lost."""
+    """Passages without a mark at any step, and the step that lost each of the others."""
     kept = len(found.records)
     total = kept + sum(found.lost.values()) + found.unfinished
     counted = [

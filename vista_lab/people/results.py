@@ -1,6 +1,6 @@
 """The results of a study of claims: agreement, consensus and open questions.
 
-As Tables 1, 6, 7 and Figure 2 of the paper, as files, and as JSON.
+They come as Tables 1, 6, 7 and Figure 2 of the paper, as files, and as JSON.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, pe
 
 @dataclass(frozen=True)
 class Results:
-    """The annotators' answers, counted. `about` says how the turns were drawn; `how` in words which claims are one."""
+    """Agreement and consensus of the annotators. `about` describes the sample, `how` the matching of claims."""
 
     turns: Sequence[AnnotatedTurn]
     match: Match
@@ -45,8 +45,8 @@ class Results:
 
     @property
     def open(self) -> int:
-        """How many claims have no majority yet."""
-        return sum(len(one.open) for one in self.settled)
+        """Number of claims without a majority."""
+        return sum(len(turn.open) for turn in self.settled)
 
     @cached_property
     def rates(self) -> Rates:
@@ -55,7 +55,7 @@ class Results:
 
     @property
     def settled_turns(self) -> Sequence[SettledTurn]:
-        return [one for one in self.settled if one.settled]
+        return [turn for turn in self.settled if turn.settled]
 
     @property
     def label_counts(self) -> Mapping[Label, int]:
@@ -63,7 +63,7 @@ class Results:
 
     @cached_property
     def transitions(self) -> Transitions | None:
-        """Turns by their data set's label and the consensus. None where no turn has both."""
+        """Turns by their data set's label and the consensus. None if no turn has both."""
         if self.data is None:
             return None
         known = [(settled_turn, self.data.turns[settled_turn.turn.id]) for settled_turn in self.settled_turns]
@@ -86,13 +86,13 @@ class Results:
 
     def sheets(self) -> list[Sheet]:
         """Tables 1, 6 and 7, and the turns behind the last."""
-        found = [table_1(self.label_counts, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
+        tables = [table_1(self.label_counts, self.rates, self.notes), table_6(self.rates, self.how, self.notes)]
         if self.transitions is not None:
-            found += [table_7(self.transitions, self.notes), diverging(self.transitions)]
-        return found if self.others is None else [*found, *self.others.sheets()]
+            tables += [table_7(self.transitions, self.notes), diverging(self.transitions)]
+        return tables if self.others is None else [*tables, *self.others.sheets()]
 
     def files(self) -> dict[str, str]:
-        """Files written beside the tables: the consensus, and labels to calibrate with, where the study's texts are known."""
+        """Files written beside the tables if the study's texts are known: the consensus, and labels to calibrate with."""
         if self.data is None:
             return {}
         return {
@@ -102,11 +102,11 @@ class Results:
 
     @property
     def form(self) -> Form:
-        """That people filled in; the dashboard's is the paper's."""
+        """The form that people filled in; in the dashboard it is the paper's."""
         return load_form("vista") if self.data is None else self.data.study.form
 
     def queue(self) -> Table | None:
-        """The sheet of what is to be discussed; None where nothing is."""
+        """The sheet of claims to discuss; None if there are none."""
         if len(self.settled_turns) == len(self.settled):
             return None
         return agreeing.queue(self.settled, self.form, " ".join(self.about))
@@ -162,7 +162,7 @@ def table_1(counted: Mapping[Label, int], rates: Rates, about: Sequence[str]) ->
 
 
 def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
-    """Claim sets of each two annotators; kappas beside them, which the paper has not."""
+    """Claim sets of each pair of annotators, with kappas, which the paper lacks."""
     printed = table("table06")
     cohen = rates.cohen or {}
     rows = [_pair(pair, cohen.get(pair.annotators)) for pair in rates.figures.pairs]
@@ -176,8 +176,8 @@ def table_6(rates: Rates, how: str, about: Sequence[str]) -> Sheet:
         *about,
     )
     paper = row(f"{PAPER}mean", None, None, *map(str, printed["mean"]), None)
-    found = Sheet("table-6", f"Table 6. {printed['title']}", heads, (*rows, mean), notes, frozenset({len(rows)}))
-    return found.below([paper])
+    sheet = Sheet("table-6", f"Table 6. {printed['title']}", heads, (*rows, mean), notes, frozenset({len(rows)}))
+    return sheet.below([paper])
 
 
 def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
@@ -186,13 +186,13 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
     counted = found.counts
     rows = [row(one["name"], f"{counted[Category(one['name'])]:,}", str(one["count"])) for one in printed["categories"]]
     rows.append(row("sum", f"{found.detection.turns:,}", str(printed["turns"])))
-    met = found.detection
+    detection = found.detection
     notes = (
-        f"{found.divergence.hits:,} of {met.turns:,} turns diverge ({percent(found.divergence.value, 1)} %; paper: "
-        f"{printed['diverged_percent']}); {met.fp:,} of them are newly unverifiable ("
+        f"{found.divergence.hits:,} of {detection.turns:,} turns diverge ({percent(found.divergence.value, 1)} %; paper: "
+        f"{printed['diverged_percent']}); {detection.fp:,} of them are newly unverifiable ("
         f"{percent(found.newly_unverifiable.value, 1)} %; paper: "
         f"{printed['newly_unverifiable_percent']}).",
-        f"Unverifiable by people: {met.tp + met.fp:,}; by the data sets: {met.tp + met.fn:,}.",
+        f"Unverifiable by people: {detection.tp + detection.fp:,}; by the data sets: {detection.tp + detection.fn:,}.",
         "A turn is unverifiable to people where some claim is not VERIFIED. 3: a claim is contradicted or lacks evidence; 4: "
         "none is. 5 and 6 are told apart by hand: 6 has the turns that were named as disfluent.",
         *about,
@@ -202,7 +202,7 @@ def table_7(found: Transitions, about: Sequence[str]) -> Sheet:
 
 
 def diverging(found: Transitions) -> Sheet:
-    """The turns that people see in another way than their data set, to be looked at."""
+    """The turns where people disagree with the data set, for inspection."""
     agreed = (Category.VERIFIED, Category.UNVERIFIABLE)
     rows = [row(turn.turn_id, turn.label, turn.category) for turn in found.turns if turn.category not in agreed]
     heads = headings(("turn", "data set's label", "category"))
@@ -214,9 +214,9 @@ def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
     names = names_of(runs)
     rows: list[Row] = []
     for run in runs:
-        met = run.detection(Reading.STRICT)
+        detection = run.detection(Reading.STRICT)
         accuracies = (accuracy_text(run, reading) for reading in (Reading.ORIGINAL, Reading.STRICT))
-        covered = NOTHING if met is None else percent(met.coverage.value, 1)
+        covered = NOTHING if detection is None else percent(detection.coverage.value, 1)
         who = (run.name, title_of(run.system), names[run.name], run.manifest.claims)
         rows.append(row(*who, f"{len(run.gold):,}", covered, *accuracies))
     accuracy = ("turn accuracy by", "original labels", "consensus")

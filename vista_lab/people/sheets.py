@@ -1,8 +1,8 @@
 """Sheets: forms on their way to annotators and back, as .xlsx for people and as tab-separated values for programs.
 
-A sheet has a row for each item, with what has to be read, and below it one for each of its parts. Rows may be sorted: `id` and
-the column named after the parts say what each is of. In .xlsx texts are texts, choices have drop-downs, and only cells to fill in
-are open. TSV and CSV are read as any program saves them.
+A sheet has a row for each item, with its texts, and below it one for each of its parts. Rows may be sorted: `id` and the column
+named after the parts identify them. In .xlsx all cells are text, choices have drop-downs, and only cells to fill in are
+unlocked. TSV and CSV are read as any program saves them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from zipfile import BadZipFile, ZipFile
 from vista_guard._extras import require
 from vista_guard.errors import InputError
 from vista_guard.reading.visible import visible
-from vista_guard.stores.reviews.queue import Op, person
+from vista_guard.stores.reviews.queue import Op, clean_name
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 from vista_lab.people.annotations import MOST_CLAIMS
 from vista_lab.people.forms import (
@@ -50,19 +50,19 @@ NEW = "new"
 SUFFIXES = (".xlsx", ".tsv", ".csv", ".txt")
 
 LONGEST = 30_000
-"""Characters of a cell: spreadsheets hold 32,767, and cut the rest without a word."""
+"""Most characters of a cell: spreadsheets hold 32,767, and silently cut the rest."""
 
 SHOWN = 60
 """Characters of a cell that an error quotes."""
 
 MOST_BYTES = 500_000_000
-"""Of an unpacked workbook; a larger one is no sheet of ours."""
+"""Largest unpacked workbook that is read."""
 
 SAVE = "save it as .xlsx, or as text with tabs between cells in UTF-8"
-"""What to do in the spreadsheet that has the file open."""
+"""Advice for a file that cannot be read."""
 
 _OTHER_FILES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"<", b"%PDF", b"{\\rtf", b"ID;P", b"TABLE\n", b"TABLE\r\n")
-"""How files begin that are no text with cells: ods, xlsx; xls; XML, HTML; PDF; RTF; SYLK; DIF."""
+"""First bytes of files that are not delimited text: ods, xlsx; xls; XML, HTML; PDF; RTF; SYLK; DIF."""
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 # A quote by which spreadsheets take a cell for text; earlier versions wrote it before figures, and people do.
@@ -71,7 +71,7 @@ _QUOTED = re.compile(r"'+[=+\-@\t\r]|'(?=[^\n]*\d)(?:[^\w']|[\d_])+$")
 
 @dataclass(frozen=True)
 class Fault:
-    """A cell that is wrong: `row` as spreadsheets count, with the head as 1; no column where the whole row is wrong."""
+    """A wrong cell: `row` counts from the head as 1; no column if the whole row is wrong."""
 
     file: str
     sheet: str | None
@@ -88,13 +88,13 @@ class Fault:
 
 
 class Faults(list[Fault]):
-    """Everything that is wrong with some files."""
+    """All wrong cells of some files."""
 
     def check(self, what: str) -> None:
-        """Passes where nothing is wrong.
+        """Checks that there are no faults.
 
         Raises:
-            InputError: names each wrong cell.
+            InputError: cells are wrong; names each.
         """
         if self:
             lines = "\n".join(f"  {fault}" for fault in self)
@@ -115,7 +115,7 @@ class Row:
         return self.cells.get(column, "")
 
     def fault(self, column: str | None, why: str) -> Fault:
-        """Something is wrong with this row, or with one cell of it."""
+        """A fault of this row, or of one of its cells."""
         if column is None:
             return Fault(self.file, self.sheet, self.number, None, None, why)
         return Fault(self.file, self.sheet, self.number, self.heads.get(column, column), self[column], why)
@@ -126,7 +126,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Field:
-    """A cell that people fill in. `menu` are the values that its drop-down offers; `mark` says what else it takes."""
+    """A cell that people fill in. `menu` has the values of its drop-down; `mark` sets its other limits."""
 
     mark: Mark | None = None
     menu: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ def _width(table: Table, place: int) -> int:
 
 
 def _add_menus(book: Any, sheet: Any, table: Table) -> None:
-    """Drop-downs and checks of what is typed; the choices stand on a hidden sheet, as a rule holds 255 characters."""
+    """Adds drop-downs and input checks; the choices are on a hidden sheet, since a rule holds 255 characters."""
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet.cell_range import MultiCellRange
     from openpyxl.worksheet.datavalidation import DataValidation
@@ -229,10 +229,10 @@ def _add_menus(book: Any, sheet: Any, table: Table) -> None:
         rule = DataValidation(allow_blank=True, showErrorMessage=True, showInputMessage=True, **_limits(mark))
         if menu:
             lists = lists or book.create_sheet("choices")
-            at = lists.max_column + (lists.cell(1, 1).value is not None)
+            column = lists.max_column + (lists.cell(1, 1).value is not None)
             for line, word in enumerate(menu, 1):
-                lists.cell(line, at, word).data_type = "s"
-            letter = get_column_letter(at)
+                lists.cell(line, column, word).data_type = "s"
+            letter = get_column_letter(column)
             rule.type, rule.formula1 = "list", f"choices!${letter}$1:${letter}${len(menu)}"
         if mark is not None:
             rule.promptTitle, rule.prompt = mark.name[:32], mark.ask[:255] or None
@@ -272,7 +272,7 @@ def _add_guidelines(book: Any, table: Table) -> None:
 
 
 def read(path: Path, columns: Sequence[str], faults: Faults) -> list[Row]:
-    """Rows of a table with at least these columns, in any order; empty ones are left out. What is wrong goes to `faults`.
+    """Rows of a table with at least these columns, in any order; empty ones are left out. Wrong cells go to `faults`.
 
     Raises:
         InputError: the file cannot be read, lacks a column, or has one twice.
@@ -294,7 +294,7 @@ def _xlsx_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
 
     try:
         with ZipFile(io.BytesIO(raw)) as packed:
-            size = sum(one.file_size for one in packed.infolist())
+            size = sum(member.file_size for member in packed.infolist())
         if size > MOST_BYTES:
             raise InputError(f"{path} unpacks to {size:,} bytes; a sheet has at most {MOST_BYTES:,}")
         with warnings.catch_warnings():
@@ -324,7 +324,7 @@ def _head(values: Sequence[object]) -> list[str]:
 
 
 def _cell_text(value: object) -> str:
-    """A cell's value as text: spreadsheets make numbers of what was typed as one."""
+    """A cell's value as text: spreadsheets turn typed digits into numbers."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -335,13 +335,13 @@ def _cell_text(value: object) -> str:
 def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -> list[Row]:
     raw = _as_utf8(path, raw)
     head = raw[:65_536].decode("utf-8-sig", "replace").lstrip()
-    found = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t", str(path), short=True))
-    first = next((cells for _, cells in found if not isinstance(cells, str)), None)
+    records = list(csv_rows(io.BytesIO(raw), delimiter_of(head) or "\t", str(path), short=True))
+    first = next((cells for _, cells in records if not isinstance(cells, str)), None)
     if first is not None:
         _check_columns(path, columns, _head(list(first)))
     rows = []
     hint = f"; {SAVE}"
-    for number, (_, cells) in enumerate(found, 2):
+    for number, (_, cells) in enumerate(records, 2):
         if isinstance(cells, str):
             faults.append(Fault(str(path), None, number, None, None, cells + hint))
             hint = ""
@@ -352,16 +352,16 @@ def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
     return rows
 
 
-def _check_columns(path: Path, columns: Sequence[str], there: Sequence[str]) -> None:
-    missing = next((column for column in columns if column not in there), None)
+def _check_columns(path: Path, columns: Sequence[str], header: Sequence[str]) -> None:
+    missing = next((column for column in columns if column not in header), None)
     if missing is not None:
-        names = visible(", ".join(name for name in there if name)[:200])
+        names = visible(", ".join(name for name in header if name)[:200])
         raise InputError(
             f"{path} has no column {missing!r}; it has {names or 'none'}. Keep the first row, and give the sheets of this study"
         )
-    twice = next((column for column in columns if there.count(column) > 1), None)
+    twice = next((column for column in columns if header.count(column) > 1), None)
     if twice is not None:
-        raise InputError(f"{path} has {there.count(twice)} columns {twice!r}; rename all but the one that counts")
+        raise InputError(f"{path} has {header.count(twice)} columns {twice!r}; rename all but the one that counts")
 
 
 def _as_utf8(path: Path, raw: bytes) -> bytes:
@@ -381,7 +381,7 @@ def _as_utf8(path: Path, raw: bytes) -> bytes:
 
 
 def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = False) -> Table:
-    """The sheet that each annotator gets. With `hints`, a column more tells what was found of each part."""
+    """The sheet that each annotator gets. With `hints`, one more column has the judge's label of each part."""
     rows: list[list[str | Field]] = []
     names = [mark.name for mark in form.marks]
     marks = {level: form.marks_of(level) for level in Level}
@@ -401,14 +401,14 @@ def form_table(form: Form, items: Sequence[Item], about: str, *, hints: bool = F
             rows.append([item.id, f"{NEW} {number}", *blank, *fields, ""])
     columns = [ID, *unit, *reading, *form.part_columns, *names, STUDY]
     if hints:
-        told = {(item.id, part.id): part.hint for item in items for part in item.parts}
+        suggestions = {(item.id, part.id): part.hint for item in items for part in item.parts}
         columns.append(SUGGESTED)
-        rows = [[*row, told.get((str(row[0]), str(row[1])), "")] for row in rows]
+        rows = [[*row, suggestions.get((str(row[0]), str(row[1])), "")] for row in rows]
     return Table(form.name, columns, rows, guidelines(form, about))
 
 
 def layout_table(form: Form, items: Sequence[Item], about: str) -> Table:
-    """The sheet in the columns that the form's layout has, which are a paper's; the item's id is the last column."""
+    """The sheet in the columns of the form's layout, which are a paper's; the item's id is the last column."""
     whole = form_table(form, items, about)
     if form.layout is None:
         return whole
@@ -425,15 +425,15 @@ def layout_table(form: Form, items: Sequence[Item], about: str) -> Table:
 
 
 def _one_of(row: Sequence[str | Field], names: Sequence[str], places: Mapping[str, int]) -> str | Field:
-    """The cell among these that says something, or can be filled in."""
+    """The first of these cells that has a text or can be filled in."""
     return next((row[places[name]] for name in names if row[places[name]] != ""), "")
 
 
 def _rows_of_layout(path: Path, form: Form, layout: Layout, faults: Faults) -> list[Row]:
     """Rows of a sheet in the columns of a layout, as other sheets have them."""
     heads = {name: column.head.lower() for column in layout.columns for name in column.of}
-    found = read(path, [ID, *dict.fromkeys(heads.values())], faults)
-    return [_row_of_layout(row, form, layout, heads) for row in found]
+    rows = read(path, [ID, *dict.fromkeys(heads.values())], faults)
+    return [_row_of_layout(row, form, layout, heads) for row in rows]
 
 
 def _row_of_layout(row: Row, form: Form, layout: Layout, heads: Mapping[str, str]) -> Row:
@@ -454,7 +454,7 @@ def _row_of_layout(row: Row, form: Form, layout: Layout, heads: Mapping[str, str
 
 
 def guidelines(form: Form, about: str) -> str:
-    """How to fill in the form: its guidelines, each mark with its choices, and how the sample was drawn."""
+    """The instructions of a form: its guidelines, each mark with its choices, and how the sample was drawn."""
     lines = [form.title, "", *form.guidelines.strip().splitlines(), ""]
     for mark in form.marks:
         needed = "" if mark.needed else " (may stay empty)"
@@ -482,7 +482,7 @@ def _field(form: Form, name: str, marks: Sequence[Mark], part: Part | None, *, a
 
 
 def too_long(form: Form, items: Sequence[Item]) -> dict[str, str]:
-    """Texts that no cell holds, by the file that they go into."""
+    """Texts too long for a cell, by the file that they go into."""
     long = ((item, one.name) for item in items for one in form.columns if len(item.texts.get(one.name, "")) > LONGEST)
     return {_file(item, name): visible(item.texts[name]) for item, name in long}
 
@@ -503,7 +503,7 @@ def _file(item: Item, name: str) -> str:
 
 @dataclass(frozen=True)
 class Filled:
-    """A sheet that was read. Items that the annotator did not begin are not in `answers`; `open` counts them."""
+    """A filled sheet. Items that the annotator did not begin are not in `answers`; `open` counts them."""
 
     annotator: str
     answers: Mapping[str, Answers]
@@ -514,21 +514,21 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
     """The sheets of several annotators, each named after its file.
 
     Raises:
-        InputError: a file cannot be read, two are of one annotator, or cells are wrong: names file, sheet, row, column, value.
+        InputError: a file cannot be read, two have the same annotator, or cells are wrong: names file, sheet, row, column, value.
     """
     faults = Faults()
-    found = collect_sheets(paths, form, items, faults)
+    filled = collect_sheets(paths, form, items, faults)
     faults.check("the sheets")
-    return found
+    return filled
 
 
 def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[Filled]:
-    """The sheets of several annotators; wrong cells go to `faults`, so that those of several forms are told at once.
+    """The sheets of several annotators; wrong cells go to `faults`, so that one error names those of several forms.
 
     Raises:
-        InputError: a file cannot be read, or two are of one annotator.
+        InputError: a file cannot be read, or two have the same annotator.
     """
-    names = [person(path.stem) for path in paths]
+    names = [clean_name(path.stem) for path in paths]
     twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
     if twice is not None:
         raise InputError(f"two sheets belong to {twice}: a sheet is named after its annotator; give each sheet once")
@@ -541,7 +541,7 @@ class _Reader:
     def __init__(self, form: Form, items: Sequence[Item], path: Path, faults: Faults) -> None:
         self.form, self.path, self.faults = form, path, faults
         self.known = {item.id: item for item in items}
-        self.items = [item for item in items if item.is_for(person(path.stem))]
+        self.items = [item for item in items if item.is_for(clean_name(path.stem))]
         self.unit = "" if form.parts is None else form.parts.unit.value
         self.marks = {level: form.marks_of(level) for level in Level}
 
@@ -554,21 +554,21 @@ class _Reader:
                 why = f"the study has no such {self.form.item}; keep ids as the sheet had them"
                 self.faults.append(row.fault(ID, why))
             elif not item.is_for(annotator):
-                of = ", ".join(item.annotators)
-                self.faults.append(row.fault(ID, f"this {self.form.item} is for {of}, not for {annotator}"))
+                annotators = ", ".join(item.annotators)
+                self.faults.append(row.fault(ID, f"this {self.form.item} is for {annotators}, not for {annotator}"))
             else:
                 by_item[row[ID]].append(row)
         self.faults.extend(unread)
-        found = {}
+        answered = {}
         for item in self.items:
-            # Where rows cannot be read, that is said, and not that they are missing.
+            # If rows cannot be read, the error says so, rather than that they are missing.
             if item.id not in by_item and not unread:
                 why = f"the rows of {self.form.item} {item.id} are missing"
                 self.faults.append(Fault(str(self.path), None, 1, ID, None, why))
             answers = self.answers(item, by_item.get(item.id, []), whole=not unread)
             if answers is not None:
-                found[item.id] = answers
-        return Filled(annotator, found, len(self.items) - len(found))
+                answered[item.id] = answers
+        return Filled(annotator, answered, len(self.items) - len(answered))
 
     def rows(self, unread: Faults) -> list[Row]:
         """The rows of the file, in the engine's columns or in those of the form's layout."""
@@ -580,32 +580,32 @@ class _Reader:
 
     def answers(self, item: Item, rows: Sequence[Row], *, whole: bool) -> Answers | None:
         """The marks on one item; None where the annotator did not begin it."""
-        given = {part.id: part for part in item.parts}
-        self.check_rows(item, rows, given)
+        known_parts = {part.id: part for part in item.parts}
+        self.check_rows(item, rows, known_parts)
         if not any(self.has_marks(row) for row in rows):
             return None
         if whole:
             there = {row[self.unit] for row in rows} if self.unit else set()
-            for name in given.keys() - there:
+            for name in known_parts.keys() - there:
                 self.faults.append(rows[0].fault(ID, f"the row of {self.unit} {name} is missing"))
         head = next((row for row in rows if not self.unit or not row[self.unit]), None)
-        own: Mapping[str, Value] = {} if head is None else self.values(head, Level.ITEM)
+        item_values: Mapping[str, Value] = {} if head is None else self.values(head, Level.ITEM)
         if head is not None and self.form.layout is not None:
             self.check_item_texts(head, item)
         parts: dict[str, Mapping[str, Value]] = {}
         for row in rows:
             name = row[self.unit] if self.unit else ""
-            if name in given:
-                self.check_text(row, given[name])
-                parts[name] = self.values(row, Level.PART, own)
+            if name in known_parts:
+                self.check_text(row, known_parts[name])
+                parts[name] = self.values(row, Level.PART, item_values)
             elif name and self.adds(name) and any(row[mark.name] for mark in self.marks[Level.PART]):
-                parts[name] = self.values(row, Level.PART, own, added=True)
+                parts[name] = self.values(row, Level.PART, item_values, added=True)
         self.check_revised(rows, parts)
-        order = [*given, *sorted(parts.keys() - given.keys())]
-        return Answers(own, {name: parts[name] for name in order if name in parts})
+        order = [*known_parts, *sorted(parts.keys() - known_parts.keys())]
+        return Answers(item_values, {name: parts[name] for name in order if name in parts})
 
     def has_marks(self, row: Row) -> bool:
-        """True if something was marked: notes alone are no beginning."""
+        """True if the row has a mark; notes alone don't count."""
         level = Level.PART if self.unit and row[self.unit] else Level.ITEM
         counting = [mark.name for mark in self.marks[level] if mark.needed or not isinstance(mark, TextMark)]
         if self.form.revision is not None and level is Level.ITEM:
@@ -617,13 +617,15 @@ class _Reader:
 
     def check_rows(self, item: Item, rows: Sequence[Row], given: Mapping[str, Part]) -> None:
         """Checks that each row names a known part once and fills no cell that must stay empty."""
-        seen: dict[str, int] = {}
+        row_numbers: dict[str, int] = {}
         for row in rows:
             name = row[self.unit] if self.unit else ""
-            if name in seen:
+            if name in row_numbers:
                 column = self.unit or ID
-                self.faults.append(row.fault(column, f"{self.form.item} {item.id} has it in row {seen[name]} already"))
-            seen.setdefault(name, row.number)
+                self.faults.append(
+                    row.fault(column, f"{self.form.item} {item.id} has it in row {row_numbers[name]} already")
+                )
+            row_numbers.setdefault(name, row.number)
             if name and name not in given and not self.adds(name):
                 more = f"; one that you add is {NEW} 1, {NEW} 2, …" if self.form.revision else ""
                 why = f"{self.form.item} {item.id} has no such {self.unit}{more}"
@@ -644,11 +646,11 @@ class _Reader:
                 self.faults.append(row.fault(mark.name, f"this is a mark of {other}; it stays empty here"))
 
     def check_item_texts(self, row: Row, item: Item) -> None:
-        """A sheet that was sorted by one column alone has the marks of one item beside the id of another."""
+        """Checks the texts: a sheet sorted by a single column has the marks of one item beside the id of another."""
         for column in (one.name for one in self.form.columns):
-            known = _words(_text(_fitting(item, column)))
-            if _words(row[column]) != known:
-                why = f"the {self.form.item} read {known[:SHOWN]!r}; put it back as it was"
+            expected = _words(_text(_fitting(item, column)))
+            if _words(row[column]) != expected:
+                why = f"the {self.form.item} read {expected[:SHOWN]!r}; put it back as it was"
                 self.faults.append(row.fault(column, why))
 
     def check_text(self, row: Row, part: Part) -> None:
@@ -666,7 +668,7 @@ class _Reader:
     def values(
         self, row: Row, level: Level, item: Mapping[str, Value] | None = None, *, added: bool = False
     ) -> dict[str, Value]:
-        """The marks of one row, each checked. `item` has those of the item, where the row is a part's."""
+        """The marks of one row, each checked. `item` has the item's marks if the row is a part's."""
         values: dict[str, Value] = {}
         wrong: set[str] = set()
         for mark in self.marks[level]:
@@ -687,15 +689,15 @@ class _Reader:
         """Fills in the operation on the part where the annotator left it open."""
         revise = self.form.revision
         assert revise is not None  # the caller asked
-        given = values.get(revise.by)
-        if added and given not in (None, Op.ADD):
+        operation = values.get(revise.by)
+        if added and operation not in (None, Op.ADD):
             self.faults.append(row.fault(revise.by, f"a {self.unit} that is added takes {Op.ADD} or nothing"))
-        elif not added and given == Op.ADD:
+        elif not added and operation == Op.ADD:
             why = f"the {self.unit} is there; give {Op.CONFIRM}, {Op.EDIT} or {Op.DELETE}"
             self.faults.append(row.fault(revise.by, why))
         if added:
             values[revise.by] = str(Op.ADD)
-        elif given in (None, Op.ADD):
+        elif operation in (None, Op.ADD):
             values[revise.by] = str(Op.EDIT if revise.words in values else Op.CONFIRM)
 
     def check_mark(self, row: Row, mark: Mark, values: Mapping[str, Value], item: Mapping[str, Value]) -> None:
@@ -711,9 +713,9 @@ class _Reader:
         if revise is None:
             return
         head = next((row for row in rows if not row[self.unit]), None)
-        kept = [name for name, values in parts.items() if values.get(revise.by) != Op.DELETE]
-        if head is not None and head[revise.by] and kept:
-            why = f"the {self.form.item} has {self.unit}s that are not deleted: {kept[0]}"
+        remaining = [name for name, values in parts.items() if values.get(revise.by) != Op.DELETE]
+        if head is not None and head[revise.by] and remaining:
+            why = f"the {self.form.item} has {self.unit}s that are not deleted: {remaining[0]}"
             self.faults.append(head.fault(revise.by, why))
         if len(parts) > MOST_CLAIMS:
             self.faults.append(rows[0].fault(ID, f"{len(parts)} {self.unit}s; at most {MOST_CLAIMS} are kept"))
@@ -735,5 +737,5 @@ def _words(text: str) -> str:
 
 
 def _lossy(text: str) -> str:
-    """The text as it comes back in an encoding that lacks some of its letters: one question mark for all of a stretch."""
+    """The text after a round trip through an encoding that lacks letters: one question mark per run of them."""
     return re.sub(r"(?:[^\x00-\x7f]|\?)+", "?", text)

@@ -1,14 +1,14 @@
-"""A study: the items that annotators get, how they were drawn, and the folder that keeps this.
+"""A study: the items that annotators get, how they were sampled, and its folder.
 
 sheets/
   ada.xlsx, ben.xlsx, …      one for each annotator, to be filled in
-  study/                     for whoever evaluates, and not for annotators: it holds labels
+  study/                     for the evaluator; keep it from annotators, as it has labels
     study.json               a `Study`, with its form
     conversations.jsonl      the conversations, whole, in the order of the study
-    reports.jsonl            the run's reports on the turns, where claims came from a run
+    reports.jsonl            the run's reports on the turns, if claims came from a run
     items.jsonl              the items of a form that is not of turns
 
-Conversations are drawn by a seed, some of them for what a run found in them (VISTA, section 5).
+Conversations are sampled by a seed, some of them by the labels that a run found in them (VISTA, section 5).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.stores.reviews.queue import person
+from vista_guard.stores.reviews.queue import clean_name
 from vista_guard.types import Claim, Conversation, Label, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation, values
 from vista_lab.people import sheets
@@ -44,7 +44,7 @@ VERSION = "1.1"
 
 
 CONTEXT, QUESTION, DOCUMENT, TURN = READING = ("context", "question", "document", "turn")
-"""Columns that a turn of a conversation fills."""
+"""Columns that can be filled from a turn of a conversation."""
 
 _ITEMS = TypeAdapter(Item)
 
@@ -59,19 +59,19 @@ class StudySet(_Line):
     name: str
     files: Mapping[str, str]
     conversations: int
-    """That were drawn; or items, where the study is of items."""
+    """Conversations in the sample; or items, if the study is of items."""
     of: int
-    """That could have been."""
+    """Conversations to sample from."""
     enriched: Mapping[Label, int] = {}
     run: str | None = None
     judge: str | None = None
 
 
 class StudyTurn(_Line):
-    """One turn that annotators are given.
+    """One turn to annotate.
 
     `id` names it in sheets. `talk` is its conversation's name in the study, `conversation_id` the one in its data set or log.
-    `label` and `positive` are the data set's own word on it, see `TurnGold`. `found` are the run's labels by claim id.
+    `label` and `positive` are the data set's own gold, see `TurnGold`. `found` has the run's labels by claim id.
     """
 
     id: str
@@ -87,9 +87,9 @@ class StudyTurn(_Line):
 
 
 class Study(_Line):
-    """All of it. `shown` says whether annotators see the run's labels; `seed` is of the sample.
+    """The whole study. `shown`: annotators see the run's labels; `seed` is the sample's.
 
-    A study of an earlier version has no form: it was made with the paper's.
+    A study of an earlier version has no form: it used the paper's.
     """
 
     version: str = VERSION
@@ -100,17 +100,17 @@ class Study(_Line):
     sets: tuple[StudySet, ...]
     turns: tuple[StudyTurn, ...] = ()
     shared: int | None = None
-    """Items that all annotators mark, where each of the others is for one of them. None: all items are for all."""
+    """Items that all annotators mark; each of the others is for one of them. None: all items are for all."""
     form: Form = Field(default_factory=lambda: load_form("vista"))
 
     @property
     def enriched(self) -> bool:
-        """True if conversations were chosen by what was found in them."""
-        return any(one.enriched for one in self.sets)
+        """True if conversations were chosen by the run's labels."""
+        return any(study_set.enriched for study_set in self.sets)
 
     @property
     def about(self) -> str:
-        """How it was drawn, in a sentence or two. It stands in sheets and in all that is made of them."""
+        """The sample in a sentence or two, for sheets and all results."""
         noun = "conversations" if self.turns else f"{self.form.item}s"
         drawn = ", ".join(f"{one.conversations:,} of {one.of:,} {noun} of {one.name}" for one in self.sets)
         parts = [f"{drawn}, by seed {self.seed}."]
@@ -126,9 +126,9 @@ class Study(_Line):
         return " ".join(parts)
 
 
-def _enrichment_text(one: StudySet) -> str:
-    counts = " and ".join(f"{count} with {label}" for label, count in one.enriched.items())
-    return f"{counts} chosen by the labels of {one.judge} in {one.name}"
+def _enrichment_text(study_set: StudySet) -> str:
+    counts = " and ".join(f"{count} with {label}" for label, count in study_set.enriched.items())
+    return f"{counts} chosen by the labels of {study_set.judge} in {study_set.name}"
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def load(folder: Path) -> StudyData:
     """Reads what `save` wrote. `folder` is the one with the sheets, or `study` in it.
 
     Raises:
-        InputError: there is no study, or one of another version, or a file of it is something else.
+        InputError: there is no study, its version is another, or one of its files is malformed.
     """
     place = folder / FOLDER if (folder / FOLDER / STUDY).is_file() else folder
     try:
@@ -216,14 +216,14 @@ def _item(turn: StudyTurn, study: Study, talk: Conversation) -> Item:
 
 
 def _reading(turn: StudyTurn, talk: Conversation) -> dict[str, str]:
-    before, said = talk.turns[: turn.turn_index], talk.turns[turn.turn_index]
-    asked = max((place for place, one in enumerate(before) if one.role is Role.USER), default=None)
-    context = [one for place, one in enumerate(before) if place != asked and one.text.strip()]
+    before, reply = talk.turns[: turn.turn_index], talk.turns[turn.turn_index]
+    question_index = max((place for place, earlier in enumerate(before) if earlier.role is Role.USER), default=None)
+    context = [earlier for place, earlier in enumerate(before) if place != question_index and earlier.text.strip()]
     return {
-        CONTEXT: "\n".join(f"{one.role}: {one.text}" for one in context),
-        QUESTION: "" if asked is None else before[asked].text,
-        DOCUMENT: _documents(said),
-        TURN: said.text,
+        CONTEXT: "\n".join(f"{earlier.role}: {earlier.text}" for earlier in context),
+        QUESTION: "" if question_index is None else before[question_index].text,
+        DOCUMENT: _documents(reply),
+        TURN: reply.text,
     }
 
 
@@ -244,7 +244,7 @@ def _documents(turn: Turn) -> str:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run's reports by place, and which data it says that it judged: None where a file of reports does not say."""
+    """A run's reports by place, and the data that it judged: None if a file of reports does not name it."""
 
     name: str
     reports: Mapping[TurnName, TurnReport]
@@ -253,13 +253,13 @@ class JudgedRun:
 
     @property
     def judge(self) -> str:
-        return next((one.judge.name for one in self.reports.values()), "nobody")
+        return next((report.judge.name for report in self.reports.values()), "nobody")
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """How to sample. `each` is how many conversations (or items) a data set gives, all when None; `enrich` how many
-    of them are chosen because the run gave a claim in them that label. `shown`: annotators see the run's labels."""
+    """The sample to draw. `each` is the number of conversations (or items) of each data set, all when None; `enrich` the
+    number of them to choose because of a claim with that label. `shown`: annotators see the run's labels."""
 
     annotators: Sequence[str]
     each: Sequence[int | None] = (None,)
@@ -277,24 +277,24 @@ def read_run(path: Path) -> JudgedRun:
         InputError: a file cannot be read, or holds two reports on one turn.
     """
     rows = read_evaluation(path)[1] if path.is_dir() else None
-    found: dict[TurnName, TurnReport] = {}
+    reports: dict[TurnName, TurnReport] = {}
     for report in read_reports(path if rows is None else path / RUN_REPORTS):
         name = (report.conversation_id or "", report.turn_index)
-        if name in found:
+        if name in reports:
             raise InputError(f"{path} has two reports on turn {name[1]} of conversation {name[0]}")
-        found[name] = report
+        reports[name] = report
     if rows is None:
-        return JudgedRun(path.name, found)
-    return JudgedRun(path.resolve().name, found, rows.name, rows.files)
+        return JudgedRun(path.name, reports)
+    return JudgedRun(path.resolve().name, reports, rows.name, rows.files)
 
 
 def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling) -> StudyData:
-    """The study of turns that is asked for.
+    """Draws a study of turns.
 
-    Claims are the run's where there is one, else the log's own: then turns without any are left out.
+    Claims are the run's if there is one, else the log's own: then turns without any are left out.
 
     Raises:
-        ConfigError: what is wanted makes no sense: names, numbers, labels to look for without a run, a form that is not of turns.
+        ConfigError: a name or number is invalid, labels are enriched without a run, or the form is not of turns.
         InputError: a run is of other data, a source has fewer conversations than asked for, or none with claims.
     """
     names = annotator_names(wanted.annotators)
@@ -330,16 +330,16 @@ def draw(sources: Sequence[Source], runs: Sequence[JudgedRun], wanted: Sampling)
 
 
 def of_turns(form: Form) -> bool:
-    """True if the turns of a log have all that the form shows; else its items come from a file, see `read_items`."""
+    """True if the turns of a log fill all columns of the form; else its items come from a file, see `read_items`."""
     columns = {column.name for column in form.columns}
     return form.item is Unit.TURN and columns <= set(READING) and len(form.part_columns) < 2
 
 
 def draw_items(path: Path, wanted: Sampling) -> StudyData:
-    """A study of the items of a file.
+    """Draws a study of the items of a file.
 
     Raises:
-        ConfigError: what is wanted makes no sense.
+        ConfigError: a name or number is invalid, or the sampling is for turns.
         InputError: the file cannot be read, or has fewer items than asked for.
     """
     names, (count, *more) = annotator_names(wanted.annotators), wanted.each
@@ -361,23 +361,23 @@ def draw_items(path: Path, wanted: Sampling) -> StudyData:
 
 
 def read_items(path: Path, form: Form) -> list[Item]:
-    """The items of a form: of a table with the columns of its sheet (.xlsx, .tsv, .csv), else of JSON or JSON lines.
+    """Reads the items of a form from a table with the columns of its sheet (.xlsx, .tsv, .csv), else from JSON or JSON lines.
 
     In JSON an item is a mapping with `id`, the form's columns, and its parts under their unit's name, in the plural: texts, or
-    mappings with `id` and columns. `group` may name what items belong together.
+    mappings with `id` and columns. Items with the same `group` belong together.
 
     Raises:
-        InputError: the file cannot be read, or an item lacks something or is there twice: names file, item, value.
+        InputError: the file cannot be read, or an item is incomplete or a duplicate: names file, item, value.
     """
     if not path.is_file():
         raise InputError(f"{path} does not exist; give a file of {form.item}s for form {form.name}")
-    found = _items_of_table(path, form) if path.suffix.lower() in sheets.SUFFIXES else _items_of_json(path, form)
-    twice = next((name for name, count in Counter(item.id for item in found).items() if count > 1), None)
+    items = _items_of_table(path, form) if path.suffix.lower() in sheets.SUFFIXES else _items_of_json(path, form)
+    twice = next((name for name, count in Counter(item.id for item in items).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"{path} has {form.item} {twice!r} twice; give each an id of its own")
-    if not found:
+    if not items:
         raise InputError(f"{path} has no {form.item}s")
-    return found
+    return items
 
 
 def _items_of_table(path: Path, form: Form) -> list[Item]:
@@ -423,10 +423,10 @@ def _item_of_json(content: object, form: Form, where: str) -> Item:
     texts = {column.name: _text(content, column.name, where) for column in form.columns}
     if form.parts is None:
         return Item(name, texts, (), str(content.get("group", name)))
-    given = content.get(f"{form.parts.unit}s")
-    if not isinstance(given, list):
-        raise InputError(f"{where} has {form.parts.unit}s {str(given)[:80]!r}; expected a list")
-    parts = [_part_of_json(one, form, number, where) for number, one in enumerate(given, 1)]
+    entries = content.get(f"{form.parts.unit}s")
+    if not isinstance(entries, list):
+        raise InputError(f"{where} has {form.parts.unit}s {str(entries)[:80]!r}; expected a list")
+    parts = [_part_of_json(entry, form, number, where) for number, entry in enumerate(entries, 1)]
     return Item(name, texts, tuple(parts), str(content.get("group", name)))
 
 
@@ -449,8 +449,8 @@ def _text(content: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def annotator_names(given: Sequence[str]) -> tuple[str, ...]:
-    names = tuple(person(name) for name in given)
-    # A name is a file's, and on some disks letters of both cases are one.
+    names = tuple(clean_name(name) for name in given)
+    # Names become file names, and some file systems ignore case.
     odd = next((name for name in names if not name.replace("-", "").replace("_", "").isalnum()), None)
     if odd is not None:
         raise ConfigError(f"annotator is {odd!r}; it names a file, so use letters, digits, - and _")
@@ -481,31 +481,33 @@ class _Drawn:
 
 
 def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedRun | None:
-    found = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
-    if len(found) > 1:
-        raise ConfigError(f"{found[0].name} and {found[1].name} both judged {source.name}; give one run per data set")
-    for run in found:
+    matches = [run for run in runs if run.data_set == source.name or (run.data_set is None and only)]
+    if len(matches) > 1:
+        raise ConfigError(
+            f"{matches[0].name} and {matches[1].name} both judged {source.name}; give one run per data set"
+        )
+    for run in matches:
         changed = [name for name, sha in source.files.items() if run.files is not None and run.files.get(name) != sha]
         if changed:
             raise InputError(f"run {run.name} judged a different version of {changed[0]}; run it again on this file")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
     unused = next((run for run in runs if all(one.run is not run for one in drawn)), None)
     if unused is not None:
-        of = unused.data_set or "a log that it does not name"
+        judged = unused.data_set or "a log that it does not name"
         names = ", ".join(one.told.name for one in drawn)
         raise InputError(
-            f"run {unused.name} judged {of}, and the study draws from {names}; add the data that the run judged"
+            f"run {unused.name} judged {judged}, and the study draws from {names}; add the data that the run judged"
         )
 
 
 def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
     if run is None and (wanted.enrich or wanted.shown):
         raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
-    found = list(_candidates(source, run, claims=wanted.form.parts is not None))
-    if not found:
+    candidates = list(_candidates(source, run, claims=wanted.form.parts is not None))
+    if not candidates:
         if run is not None:
             raise InputError(
                 f"run {run.name} has no report on a conversation of {source.name}; give the data that it judged"
@@ -514,44 +516,44 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
             f"{source.name} has no turn with claims of its own; judge it first (vista-guard eval … --out FOLDER) and give the "
             "folder with --run"
         )
-    if count is not None and count > len(found):
+    if count is not None and count > len(candidates):
         raise InputError(
-            f"{source.name} has {len(found):,} conversations with claims; ask for a sample of at most that, not {count:,}"
+            f"{source.name} has {len(candidates):,} conversations with claims; ask for a sample of at most that, not {count:,}"
         )
-    rare = _rare(found, wanted, source.name)
-    chosen = {one.name for group in rare.values() for one in group}
-    size = len(found) if count is None else count
+    rare = _rare(candidates, wanted, source.name)
+    chosen = {candidate.name for group in rare.values() for candidate in group}
+    size = len(candidates) if count is None else count
     if len(chosen) > size:
         raise ConfigError(
             f"--enrich asks for {len(chosen)} conversations of {source.name}, and --sample for {size} in all"
         )
-    others = tuple(one.name for one in found if one.name not in chosen)
+    others = tuple(candidate.name for candidate in candidates if candidate.name not in chosen)
     chosen |= set(sample_names(others, size - len(chosen), wanted.seed))
-    told = StudySet(
+    study_set = StudySet(
         name=source.name,
         files=source.files,
         conversations=len(chosen),
-        of=len(found),
-        # Where all are taken nothing was chosen.
-        enriched={label: len(group) for label, group in rare.items() if group} if size < len(found) else {},
+        of=len(candidates),
+        # A sample of all conversations is not enriched.
+        enriched={label: len(group) for label, group in rare.items() if group} if size < len(candidates) else {},
         run=run and run.name,
         judge=run and run.judge,
     )
-    return _Drawn(told, run, [one for one in found if one.name in chosen])
+    return _Drawn(study_set, run, [candidate for candidate in candidates if candidate.name in chosen])
 
 
-def _rare(found: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[Label, Sequence[_Candidate]]:
-    """Conversations chosen for their labels. One that has two of the labels is chosen for one only."""
+def _rare(candidates: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[Label, Sequence[_Candidate]]:
+    """Conversations chosen for their labels. One with two of the labels is chosen for one only."""
     taken: set[str] = set()
     rare: dict[Label, Sequence[_Candidate]] = {}
     for label, count in (wanted.enrich or {}).items():
-        having = [one for one in found if one.has(label) and one.name not in taken]
+        having = [candidate for candidate in candidates if candidate.has(label) and candidate.name not in taken]
         if len(having) < count:
             raise InputError(
                 f"the run found {label} in {len(having)} more conversations of {name}; --enrich asks for {count}"
             )
-        names = set(sample_names(tuple(one.name for one in having), count, wanted.seed))
-        rare[label] = [one for one in having if one.name in names]
+        names = set(sample_names(tuple(candidate.name for candidate in having), count, wanted.seed))
+        rare[label] = [candidate for candidate in having if candidate.name in names]
         taken |= names
     return rare
 
@@ -584,15 +586,15 @@ def _given_turns(name: str, entry: LoggedConversation, *, claims: bool) -> Itera
 
 
 def _judged_turn(name: str, entry: LoggedConversation, report: TurnReport) -> StudyTurn:
-    # Code and text that no reader can read are no claims.
+    # Code and unreadable text are not claims.
     claims = tuple(outcome.claim for outcome in report.outcomes if outcome.kind == "finding" or outcome.what == "claim")
     labels = {finding.claim.id: finding.label for finding in report.findings}
     return _turn(name, entry, report.turn_index, claims=claims, found=labels, report_id=report.id)
 
 
 def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> StudyTurn:
-    said, talk = entry.gold.get(place), str(entry.conversation.id)
-    word = {} if said is None else {"label": said.label, "positive": said.positive}
+    gold, talk = entry.gold.get(place), str(entry.conversation.id)
+    word = {} if gold is None else {"label": gold.label, "positive": gold.positive}
     fields = {"id": "", "data_set": name, "talk": talk, "conversation_id": talk, "turn_index": place}
     return StudyTurn.model_validate({**fields, **word, **known})
 
@@ -600,7 +602,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
 def _number_turns(
     drawn: Sequence[_Drawn],
 ) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
-    """Turns with the ids that they have in sheets, conversations by a name that no other has, reports with that name."""
+    """Turns with their ids in sheets, conversations by a unique name, and reports with that name."""
     turns: list[StudyTurn] = []
     talks: dict[str, Conversation] = {}
     reports: dict[str, TurnReport] = {}
@@ -611,10 +613,10 @@ def _number_turns(
         talks[talk] = one.entry.conversation.model_copy(update={"id": talk})
         for turn in one.turns:
             turns.append(turn.model_copy(update={"id": f"c{number:03}.t{turn.turn_index}", "talk": talk}))
-        told = {report.turn_index: report for report in one.reports}
+        by_place = {report.turn_index: report for report in one.reports}
         reports |= {
-            turn.id: told[turn.turn_index].model_copy(update={"conversation_id": talk})
+            turn.id: by_place[turn.turn_index].model_copy(update={"conversation_id": talk})
             for turn in turns[-len(one.turns) :]
-            if turn.turn_index in told
+            if turn.turn_index in by_place
         }
     return turns, talks, reports

@@ -1,4 +1,4 @@
-"""Policies tried on turns that were judged already: what another policy would have done.
+"""Tries policies on judged turns: what another policy would have done.
 
-Policies are pure, so reports are weighed again, not judged. `replayed` compares two, `comparison` counts.
+Policies are pure, so stored reports are decided again without judging. `replayed` compares two, `comparison` counts.
 """

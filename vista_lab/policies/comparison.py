@@ -1,6 +1,6 @@
 """Two policies over the same turns: totals, changes between them, agreement with people, and limits. Pure.
 
-A case is a stored report's first draft. It is decided by a policy, fitted to the judge of each turn, or as it was in
+A case is a stored report's first draft. Its decision comes from a policy, fitted to the judge of each turn, or from
 production.
 """
 
@@ -19,16 +19,16 @@ from vista_guard.types import Action, Claim, Decision, Finding, JudgeInfo, Outco
 from vista_lab.metrics.intervals import Share, wilson
 
 GATES_SINCE: Final = (1, 2)
-"""The report's schema from which on it says whether the turn was streamed."""
+"""First report schema that records streaming."""
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyCase:
-    """One turn as a policy meets it.
+    """One turn as input of a policy.
 
-    `outcomes` are those of the first draft: later ones were written because of what a policy did with it. `risk` is that draft's
-    calibrated risk in [0, 1], None where the judge has none. `done` is what was done with it then, `delivered` what became of
-    the turn in the end.
+    `outcomes` are those of the first draft: later drafts depend on a policy's action. `risk` is that draft's calibrated risk in
+    [0, 1], None if the judge has none. `done` is the action on it in production, `delivered` the final action on the
+    turn.
     """
 
     report_id: str
@@ -44,9 +44,9 @@ class PolicyCase:
     done: Action
     delivered: Action
     rewritten: bool
-    """Another draft took this one's place."""
+    """Another draft replaced this one."""
     cut_short: bool
-    """The turn was streamed and ended at its first withheld sentence: what would have come behind it was never judged."""
+    """The turn was streamed and ended at its first withheld sentence: the rest was never judged."""
     gate_known: bool
     """False for reports of older versions, which don't record streaming: the turn may have been cut short."""
     turn_key: str | None
@@ -55,9 +55,9 @@ class PolicyCase:
 
 
 def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
-    """The report as a case, with all of its texts and the risk that the fit of its judge gives.
+    """The report as a case, with all of its texts and the risk by the judge's risk model.
 
-    Without a fit the report's own risk is taken, where it is calibrated and the draft's.
+    Without a model it takes the report's own risk, if it is calibrated and the draft's.
     """
     outcomes = report.attempts[0].outcomes if report.attempts else report.outcomes
     done = report.attempts[0].decision.action if report.attempts else report.decision.action
@@ -75,7 +75,7 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
         done=done,
         delivered=report.decision.action,
         rewritten=bool(report.attempts),
-        # A sentence that was left out ended nothing: the rest was judged.
+        # A dropped sentence does not cut the turn short: the rest was judged.
         cut_short=report.gate == "sentence" and (bool(report.attempts) or report.blocked),
         gate_known=_version(report.schema_version) >= GATES_SINCE,
         turn_key=report.turn_key,
@@ -84,12 +84,12 @@ def case_of(report: TurnReport, risk: TurnRisk | None = None) -> PolicyCase:
 
 
 def without_texts(case: PolicyCase) -> PolicyCase:
-    """The case with all that a policy decides by and none of what was said: for keeping ten thousand of them."""
-    return replace(case, outcomes=tuple(map(_bare, case.outcomes)))
+    """The case without its texts, which policies don't need: ten thousand cases fit in memory."""
+    return replace(case, outcomes=tuple(map(_strip_outcome, case.outcomes)))
 
 
 def withholds(action: Action) -> bool:
-    """True when the turn does not reach the user as drafted."""
+    """True if the turn does not reach the user as drafted."""
     return SEVERITY[action] >= SEVERITY[Action.REPAIR]
 
 
@@ -99,17 +99,17 @@ def _risk(report: TurnReport, outcomes: tuple[Outcome, ...], risk: TurnRisk | No
     return report.risk if report.risk_calibrated and not report.attempts else None
 
 
-def _version(written: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in written.split(".") if part.isdecimal())
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
 def _leans_on(outcomes: Iterable[Outcome]) -> frozenset[str]:
-    """Knowledge is quoted with the id `turn_key:claim id`."""
+    """Keys of the turns whose knowledge is quoted, with ids of the form `turn_key:claim id`."""
     quoted = (piece for outcome in outcomes if isinstance(outcome, Finding) for piece in outcome.evidence)
     return frozenset(piece.source_id.partition(":")[0] for piece in quoted if piece.source is SourceKind.KNOWLEDGE)
 
 
-def _bare(outcome: Outcome) -> Outcome:
+def _strip_outcome(outcome: Outcome) -> Outcome:
     claim = Claim(id=outcome.claim.id, text="")
     if isinstance(outcome, Finding):
         return Finding(claim=claim, label=outcome.label, confidence=outcome.confidence, reason="")
@@ -120,7 +120,7 @@ Decide = Callable[[PolicyCase], Action]
 """A policy's action on the first draft of a turn."""
 
 PolicyFor = Mapping[JudgeInfo, LabelPolicy]
-"""One policy as it stands for each judge: "auto" thresholds and promised rates hang on who judged."""
+"""One policy fitted to each judge: "auto" thresholds and promised rates depend on the judge."""
 
 
 def recorded_action(case: PolicyCase) -> Action:
@@ -129,14 +129,14 @@ def recorded_action(case: PolicyCase) -> Action:
 
 
 def by_policy(policies: PolicyFor) -> Decide:
-    """A policy's decisions, by the policy as it stands for each judge of the cases."""
+    """A policy's decisions, with the policy fitted to each judge of the cases."""
     return lambda case: decision(case, policies).action
 
 
 def decision(case: PolicyCase, policies: PolicyFor) -> Decision:
-    """The policy's decision on the case, with the reason; the reason quotes claims where the case has their texts.
+    """The policy's decision on the case, with the reason, which quotes claims if the case has their texts.
 
-    Raises ConfigError if the policy asks for a rate, and its thresholds were not chosen.
+    Raises ConfigError if the policy promises a rate, and its thresholds were not chosen.
     """
     return policies[case.judge].weigh(case.outcomes, evidence_missing=case.evidence_missing, risk=case.risk)
 
@@ -145,8 +145,8 @@ def decision(case: PolicyCase, policies: PolicyFor) -> Decision:
 class Totals:
     """The actions of one policy.
 
-    `cut_short` counts turns that it would have delivered, and of which only the part before a withheld sentence was ever judged:
-    it might have withheld them further on. They are in `actions` as far as they were seen.
+    `cut_short` counts delivered turns of which only the part before a withheld sentence was judged: the policy might have
+    withheld them later. They are in `actions` by the judged part.
     """
 
     actions: Mapping[Action, int]
@@ -159,10 +159,10 @@ class Totals:
 
 @dataclass(frozen=True)
 class PolicyAgreement:
-    """A policy beside people's word on turns. Each share is None where it has no case.
+    """A policy against people's labels of turns. A share without cases is None.
 
     `alarms` is the precision of flags, repairs and blocks together, `withheld` that of repairs and blocks; `false_alarms` the
-    share of fine turns that are withheld, `missed` the share of bad turns that are let through without a flag.
+    share of fine turns that are withheld, `missed` the share of bad turns that are delivered without a flag.
     """
 
     labelled: int
@@ -180,7 +180,7 @@ class Changed:
     first: Action
     second: Action
     censored: bool
-    """The milder of the two would have delivered a turn that was cut short: what came behind is not known."""
+    """The milder policy would have delivered a turn that was cut short, whose rest is unknown."""
 
 
 @dataclass(frozen=True)
@@ -201,45 +201,45 @@ class Comparison:
 
     @cached_property
     def changed(self) -> tuple[Changed, ...]:
-        """Turns on which they differ: the largest steps first, and the newest of these."""
-        found = [
+        """Turns on which the policies differ: largest steps first, then newest first."""
+        changes = [
             Changed(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
             for case, one, other in zip(self.cases, self.first, self.second, strict=True)
             if one is not other
         ]
-        return tuple(sorted(found, key=lambda it: (-_step(it), -it.case.created_at.timestamp())))
+        return tuple(sorted(changes, key=lambda it: (-_step(it), -it.case.created_at.timestamp())))
 
     @cached_property
     def leaning(self) -> int:
         """Turns whose evidence is knowledge from a turn that one policy delivers and the other doesn't.
 
-        The other would have judged them without that knowledge, which nobody can know now.
+        Under the other policy they would have been judged without that knowledge; the result is unknown.
         """
         keys = {it.case.turn_key for it in self.changed if withholds(it.first) is not withholds(it.second)} - {None}
         return sum(not keys.isdisjoint(case.leans_on) for case in self.cases)
 
     @property
     def gate_unknown(self) -> int:
-        """Withheld turns of older reports, which do not say whether they were streamed: these may have been cut short too."""
+        """Withheld turns of older reports, which don't record streaming: these may have been cut short too."""
         return sum(not case.gate_known and withholds(case.done) for case in self.cases)
 
     @property
     def rewritten(self) -> int:
-        """Turns that were repaired in production. Policies decide on the first draft; the repaired text would differ."""
+        """Turns with another draft in production. Policies decide on the first draft; a new one would differ."""
         return sum(case.rewritten for case in self.cases)
 
     def agreement(self, fine: Mapping[str, bool]) -> tuple[PolicyAgreement, PolicyAgreement]:
-        """Both policies beside people's word, by report id: whether the turn should have been delivered. Others don't count."""
+        """Both policies against people's labels, by report id: True if the turn should have been delivered."""
         return _agreement(self.cases, self.first, fine), _agreement(self.cases, self.second, fine)
 
 
 def reproduction_share(
     cases: Sequence[PolicyCase], actions: Sequence[Action], rules: Mapping[JudgeInfo, str | None]
 ) -> Share | None:
-    """Of the turns that were decided under these very rules, on how many the policy decides now (`actions`) as it did then.
+    """Share of the turns decided under these same rules on which the policy's `actions` repeat those of production.
 
-    A repair that could not be made was a block then; as a policy's decision it is a repair, and counts as the same. `rules` are
-    fingerprints of the policy as it stands for each judge (`policy.rules.rules_key`).
+    A failed repair was a block in production and is a repair as a policy's decision; they count as the same. `rules` are
+    fingerprints of the policy fitted to each judge (`policy.rules.rules_key`).
     """
     same = [
         action is case.done or (action, case.done) == (Action.REPAIR, Action.BLOCK)
@@ -252,7 +252,7 @@ def reproduction_share(
 def compare(
     cases: Sequence[PolicyCase], first: Decide | Sequence[Action], second: Decide | Sequence[Action]
 ) -> Comparison:
-    """Decides on each case twice. What was decided already may be given in the order of the cases.
+    """Decides on each case twice. Actions that are already known may be given in the order of the cases.
 
     Examples:
         >>> from vista_guard import Guard, Label

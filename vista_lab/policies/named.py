@@ -1,7 +1,6 @@
 """Policies by name: a preset, the settings' own, or a file.
 
-Also as lines for the settings file, and fitted to each judge: "auto" thresholds, promised rates and the turn's risk depend on
-who judged.
+Policies are fitted to each judge: "auto" thresholds, promised rates and the turn's risk depend on the judge.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from vista_guard.assembly import calibrated
+from vista_guard.assembly import calibrate_policy
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe
 from vista_guard.policy.turn_risk import TurnRisk
@@ -20,12 +19,12 @@ from vista_guard.types import Decision, JudgeInfo, TurnReport
 from vista_lab.policies.comparison import PolicyCase, case_of, decision
 
 SETTINGS: Final = "settings"
-"""The name of the policy that the settings configure."""
+"""Name of the policy that the settings configure."""
 
 
 @dataclass(frozen=True)
 class NamedPolicy:
-    """A policy and what it is called. `risk_table` is where its rates and risks come from, the judge's own when None."""
+    """A policy with its name. `risk_table` has its rates and risks; the judge's own when None."""
 
     name: str
     recipe: Recipe
@@ -33,68 +32,68 @@ class NamedPolicy:
 
 
 def named_policy(told: str, settings: Settings) -> NamedPolicy:
-    """The policy of this name.
+    """Finds a policy by its name.
 
     Args:
-        told: `monitor`, `balanced` or `strict`, plainly; `settings`, for the policy of the settings with its overrides; or a TOML
-            or YAML file with `policy`, `policy_overrides` and `risk_table`, as `vista-guard.toml` has them.
-        settings: whose policy `settings` is, and whose risk table stands where a file names none.
+        told: `monitor`, `balanced` or `strict`, without overrides; `settings`, for the policy of the settings with its overrides;
+            or a TOML or YAML file with `policy`, `policy_overrides` and `risk_table`, as in `vista-guard.toml`.
+        settings: have the policy `settings`, and the risk table for files without one.
 
     Raises:
-        ConfigError: no such name or file, or a policy that makes no sense.
+        ConfigError: the name or file is unknown, or the policy is invalid.
 
     Examples:
         >>> named_policy("strict", Settings.load()).recipe.policy().on_unchecked
         <Action.BLOCK: 'BLOCK'>
     """
     if told in PRESETS:
-        found = NamedPolicy(told, Recipe(told), settings.risk_table)
+        policy = NamedPolicy(told, Recipe(told), settings.risk_table)
     elif told == SETTINGS:
-        found = NamedPolicy(told, Recipe(settings.policy, settings.policy_overrides), settings.risk_table)
+        policy = NamedPolicy(told, Recipe(settings.policy, settings.policy_overrides), settings.risk_table)
     else:
-        found = _of_file(told, settings)
+        policy = _read_policy(told, settings)
     try:
-        found.recipe.policy()
+        policy.recipe.policy()
     except ConfigError as exc:
         raise ConfigError(f"the policy {told}: {exc}") from exc
-    return found
+    return policy
 
 
-def _of_file(told: str, settings: Settings) -> NamedPolicy:
-    path = Path(told)
+def _read_policy(name: str, settings: Settings) -> NamedPolicy:
+    path = Path(name)
     if path.suffix not in POLICY_FILES:
         known = ", ".join([*PRESETS, SETTINGS])
         raise ConfigError(
-            f"policy is {told!r}; choose one of {known}, or a file that ends in {', '.join(POLICY_FILES)}"
+            f"policy is {name!r}; choose one of {known}, or a file that ends in {', '.join(POLICY_FILES)}"
         )
     content = policy_file(path)
     table = content.get("risk_table", settings.risk_table)
-    return NamedPolicy(told, Recipe(content["policy"], content["policy_overrides"]), table)
+    return NamedPolicy(name, Recipe(content["policy"], content["policy_overrides"]), table)
 
 
 def fit_of(judge: JudgeInfo, table: Path | None) -> TurnRisk | None:
-    """How this judge's outcomes become a turn's risk; None where nothing was fitted for it. The judge's own table when None."""
-    return calibrated(PRESETS["monitor"], judge, table)[1]
+    """The risk model of this judge, from its own table when `table` is None; None if nothing was fitted for it."""
+    return calibrate_policy(PRESETS["monitor"], judge, table)[1]
 
 
 def policies_by_judge(
     policy: LabelPolicy, judges: Iterable[JudgeInfo], table: Path | None
 ) -> dict[JudgeInfo, LabelPolicy]:
-    """The policy as it stands for each judge.
+    """The policy fitted to each judge.
 
-    Raises ConfigError if it promises a rate, and there is no table for a judge, or none that holds the rate.
+    Raises ConfigError if it promises a rate, and no table of a judge reaches that rate.
     """
-    found = {}
+    by_judge = {}
     for judge in judges:
-        fitted, _ = calibrated(policy, judge, table)
+        fitted, _ = calibrate_policy(policy, judge, table)
         assert isinstance(fitted, LabelPolicy)  # what was given is one
-        found[judge] = fitted
-    return found
+        by_judge[judge] = fitted
+    return by_judge
 
 
 @dataclass
 class Decider:
-    """One policy, applied to reports of any judge. `fits` are those of the judges that it met."""
+    """One policy, applied to reports of any judge. `fits` has the risk models of the judges so far."""
 
     policy: LabelPolicy
     table: Path | None = None
@@ -102,9 +101,9 @@ class Decider:
     _standing: dict[JudgeInfo, LabelPolicy] = field(default_factory=dict)
 
     def __call__(self, report: TurnReport) -> tuple[PolicyCase, Decision]:
-        """The report as a case, with its risk as this policy's table has it, and what the policy decides.
+        """The report as a case, with the risk by this policy's table, and the policy's decision.
 
-        Raises ConfigError if the policy promises a rate that no table of this judge holds.
+        Raises ConfigError if the policy promises a rate that no table of this judge reaches.
         """
         judge = report.judge
         if judge not in self.fits:

@@ -1,6 +1,6 @@
 """Two policies over the reports of one replayed log, judged once and decided twice.
 
-With the result in words for a page, a report or a terminal.
+The results come with texts for a page, a report or a terminal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vista_lab.metrics.intervals import Share
 from vista_lab.policies.comparison import Comparison, PolicyCase, compare, without_texts
 from vista_lab.policies.named import Decider, NamedPolicy
 from vista_lab.runs.folder import TurnName, read_reports
-from vista_lab.runs.gold import of_entry, questions_of
+from vista_lab.runs.gold import gold_of_entry, questions_of
 
 AGREEMENTS: Final = {
     "alarms": ("alarms that are right", "of the turns that are flagged, repaired or blocked"),
@@ -26,7 +26,7 @@ AGREEMENTS: Final = {
     "false_alarms": ("fine turns withheld", "of the turns that people call fine"),
     "missed": ("bad turns let through unmarked", "of the turns that people call not fine"),
 }
-"""Shares of `PolicyAgreement`: what each is called, and what it is a share of."""
+"""Shares of `PolicyAgreement`: name and base of each."""
 
 NOBODY: Final = "Without that nobody knows which policy is right more often."
 
@@ -60,19 +60,19 @@ ONWARDS: Final = (
 
 
 def limits(found: Comparison, names: Sequence[str]) -> list[str]:
-    """The limits of what these turns show, each with its number of turns."""
+    """The limits of a comparison, each with its number of turns."""
     cuts = [count_text(it.cut_short, CENSORED.format(name=name)) for it, name in zip(found.totals, names, strict=True)]
     counts = ((found.gate_unknown, UNKNOWN_GATE), (found.leaning, MEMORY), (found.rewritten, REWRITTEN))
     return join_parts([*cuts, *(count_text(*pair) for pair in counts)])
 
 
 def count_text(count: int, text: str) -> str | None:
-    """The text with its count; None for nothing."""
+    """The text with its count; None for a count of 0."""
     return f"{count:,} {text}" if count else None
 
 
 def unfitted_judges(fits: Mapping[JudgeInfo, TurnRisk | None]) -> str | None:
-    """Which judges have no risk; None when all have one."""
+    """A note on the judges without a risk model; None if all have one."""
     without = ", ".join(f"{judge.name} {judge.version}" for judge, fit in fits.items() if fit is None)
     if not without:
         return None
@@ -88,13 +88,13 @@ def share(found: Share | None) -> str:
 
 
 def join_parts(told: Iterable[str | None]) -> list[str]:
-    """The parts that are there, joined."""
-    return [one for one in told if one]
+    """The non-empty parts."""
+    return [part for part in told if part]
 
 
 @dataclass
 class Heard:
-    """Users' messages and people's labels, gathered from a log while it is read."""
+    """Users' messages and people's labels, collected from a log while it is read."""
 
     questions: dict[TurnName, str] = field(default_factory=dict)
     gold: dict[TurnName, GoldTurn] = field(default_factory=dict)
@@ -102,12 +102,12 @@ class Heard:
     def listening(
         self, entries: Iterable[LoggedConversation | BrokenEntry]
     ) -> Iterator[LoggedConversation | BrokenEntry]:
-        """The entries as they are."""
+        """Yields the entries unchanged, and collects from them."""
         for entry in entries:
             if isinstance(entry, LoggedConversation):
                 name, questions = str(entry.conversation.id), questions_of(entry.conversation)
                 self.questions |= {(name, index): question for index, question in questions.items()}
-                self.gold |= of_entry(entry)
+                self.gold |= gold_of_entry(entry)
             yield entry
 
 
@@ -115,9 +115,9 @@ class Heard:
 class Replayed:
     """Two policies on the turns of one log.
 
-    `fine` is people's word by report id, where there is any. `fits` are the risks of the judges that reported. `unjudged` counts
-    turns with claims that could not be judged, `unreported` those of the log that have no report, `unmatched` labels of turns
-    that have none.
+    `fine` has people's labels by report id. `fits` has the risk models of the judges that reported. `unjudged` counts
+    turns with claims that could not be judged, `unreported` turns of the log without a report, `unmatched` labels of turns
+    without a report.
     """
 
     policies: tuple[NamedPolicy, NamedPolicy]
@@ -142,13 +142,13 @@ class Replayed:
             (self.unreported, "turns of the log have no report, and are not counted."),
             (self.unmatched, "labels are of turns that were not reported, and are not counted."),
         )
-        told = [*limits(self.found, self.names), *(count_text(*pair) for pair in counts), unfitted_judges(self.fits)]
-        return join_parts([STREAMED, ONWARDS, REPAIRS, *told])
+        notes = [*limits(self.found, self.names), *(count_text(*pair) for pair in counts), unfitted_judges(self.fits)]
+        return join_parts([STREAMED, ONWARDS, REPAIRS, *notes])
 
 
 @dataclass(frozen=True)
 class ReplayedTurn:
-    """One turn as people read it: what was said, what was found, and what each policy decides."""
+    """One turn for people to read: its texts, the findings, and each policy's decision."""
 
     question: str
     report: TurnReport
@@ -166,31 +166,31 @@ def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], g
     """Decides on each report of a log with both policies. No judge is asked, and no text is kept.
 
     Args:
-        out: what `replay` wrote. Reports of turns that the log does not have are left out.
-        heard: the log, as it was read.
-        policies: the two.
-        gold: people's word; the log's own when not given.
+        out: the file that `replay` wrote. Reports of turns that the log lacks are left out.
+        heard: questions and labels of the log.
+        policies: the two policies.
+        gold: people's labels; the log's own when None.
 
     Raises:
         InputError: the file holds something else.
-        ConfigError: a policy promises a rate that no table of this judge holds.
+        ConfigError: a policy promises a rate that no table of this judge reaches.
     """
-    said = heard.gold if gold is None else gold
+    labels = heard.gold if gold is None else gold
     sides = _deciders(policies)
     cases: list[PolicyCase] = []
     actions: tuple[list[Action], list[Action]] = ([], [])
     fine: dict[str, bool] = {}
     unjudged, reported = 0, set()
-    for report in _of_log(out, heard):
+    for report in _log_reports(out, heard):
         for decider, column in zip(sides, actions, strict=True):
             case, decision = decider(report)
             column.append(decision.action)
         cases.append(without_texts(case))
         reported.add(_name(report))
         unjudged += bool(report.unchecked)
-        word = said[_name(report)].verdict(case.outcomes) if _name(report) in said else None
-        if word is not None:
-            fine[report.id] = word
+        verdict = labels[_name(report)].verdict(case.outcomes) if _name(report) in labels else None
+        if verdict is not None:
+            fine[report.id] = verdict
     return Replayed(
         policies,
         compare(cases, *actions),
@@ -198,14 +198,14 @@ def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], g
         {judge: fit for side in reversed(sides) for judge, fit in side.fits.items()},
         unjudged,
         unreported=len(heard.questions.keys() - reported),
-        unmatched=len(said.keys() - reported),
+        unmatched=len(labels.keys() - reported),
     )
 
 
 def turns(out: Path, heard: Heard, replayed: Replayed, wanted: Collection[str] | None = None) -> Iterator[ReplayedTurn]:
     """Turns with all of their texts, in the order of the reports; those with these report ids, or all."""
     first, second = _deciders(replayed.policies)
-    for report in _of_log(out, heard):
+    for report in _log_reports(out, heard):
         if wanted is None or report.id in wanted:
             case, one = first(report)
             _, other = second(report)
@@ -217,7 +217,7 @@ def _deciders(policies: Sequence[NamedPolicy]) -> tuple[Decider, Decider]:
     return first, second
 
 
-def _of_log(out: Path, heard: Heard) -> Iterator[TurnReport]:
+def _log_reports(out: Path, heard: Heard) -> Iterator[TurnReport]:
     return (report for report in read_reports(out) if _name(report) in heard.questions)
 
 

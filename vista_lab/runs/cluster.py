@@ -1,8 +1,8 @@
-"""A system on every core of a Ray cluster, behind the same protocol: the loop that judges here and writes is unchanged.
+"""Runs a system on every core of a Ray cluster, behind the same protocol as a local one: the loop is unchanged.
 
 Each conversation goes to one worker, a process that builds its own system and writes nothing; reports come back one by one. A
-lost worker is replaced, and the unreported turns of its conversations are judged by another. An existing cluster is joined,
-or one is started on this machine; a wrong address is reported before Ray tries it for minutes.
+lost worker is replaced, and another judges the unreported turns of its conversations. The run joins an existing cluster, or
+starts one on this machine; a wrong address is reported before Ray tries it for minutes.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from vista_lab.systems.protocol import System, SystemInfo
 
 REACH_SECONDS = 5.0
 STORE_BYTES = 200_000_000
-"""Shared memory of a cluster that is started here. Reports are small and travel outside of it."""
+"""Shared memory of a cluster started here. Reports are small and don't use it."""
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
-"""How a client of gRPC begins, with settings that change nothing."""
+"""Preface of a gRPC client, with empty settings."""
 HEADER = 9
 SETTINGS = 4
-"""Length of a frame's header, and what stands in the fourth byte of the one that a server of gRPC begins with."""
+"""Length of a frame's header, and the fourth byte of a gRPC server's first frame."""
 WHICH_PORT = "Give the port of ray start --head, 6379 if it was told none; 8265 is its dashboard, 10001 is for ray://"
 
 
 def ray_library() -> Any:
-    """The library. Its own types would make a checked module of one that is to be checked without it."""
+    """The Ray library, untyped: type checking must work without it installed."""
     import ray
 
     return ray
 
 
 def connect(address: str | None, workers: int | None) -> bool:
-    """Joins a cluster, or starts one here; does nothing in a process that has joined one. Whether one was started or joined.
+    """Joins a cluster, or starts one here. Returns False if the process has already joined one.
 
     Raises ConfigError: see `RaySystem.start`.
     """
     require("--engine ray", "ray", extra="ray")
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # Nothing is told to anybody.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # No telemetry.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if ray_library().is_initialized():
         return False
@@ -87,27 +87,27 @@ def _init(address: str, options: dict[str, Any]) -> None:
 
 
 def _why(exc: BaseException) -> str:
-    """Ray's message, and what to do about a token: Ray puts that into the cause of its error, in fifty lines."""
+    """Ray's message, or advice about a missing token: Ray hides that in fifty lines of the error's cause."""
     if "token" in f"{exc} {exc.__cause__}".lower():
         return (
             "it asks for a token. Set RAY_AUTH_MODE=token, and give the token of its head node (ray get-auth-token) as "
             "RAY_AUTH_TOKEN or in ~/.ray/auth_token"
         )
-    told = " ".join(str(exc).split())
-    return f"{told}. {WHICH_PORT}" if told.startswith("Failed to connect") else told
+    message = " ".join(str(exc).split())
+    return f"{message}. {WHICH_PORT}" if message.startswith("Failed to connect") else message
 
 
 def _keep_token_to_ourselves() -> None:
-    """Guards a cluster that is started here by a token of its own.
+    """Protects a cluster started here by a token of its own.
 
-    Ray would write one to the user's home, and every `ray start` that finds one there asks all nodes and drivers for it.
+    Ray would write one to the user's home, and every later `ray start` would then require it of all nodes and drivers.
     """
     if not os.environ.get("RAY_AUTH_TOKEN_PATH"):
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 
 
 def _check_cores(workers: int | None) -> None:
-    """A cluster that is started here has the cores of this machine, whatever Ray would be told."""
+    """Checks that this machine has a core for each worker."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers is not None and workers > cores:
         raise ConfigError(
@@ -117,7 +117,7 @@ def _check_cores(workers: int | None) -> None:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself tries for minutes, and then ends the process."""
+    """Checks the address first: Ray itself tries for minutes, and then ends the process."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():
         raise ConfigError(f"--address is {address!r}; give HOST:PORT of the cluster's head node, or auto")
@@ -142,9 +142,9 @@ def _speaks_grpc(open_socket: socket.socket) -> bool:
 
 @dataclass(eq=False)
 class Slot:
-    """A worker's seat. When its worker is lost, another one takes it.
+    """A worker's slot. When its worker is lost, another one takes it.
 
-    `share` is what its workers may spend in all, in US dollars, `spent` what their reports say they did.
+    `share` is the budget of all its workers in US dollars, `spent` the cost of their reports.
     """
 
     number: int
@@ -152,25 +152,25 @@ class Slot:
     share: float | None = None
     spent: float = 0.0
     why_retired: str | None = None
-    """Why nobody sits here any more: what its workers may spend is spent."""
+    """Reason for closing the slot when its budget is spent."""
     why_lost: str | None = None
-    """Why nobody sits here any more: no worker could take the place of a lost one."""
+    """Reason for closing the slot when no worker could replace a lost one."""
     away: bool = False
-    """True while the worker of this seat is starting; others judge meanwhile."""
+    """True while the worker of this slot is starting; others judge meanwhile."""
 
     @property
     def closed(self) -> bool:
-        """True once no worker will take this seat."""
+        """True once no worker will take this slot."""
         return self.why_retired is not None or self.why_lost is not None
 
     @property
     def left(self) -> float | None:
-        """The budget left for a worker that takes the seat now."""
+        """The budget left for a new worker in this slot."""
         return None if self.share is None else max(self.share - self.spent, 0.0)
 
 
 class Places:
-    """Each slot has as many places as a worker judges conversations at once. All are handed out in turn."""
+    """Free places of the slots: one for each conversation that a worker judges at once. They are handed out in turn."""
 
     def __init__(self, slots: list[Slot], each: int) -> None:
         self.slots = slots
@@ -179,13 +179,13 @@ class Places:
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why no slot is left, when what there was to spend is; None while one is left."""
+        """Reason of a closed slot when all are closed and a budget was spent; None while one is open."""
         reasons = (slot.why_retired for slot in self.slots)
         return next(filter(None, reasons), None) if self._all_closed else None
 
     @property
     def why_lost(self) -> str | None:
-        """Why no slot is left, when workers are lost and nothing else ended it; None while one is left."""
+        """Reason of a closed slot when all workers were lost; None while one is open, or if a budget was spent."""
         if not self._all_closed or self.why_exhausted is not None:
             return None
         return next(filter(None, (slot.why_lost for slot in self.slots)), None)
@@ -195,7 +195,7 @@ class Places:
         return all(slot.closed for slot in self.slots)
 
     async def take(self) -> Slot | None:
-        """The next free place, waited for; None when no slot is left."""
+        """Waits for the next free place; None when all slots are closed."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._next() is not None or self._all_closed)
             slot = self._next()
@@ -204,13 +204,13 @@ class Places:
             return slot
 
     async def give_back(self, slot: Slot) -> None:
-        """Frees the place, and wakes those who wait."""
+        """Frees the place, and wakes waiting tasks."""
         async with self._changed:
             self._free.append(slot)
             self._changed.notify_all()
 
     async def arrived(self, slot: Slot) -> None:
-        """The worker that was away is there, or will never be."""
+        """Ends the absence of a worker that has started, or never will."""
         async with self._changed:
             slot.away = False
             self._changed.notify_all()
@@ -220,7 +220,7 @@ class Places:
 
 
 Build = Callable[[float | None], System]
-"""Builds a system that may spend so many US dollars, None for any amount. It is sent to the workers: it holds names and numbers,
+"""Builds a system with a budget in US dollars, None for no limit. It is sent to the workers: it holds names and numbers,
 no open files, models or clients."""
 
 SERVICE = "vista-guard-eval"
@@ -228,7 +228,7 @@ SERVICE = "vista-guard-eval"
 
 @dataclass(frozen=True)
 class Ready:
-    """Said by a worker whose system is built: on which node, by which vista-guard, and how it judges."""
+    """Message of a worker whose system is built: its node, its version of vista-guard, and its settings."""
 
     node: str
     version: str
@@ -237,13 +237,13 @@ class Ready:
 
 @dataclass(frozen=True)
 class Exhausted:
-    """Said in place of a report by a worker that will answer nothing more."""
+    """Message of a worker whose budget is spent, in place of a report."""
 
     reason: str
 
 
 class Worker:
-    """Judges conversations, each as a whole: what a conversation established is known in one place."""
+    """Judges whole conversations, so that their knowledge stays in one process."""
 
     def __init__(self, build: Build, max_cost: float | None) -> None:
         self._build = build
@@ -252,13 +252,13 @@ class Worker:
         self._open = ExitStack()
 
     async def start(self) -> Ready:
-        """Builds the system. Not done when the worker is made, so that what is wrong comes back as the error that it is.
+        """Builds the system. It is not done in the constructor, so that errors come back as they are.
 
-        Raises ConfigError if it cannot be built; says on which node.
+        Raises ConfigError if it cannot be built; names the node.
         """
         from vista_guard.telemetry.sdk import configured
 
-        # There is a worker for each core: their models would otherwise take all cores each, and wait for one another.
+        # With a worker per core, models that each use all cores would wait for one another.
         os.environ.setdefault(THREADS, "1")
         try:
             self._open.enter_context(configured(SERVICE))
@@ -270,9 +270,9 @@ class Worker:
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[bytes | Exhausted]:
-        """Judges the conversation and forgets it at the end. A turn left unjudged for lack of budget is no result.
+        """Judges the conversation and forgets it at the end. A turn left unjudged for lack of budget is not a result.
 
-        Reports are JSON: half the work of pickled objects for the one who takes them.
+        Reports are JSON: they cost the receiver half the work of pickled objects.
         """
         system = self._started
         missing = len(set(turns) - {report.turn_index for report in done})
@@ -286,7 +286,7 @@ class Worker:
             yield Exhausted(system.why_exhausted)
 
     async def close(self) -> None:
-        """Closes the system, and sends what telemetry still holds."""
+        """Closes the system, and flushes telemetry."""
         if self._system is not None:
             await self._system.aclose()
         self._open.close()
@@ -303,12 +303,12 @@ def node() -> str:
 
 
 START_SECONDS = 300.0
-"""Within which a worker finds a place in the cluster and builds its system."""
+"""Time limit for a worker to find a core in the cluster and build its system."""
 PATIENCE_SECONDS = 30.0
-"""After which those that are there begin. Two runs that each wait for all their cores would wait for one another."""
+"""Wait for all workers; then those that are ready begin. Two runs that wait for all their cores would block each other."""
 CLOSE_SECONDS = 10.0
 LOSSES = 3
-"""Workers that one conversation may lose: it may be what kills them."""
+"""Workers that one conversation may lose: it may be the cause."""
 
 
 def _to_nobody(_message: str) -> None: ...
@@ -347,16 +347,16 @@ class RaySystem:
         expected: SystemInfo | None = None,
         tell: Callable[[str], None] = _to_nobody,
     ) -> RaySystem:
-        """Connects, and has every worker build its system. One that waits for a core for long comes in when the others judge.
+        """Connects, and has every worker build its system. Workers that wait long for a core join later.
 
         Args:
             build: builds a system on a worker.
-            workers: how many; one a core of the cluster when None. Each takes one core.
+            workers: number of workers, each on one core; all cores of the cluster when None.
             address: of a running cluster, `auto` for the one that this machine belongs to; one is started here when None.
-            each: conversations that a worker judges at once. More than one pays where judging is waiting, as for a model.
-            max_cost: US dollars for all workers together; each gets an equal share, so that no two of them exceed it together.
-            expected: how they are to judge; as one another when None.
-            tell: is told of workers that are waited for, lost, or not used, a sentence each.
+            each: conversations that a worker judges at once. More than one pays off if judging waits, as for a model.
+            max_cost: US dollars for all workers together; each gets an equal share.
+            expected: settings that all workers must have; those of the first one when None.
+            tell: called with a message for each worker that is late, lost, or not used.
 
         Raises:
             ConfigError: Ray is missing, the cluster is out of reach or too small, the workers' systems differ, or a system
@@ -371,9 +371,9 @@ class RaySystem:
             slots += (Slot(number, share=share) for number in range(count))
             seat = partial(_seat, partial(_hire, build, each))
             coming |= {slot: asyncio.ensure_future(seat(slot)) for slot in slots}
-            there = await _there(coming, tell)
-            info = expected or next(iter(there.values())).info
-            for slot, ready in there.items():
+            started = await _wait_for_workers(coming, tell)
+            info = expected or next(iter(started.values())).info
+            for slot, ready in started.items():
                 check_alike(slot.number, ready, info)
         except BaseException:
             for task in coming.values():
@@ -381,34 +381,34 @@ class RaySystem:
             _end(slots, cluster=ours)
             raise
         system = cls(info, slots, each, seat, tell, ours=ours)
-        for slot in coming.keys() - there.keys():
+        for slot in coming.keys() - started.keys():
             system._await(slot, coming[slot])
         return system
 
     @property
     def why_exhausted(self) -> str | None:
-        """The reason of the last worker that could still judge."""
+        """Reason why no worker can judge any more; None while one can."""
         return self._places.why_exhausted
 
     async def judge(
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[TurnReport]:
-        """Judges on some worker. Reports of a lost worker are kept; another worker continues behind them.
+        """Judges on some worker. Reports of a lost worker are kept; another worker continues after them.
 
         Raises JudgeError if the conversation lost `LOSSES` workers, or none is left.
         """
-        known, losses = list(done), 0
+        reports, losses = list(done), 0
         while (slot := await self._places.take()) is not None:
             worker = slot.actor
             try:
-                async with aclosing(_stream(worker, entry, turns, known)) as answers:
-                    async for said in answers:
-                        if isinstance(said, Exhausted):
-                            slot.why_retired = self._share_reason(slot, said.reason)
+                async with aclosing(_stream(worker, entry, turns, reports)) as answers:
+                    async for event in answers:
+                        if isinstance(event, Exhausted):
+                            slot.why_retired = self._share_reason(slot, event.reason)
                             break
-                        slot.spent += said.usage.cost
-                        known.append(said)
-                        yield said
+                        slot.spent += event.usage.cost
+                        reports.append(event)
+                        yield event
                     else:
                         return
             except _Lost as lost:
@@ -432,26 +432,26 @@ class RaySystem:
         slots = self._places.slots
         for task in self._coming:
             task.cancel()
-        closing = [asyncio.ensure_future(_closed(slot.actor)) for slot in slots if not slot.away]
+        closing = [asyncio.ensure_future(_close(slot.actor)) for slot in slots if not slot.away]
         if closing:
             await asyncio.wait(closing, timeout=CLOSE_SECONDS)
         _end(slots, cluster=self._ours)
 
     def _share_reason(self, slot: Slot, reason: str) -> str:
-        """A worker speaks of what it was given, and knows of no other."""
+        """Adds the worker's share to its reason, which knows only its own budget."""
         if slot.share is None:
             return reason
         return f"each of the {len(self._places.slots)} workers had ${slot.share:g} of the budget, and the last one says: {reason}"
 
     def _replace(self, slot: Slot, worker: Any, lost: _Lost) -> None:
-        """Another worker takes the slot, once for all conversations that were with the lost one."""
+        """Starts another worker in the slot, once for all conversations of the lost one."""
         if slot.actor is worker and not slot.away and not slot.closed:
             self._tell(f"worker {slot.number} of the Ray cluster was lost, and another one takes its place: {lost}")
             ray_library().kill(worker)  # One that only could not be reached would keep its core.
             self._await(slot, self._seat(slot))
 
     def _await(self, slot: Slot, seated: Awaitable[Ready]) -> None:
-        """Nobody waits for a worker while others are there: the nodes that are left may have no core for it."""
+        """Seats a worker in the background, as the remaining nodes may have no core for it."""
         slot.away = True
         task = asyncio.ensure_future(self._settle(slot, seated))
         self._coming.add(task)
@@ -460,7 +460,7 @@ class RaySystem:
     async def _settle(self, slot: Slot, seated: Awaitable[Ready]) -> None:
         try:
             check_alike(slot.number, await seated, self.info)
-        except Exception as exc:  # Whatever is wrong with one node, the others go on.
+        except Exception as exc:  # Whatever fails on one node, the others continue.
             slot.why_lost = f"no worker of the Ray cluster is left: {exc}"
             ray_library().kill(slot.actor)
             self._tell(str(exc))
@@ -472,8 +472,10 @@ class _Lost(Exception):
     """A worker did not answer to the end."""
 
 
-async def _there(coming: Mapping[Slot, asyncio.Task[Ready]], tell: Callable[[str], None]) -> dict[Slot, Ready]:
-    """All workers; where some are waited for in vain, those that are there, at least one."""
+async def _wait_for_workers(
+    coming: Mapping[Slot, asyncio.Task[Ready]], tell: Callable[[str], None]
+) -> dict[Slot, Ready]:
+    """Waits for all workers; after `PATIENCE_SECONDS`, returns those that are ready, at least one."""
     _, late = await asyncio.wait(coming.values(), timeout=PATIENCE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
     if late and not any(task.done() and task.exception() for task in coming.values()):
         tell(
@@ -503,8 +505,8 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
     slot.actor = hire(slot)
     try:
         async with asyncio.timeout(START_SECONDS):
-            found: Ready = await _answer(slot.actor.start.remote())
-            return found
+            ready: Ready = await _answer(slot.actor.start.remote())
+            return ready
     except _Lost as lost:
         raise JudgeError(f"worker {slot.number} of the Ray cluster was lost before it was ready: {lost}") from lost
     except TimeoutError as exc:
@@ -516,14 +518,14 @@ async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:
 
 
 def check_alike(number: int, ready: Ready, expected: SystemInfo) -> None:
-    """Passes when a worker judges as expected. Raises ConfigError if it does not; says on which node, and in what."""
-    # What a worker of an older version says has neither of both.
+    """Checks that a worker has the expected settings. Raises ConfigError if not; names the node and the differences."""
+    # Messages of older workers have neither field.
     version, node = getattr(ready, "version", "of another version"), getattr(ready, "node", "of no name")
     if version != __version__:
         differing = f"vista-guard {version} instead of {__version__}"
     elif ready.info != expected:
-        found = differing_fields(system_fields(ready.info), system_fields(expected)).items()
-        differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in found)
+        differences = differing_fields(system_fields(ready.info), system_fields(expected)).items()
+        differing = ", ".join(f"{name} {here} instead of {wanted}" for name, (here, wanted) in differences)
     else:
         return
     raise ConfigError(
@@ -540,8 +542,8 @@ async def _stream(
     ended = False
     try:
         async for reference in answers:
-            said = await _answer(reference)
-            yield TurnReport.model_validate_json(said) if isinstance(said, bytes) else said
+            event = await _answer(reference)
+            yield TurnReport.model_validate_json(event) if isinstance(event, bytes) else event
         ended = True
     finally:
         if not ended:
@@ -550,7 +552,7 @@ async def _stream(
 
 
 async def _answer(reference: Any) -> Any:
-    """The answer of a worker. Raises VistaGuardError as the worker raised it; _Lost if it did not answer."""
+    """The answer of a worker. Raises the worker's own VistaGuardError, or _Lost if it did not answer."""
     from ray.exceptions import RayError, RayTaskError
 
     try:
@@ -569,13 +571,13 @@ def _loss_message(exc: Exception) -> str:
     return lines[-1].strip() if "creation task" in lines[0] else lines[0]
 
 
-async def _closed(actor: Any) -> None:
+async def _close(actor: Any) -> None:
     with suppress(Exception):
         await actor.close.remote()
 
 
 def _end(slots: Sequence[Slot], *, cluster: bool) -> None:
-    """Ends the workers, which free their cores at once, and the cluster too where it is ours."""
+    """Kills the workers, which frees their cores at once, and stops the cluster if we started it."""
     for slot in slots:
         if slot.actor is not None:
             ray_library().kill(slot.actor)

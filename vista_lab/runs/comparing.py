@@ -15,7 +15,7 @@ from vista_lab.runs.folder import TurnName
 from vista_lab.runs.reading import Run
 
 LEAST_OVERLAP: Final = 0.5
-"""Two claims of one turn are the same when they share at least this part of the text that either stands in."""
+"""Two claims of one turn match if their spans overlap by at least this share."""
 
 UNCHECKED: Final = "UNCHECKED"
 
@@ -31,7 +31,7 @@ class ClaimPair:
 
     @property
     def claim(self) -> Claim:
-        """As the first run has it, else as the second."""
+        """The claim of the first run, else of the second."""
         outcome = self.first or self.second
         assert outcome is not None  # pairs are made of claims
         return outcome.claim
@@ -48,14 +48,14 @@ class ClaimPair:
 
     @property
     def regressed(self) -> bool:
-        """The first run was right and the second is not; where nobody knows: the second could not judge what the first did."""
+        """True if only the first run was right; without a person's word, if only the first could judge the claim."""
         if self.word is not None and self.first and self.second:
             return self.right == (True, False)
         return isinstance(self.first, Finding) and self.labels[1] == UNCHECKED
 
     @property
     def improved(self) -> bool:
-        """The other way round."""
+        """The reverse of `regressed`."""
         return ClaimPair(self.turn, self.second, self.first, self.word).regressed
 
     @property
@@ -73,24 +73,24 @@ def label_of(outcome: Outcome | None) -> str | None:
 def pair_claims(first: Run, second: Run, gold: Gold | None = None) -> tuple[ClaimPair, ...]:
     """Claims of the turns that both runs have, in the order of turns.
 
-    Within a turn a claim's partner has its words, else its id where the log brought the claims, else the place in the text that
-    shares most with its own. What a run has alone is paired with None.
+    Within a turn, claims match by id if the log brought them, else by text, else by the largest overlap of their spans. Claims
+    without a partner are paired with None.
     """
-    given = first.manifest.claims == "given"
-    found: list[ClaimPair] = []
+    by_id = first.manifest.claims == "given"
+    pairs: list[ClaimPair] = []
     for name in sorted(first.reports.keys() & second.reports.keys()):
         word_of = (gold or {}).get(name) or GoldTurn()
         left, right = first.reports[name].outcomes, second.reports[name].outcomes
-        for one, other in _partners(left, right, by_id=given):
-            said = [word_of.word(outcome) for outcome in (one, other) if outcome is not None]
-            found.append(ClaimPair(name, one, other, next((word for word in said if word is not None), None)))
-    return tuple(found)
+        for one, other in _partners(left, right, by_id=by_id):
+            words = [word_of.word(outcome) for outcome in (one, other) if outcome is not None]
+            pairs.append(ClaimPair(name, one, other, next((word for word in words if word is not None), None)))
+    return tuple(pairs)
 
 
 def _partners(
     left: Sequence[Outcome], right: Sequence[Outcome], *, by_id: bool
 ) -> Iterator[tuple[Outcome | None, Outcome | None]]:
-    """Each outcome of the left with its partner, then what the right has alone."""
+    """Each left outcome with its partner, then the right outcomes without one."""
     free = list(right)
     chosen: dict[int, Outcome] = {}
     ways: list[Callable[[Claim, Claim], float]] = [lambda one, other: float(one.text == other.text), _same_place]
@@ -121,8 +121,8 @@ def _right(outcome: Outcome | None, word: Word | None) -> bool | None:
 class Paired:
     """Two runs over the claims that people labelled and both runs judged or tried to.
 
-    `better` counts claims that only the second has right, `worse` those that only the first has; `p` is McNemar's exact
-    two-sided probability of a split at least as uneven if neither were better: 1 where nothing differs.
+    `better` counts claims that only the second run has right, `worse` those that only the first has; `p` is McNemar's exact
+    two-sided p-value, 1 if nothing differs.
     """
 
     first: Share
@@ -133,7 +133,7 @@ class Paired:
 
 
 def paired_accuracy(pairs: Sequence[ClaimPair]) -> Paired | None:
-    """How often each run agrees with people, on the same claims. None where no claim of both runs is labelled."""
+    """Accuracy of each run against people, on the same claims. None if no claim of both runs is labelled."""
     known = [(left, right) for pair in pairs for left, right in [pair.right] if left is not None and right is not None]
     first = wilson(sum(left for left, _ in known), len(known))
     second = wilson(sum(right for _, right in known), len(known))
@@ -150,7 +150,7 @@ def transitions(pairs: Sequence[ClaimPair]) -> Counter[tuple[str, str]]:
 
 
 def confusion(pairs: Sequence[ClaimPair], *, second: bool) -> Counter[tuple[str, str]]:
-    """One run's labels against people's: by (person's, judge's). Only words that are labels count."""
+    """Confusion matrix of one run against people, by (person's label, judge's label). Other words don't count."""
     counted: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
         judged = pair.labels[second]
@@ -168,7 +168,7 @@ def calibration(pairs: Sequence[ClaimPair], *, second: bool) -> Reliability | No
 
 @dataclass(frozen=True)
 class TurnChange:
-    """A turn that two runs decided on differently. `fine` is what people say of it; None where nobody did."""
+    """A turn with different actions in two runs. `fine` is people's verdict; None if there is none."""
 
     turn: TurnName
     first: Action
@@ -179,17 +179,17 @@ class TurnChange:
 def turn_changes(first: Run, second: Run, gold: Gold | None = None) -> tuple[TurnChange, ...]:
     """Turns with another action in the second run, in the order of turns."""
     known: Gold = gold or {}
-    found = []
+    changes = []
     for name in sorted(first.reports.keys() & second.reports.keys()):
         one, other = first.reports[name], second.reports[name]
         if one.decision.action is not other.decision.action:
             fine = known[name].verdict(other.outcomes) if name in known else None
-            found.append(TurnChange(name, one.decision.action, other.decision.action, fine))
-    return tuple(found)
+            changes.append(TurnChange(name, one.decision.action, other.decision.action, fine))
+    return tuple(changes)
 
 
 def in_order(pairs: Sequence[ClaimPair]) -> tuple[ClaimPair, ...]:
-    """Pairs that differ, or that one run lacks: regressions first, what changed, what improved; each in the order of turns."""
+    """Pairs with different labels: regressions, other changes, then improvements; each in the order of turns."""
 
     def rank(pair: ClaimPair) -> int:
         return 0 if pair.regressed else 2 if pair.improved else 1

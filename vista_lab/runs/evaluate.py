@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Made:
-    """A run's settings beside its rows and its system."""
+    """A run's settings, apart from its rows and its system."""
 
     claims: ClaimsMode = ClaimsMode.JUDGE
     limit: int | None = None
@@ -43,29 +43,29 @@ class Made:
 
 @dataclass(frozen=True)
 class Evaluated:
-    """How a run ended: `figures` of its whole folder, `session` of this call, `exhausted` where a budget ended it."""
+    """Results of an evaluation: `figures` of the whole folder, `session` of this call."""
 
     figures: RunSummary
     session: ReplaySummary
 
 
 async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
-    """Judges every turn of the plan that `out` has no report on yet.
+    """Judges every turn of the plan that has no report in `out` yet.
 
     Args:
         system: judges; the caller closes it.
-        plan: from `planned`, with the claims, limit and seed of `made`.
+        plan: from `make_plan`, with the claims, limit and seed of `made`.
         out: the run's folder. A run of the same system over the same rows is resumed.
-        made: claims, limit and seed are held against an earlier run's; the engine is only told.
-        steering: how the run is watched and stopped.
+        made: claims, limit and seed must be those of an earlier run; the engine is only recorded.
+        steering: concurrency, progress and stopping.
 
-    When it is stopped or the system's budget is spent, the figures so far are written and say that they are not complete: the
+    When it is stopped or the system's budget is spent, the figures so far are written and marked as incomplete: the
     same call resumes.
 
     Raises:
-        ConfigError: `out` is another run's, or a field of its manifest differs, which is named.
+        ConfigError: `out` belongs to another run, or a field of its manifest differs, which is named.
         StoreError: a report could not be written; says how many are safe.
-        JudgeError: the judge could not be loaded, or cannot be asked.
+        JudgeError: the judge could not be loaded or reached.
     """
     steering = steering or Steering()
     began = time.monotonic()
@@ -96,7 +96,7 @@ def manifest(system: System, rows: Rows | None, made: Made) -> Manifest:
 
 
 def machine() -> Mapping[str, str]:
-    """Where it runs, as far as that explains speed: no name and no address."""
+    """The machine, as far as it explains speed: no name and no address."""
     return {
         "system": platform.system(),
         "architecture": platform.machine(),
@@ -115,19 +115,19 @@ async def replay(
     on_progress: Callable[[Event], None] = lambda _event: None,
     stop: asyncio.Event | None = None,
 ) -> ReplaySummary:
-    """Judges every turn that `out` has no report on yet, and adds its report there.
+    """Judges every turn that has no report in `out` yet, and adds its report there.
 
     Args:
-        guard: judges the turns. Its knowledge should be its own: what is replayed is remembered there.
+        guard: judges the turns. Give it a knowledge store of its own, as it remembers the replayed turns.
         log: from `read_log`.
-        out: JSON lines; made by this run or by an earlier one of the same judge, policy, persona and claims.
-        claims: whose claims are judged.
-        concurrency: how many conversations are replayed at once, at least 1. Turns of one keep their order.
+        out: JSON lines of this run, or of an earlier one with the same judge, policy, persona and claims.
+        claims: the source of the claims to judge.
+        concurrency: conversations replayed at once, at least 1. Turns of one keep their order.
         on_progress: called with each event of this run.
-        stop: when set, the turns that are being judged are finished and no other is begun.
+        stop: when set, turns in progress are finished and no other is begun.
 
     When the judge's budget is spent, the turns that it left unjudged get no report, no other turn is begun, and the summary
-    says so: the same call resumes with a new budget.
+    has the reason: the same call resumes with a new budget.
 
     Examples:
         >>> from tempfile import TemporaryDirectory
@@ -140,7 +140,7 @@ async def replay(
         1
 
     Raises:
-        ConfigError: `out` was made in another way, or from another log.
+        ConfigError: `out` was made with other settings, or from another log.
         InputError: the log as a whole cannot be read, or no turn of it carries claims though `claims` is GIVEN.
         StoreError: a report could not be written; says how many are safe.
         JudgeError: the judge could not be loaded.

@@ -25,25 +25,25 @@ def write(turns: Iterable[KeptTurn], path: Path, format: Format, *, texts: bool 
 
     Args:
         turns: as `ReportReader.reports` gives them.
-        path: of the file; it must not be there yet, and is not while it is being written.
+        path: the file; it must not exist, and appears only when complete.
         format: `jsonl` has a report on each line, as `vista-guard replay` writes them; `parquet` a row for each turn, its claims
             as a list of structs.
-        texts: writes the texts that were kept, too. A line is then `{"report": …, "texts": …}`.
+        texts: also writes the stored texts. A line is then `{"report": …, "texts": …}`.
 
     Raises:
-        InputError: the file is there, or cannot be written.
+        InputError: the file exists, or cannot be written.
         ConfigError: Parquet needs pyarrow.
     """
     if path.exists():
         raise InputError(f"{path} exists; choose another file, or remove it")
-    beginning = path.with_name(f".{path.name}.part")
+    unfinished = path.with_name(f".{path.name}.part")
     try:
-        count = {"jsonl": _jsonl, "parquet": _parquet}[format](turns, beginning, texts)
-        beginning.rename(path)
+        count = {"jsonl": _jsonl, "parquet": _parquet}[format](turns, unfinished, texts)
+        unfinished.rename(path)
     except OSError as exc:
         raise InputError(f"{path} cannot be written: {exc.strerror or exc}") from exc
     finally:
-        beginning.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
     return count
 
 
@@ -92,9 +92,9 @@ def _schema(arrow: Any, texts: bool) -> Any:
 
 def _row(turn: KeptTurn, texts: bool) -> dict[str, Any]:
     report = turn.report
-    same = ("id", "conversation_id", "turn_index", "created_at", "tenant", "policy", "rules", "gate", "score", "risk")
+    copied = ("id", "conversation_id", "turn_index", "created_at", "tenant", "policy", "rules", "gate", "score", "risk")
     row = {
-        **{name: getattr(report, name) for name in (*same, "evidence_missing", "response", "trace_id")},
+        **{name: getattr(report, name) for name in (*copied, "evidence_missing", "response", "trace_id")},
         "judge": report.judge.name,
         "judge_version": report.judge.version,
         "action": report.decision.action.value,
@@ -108,29 +108,29 @@ def _row(turn: KeptTurn, texts: bool) -> dict[str, Any]:
 
 
 def _claim(outcome: Outcome) -> dict[str, Any]:
-    claim, judged = outcome.claim, outcome if isinstance(outcome, Finding) else None
-    quoted = judged.evidence[0] if judged and judged.evidence else None
-    made = {
+    claim, finding = outcome.claim, outcome if isinstance(outcome, Finding) else None
+    quoted = finding.evidence[0] if finding and finding.evidence else None
+    fields = {
         "id": claim.id,
         "text": claim.text,
         "label": label_of(outcome),
-        "confidence": judged.confidence if judged else None,
+        "confidence": finding.confidence if finding else None,
         "start": claim.span.start if claim.span else None,
         "end": claim.span.end if claim.span else None,
-        "reason": judged.reason if judged else getattr(outcome, "error", ""),
+        "reason": finding.reason if finding else getattr(outcome, "error", ""),
         "source": quoted.source.value if quoted else None,
         "source_id": quoted.source_id if quoted else None,
         "quote": quoted.quote if quoted else None,
     }
-    return {name: _writable(value) for name, value in made.items()}
+    return {name: _writable(value) for name, value in fields.items()}
 
 
 def _texts(turn: KeptTurn) -> dict[str, Any]:
-    kept = turn.texts
-    if kept is None:
+    texts = turn.texts
+    if texts is None:
         return {"user_text": None, "draft": None, "documents": None}
-    documents = json.dumps([document.model_dump(mode="json") for document in kept.documents])
-    return {"user_text": kept.user_text, "draft": kept.draft, "documents": documents}
+    documents = json.dumps([document.model_dump(mode="json") for document in texts.documents])
+    return {"user_text": texts.user_text, "draft": texts.draft, "documents": documents}
 
 
 def _writable(value: Any) -> Any:

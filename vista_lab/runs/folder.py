@@ -4,7 +4,7 @@
       manifest.json   how the run was made: a `Manifest`
       gold.jsonl      the data set's labels: one `GoldLine` a turn, without any text
       reports.jsonl   one `TurnReport` a line, written as soon as it is made
-      summary.json    the figures, written at the end; made again from the other three at any time
+      summary.json    the figures, written at the end; the other three are enough to rebuild it
 
 Every table is made from the first three, without judging again. `vista-guard replay --out FILE` writes a file of reports
 without a folder; its manifest is `FILE.run.json`.
@@ -39,13 +39,13 @@ from vista_lab.systems.protocol import SystemInfo
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
 
 BESIDE = ".run.json"
-"""Added to the name of a file of reports, the name of its manifest."""
+"""Suffix that turns the name of a file of reports into the name of its manifest."""
 
 MANIFEST_VERSION = "1.0"
 """Changes in its first part when an older reader would misread a run."""
 
 REPLAY_OF_0_2 = "0.2"
-"""Version of the manifest made from what vista-guard 0.2 wrote beside a file of reports."""
+"""Version of manifests converted from the `FILE.run.json` of vista-guard 0.2."""
 
 
 class _Line(BaseModel):
@@ -53,7 +53,7 @@ class _Line(BaseModel):
 
 
 def _without_empty(fields: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Fields without those of `names` that say nothing: earlier versions, which don't know them, read on."""
+    """Drops the fields of `names` that are empty, so that earlier versions, which don't know them, can read the line."""
     return {key: value for key, value in fields.items() if key not in names or value not in (None, "", (), [])}
 
 
@@ -65,15 +65,15 @@ class Rows(_Line):
     task: Task
     test: bool
     files: Mapping[str, str]
-    """Name of each file, and its sha256."""
+    """SHA-256 by file name."""
     conversations: tuple[str, ...]
     turns: int
     skipped: Mapping[str, int] = {}
     """Rows that could not be read, by reason."""
     sample: str = ""
-    """How the rows relate to those of the paper's tables."""
+    """Relation of the rows to those of the paper's tables."""
     grounded: int | None = None
-    """Turns that bring documents of their own, where the data name what turns were drawn with; else None, and not written."""
+    """Turns with documents of their own, if the data has groups of turns; else None, and not written."""
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class Rows(_Line):
 
 
 class Manifest(_Line):
-    """How a run was made. A run is resumed only by the same `SystemInfo` over the same `Rows`; a replay of a log has no rows."""
+    """Settings of a run. Only the same `SystemInfo` over the same `Rows` resumes it; a replay of a log has no rows."""
 
     version: str = MANIFEST_VERSION
     made_by: str
@@ -96,7 +96,7 @@ class Manifest(_Line):
     created: datetime
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Describes a file of reports that lies in no run's folder, by a file beside it."""
+        """Writes the manifest beside a file of reports without a folder, or checks the one there."""
         beside = path.with_name(path.name + BESIDE)
         if empty:
             write_whole(beside, self.model_dump_json(indent=2) + "\n")
@@ -108,7 +108,7 @@ class Manifest(_Line):
             self.check_same(path, read_manifest(path))
 
     def check_same(self, place: Path, made: Manifest) -> None:
-        """Passes when the reports at `place` were made as this run would make them.
+        """Checks that the reports at `place` were made with the settings of this run.
 
         Raises ConfigError if they were not; names each field with both values.
         """
@@ -147,7 +147,7 @@ _FIELDS_OF_0_2 = {"system", "judge", "claims", *(f"option {name}" for name in _R
 class GoldLine(_Line):
     """The gold of one turn: the label of the whole (`label`, `positive`), and labels by claim id.
 
-    `unlabelled` counts the claims that the turn brings and nobody labelled.
+    `unlabelled` counts the turn's claims without a label.
     """
 
     conversation_id: str
@@ -157,7 +157,7 @@ class GoldLine(_Line):
     claims: Mapping[str, Label] = {}
     unlabelled: int = 0
     group: str = ""
-    """See `TurnGold`."""
+    """Cluster that the turn was sampled with; empty for its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences in the turn."""
 
@@ -167,18 +167,18 @@ class GoldLine(_Line):
 
     @property
     def drawn_with(self) -> str:
-        """The cluster that bootstrap intervals draw it with: its group, else its conversation."""
+        """Cluster for bootstrap intervals: the group, else the conversation."""
         return self.group or self.conversation_id
 
 
 TurnName = tuple[str, int]
-"""Conversation and place in it."""
+"""Conversation id and turn index."""
 
 GOLD_ANEW = f"Delete {GOLD} and rerun the command: it rewrites the file and judges nothing again"
 
 
 def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
-    """Makes a folder for what `noun` names, which has one of the files, or finds it there.
+    """Creates the folder, or checks that an existing one is a `noun`: it has one of the files.
 
     Raises ConfigError if it is a file, holds something else, or cannot be written.
     """
@@ -194,10 +194,10 @@ def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
 
 
 def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> ReportFile:
-    """Opens the reports of a new run, or of one made in the same way, which is resumed.
+    """Opens the reports of a new run, or resumes a run with the same settings.
 
-    Raises ConfigError if the run was made in another way, which names the fields, or by another version of the manifest; the
-    folder holds something else, is in use, or cannot be written.
+    Raises ConfigError if settings differ, which names the fields; the manifest has another version; or the folder holds something
+    else, is in use, or cannot be written.
     """
     claim_folder(folder, "run", {MANIFEST, REPORTS})
     return ReportFile.open(folder / REPORTS, REPORT_LINES, _Made(folder, manifest, gold))
@@ -205,24 +205,24 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
 
 @dataclass(frozen=True)
 class _Made:
-    """How a run's reports are made, and against what they will be held."""
+    """The manifest and gold of a run's reports."""
 
     folder: Path
     manifest: Manifest
     gold: Iterable[GoldLine]
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes the manifest of a new run; that of a resumed one stays as it was, with the time and place of its start."""
+        """Writes the manifest of a new run; a resumed run keeps its own, with the time and machine of its start."""
         if not empty or (self.folder / MANIFEST).exists():
             self.manifest.check_same(path.parent, read_manifest(path.parent))
             self._check_gold()
             return
         self._write_gold()
-        # Last of all: a folder with a manifest has all that reports need.
+        # Last: a folder with a manifest has all that reports need.
         write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
 
     def _check_gold(self) -> None:
-        """Checks the gold against the data, which is the same. Missing gold is written again."""
+        """Checks the gold against the unchanged data. Missing gold is written again."""
         if not (self.folder / GOLD).exists():
             self._write_gold()
             return
@@ -240,7 +240,7 @@ class _Made:
 
 
 def manifest_fields(manifest: Manifest) -> dict[str, str]:
-    """Everything that must stay the same for a run to be resumed, as texts by name. Long lists are given by their length."""
+    """All fields that must stay the same to resume a run, as texts by name. Long lists are given by their length."""
     fields = {**system_fields(manifest.system), "claims": manifest.claims}
     rows = manifest.rows
     if rows is None:
@@ -269,7 +269,7 @@ def manifest_path(place: Path) -> Path:
 def read_manifest(place: Path) -> Manifest:
     """The manifest of a run's folder, or of a file of reports.
 
-    Raises ConfigError if there is none, it is malformed, or its version is one that this one would misread.
+    Raises ConfigError if there is none, it is malformed, or its version is incompatible.
     """
     path = manifest_path(place)
     try:
@@ -294,7 +294,7 @@ def read_manifest(place: Path) -> Manifest:
 
 
 def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
-    """The manifest of an evaluation, and the rows it was over.
+    """The manifest of an evaluation, and its rows.
 
     Raises ConfigError: see `read_manifest`; or the run is a replay of a log.
     """
@@ -305,9 +305,9 @@ def read_evaluation(folder: Path) -> tuple[Manifest, Rows]:
 
 
 def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine]:
-    """The gold of each turn that the run was to judge; `turns`, where given, is how many the manifest speaks of.
+    """The gold of each turn of a run; `turns` is the number that the manifest has.
 
-    Raises InputError if the file is missing, a line of it is none, which is named, or it is of more or fewer turns.
+    Raises InputError if the file is missing, a line is malformed, which is named, or the number of turns differs.
     """
     path, found = folder / GOLD, dict[TurnName, GoldLine]()
     if not path.exists():
@@ -327,9 +327,9 @@ def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine
 
 
 def read_reports(path: Path) -> Iterator[TurnReport]:
-    """Reports in the order in which they were made. A last line that is still being written is left out.
+    """Reports in the order of the file. A last line that is still being written is left out.
 
-    Raises InputError if the file cannot be read, a line of it is no report, or reports on a turn again; names the line.
+    Raises InputError if the file cannot be read, a line is not a report, or a turn has two; names the line.
     """
     seen: set[TurnName] = set()
     for number, line in _lines(path):
@@ -350,9 +350,9 @@ def read_reports(path: Path) -> Iterator[TurnReport]:
 
 
 def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnReport]:
-    """Reports of a run's folder, each on a turn that the run was to judge.
+    """Reports of a run's folder, each on a turn in its gold.
 
-    Raises InputError if one is not; or as `read_reports`.
+    Raises InputError if a turn is not; or as `read_reports`.
     """
     for report in read_reports(folder / REPORTS):
         if (report.conversation_id or "", report.turn_index) not in gold:
@@ -364,7 +364,7 @@ def read_run_reports(folder: Path, gold: Collection[TurnName]) -> Iterator[TurnR
 
 
 def count_reports(folder: Path) -> int:
-    """How many turns a run has reports on, of a folder that may not be there yet. Lines are counted, not read."""
+    """Number of reports of a run, 0 if its folder does not exist yet. Counts lines without parsing them."""
     try:
         with (folder / REPORTS).open("rb") as file:
             return sum(1 for line in file if line.endswith(b"\n"))

@@ -1,4 +1,4 @@
-"""Labels that a log brings along. The dashboard finds `from_log` by the entry point group `vista_guard.labels`."""
+"""Labels in a log. The dashboard finds `from_log` by the entry point group `vista_guard.labels`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def from_log(path: Path) -> dict[TurnName, GoldTurn]:
     for entry in read_log(path, None):
         if isinstance(entry, BrokenEntry):
             raise InputError(f"{entry.source}: {entry.error}")
-        gold |= of_entry(entry)
+        gold |= gold_of_entry(entry)
     return gold
 
 
@@ -41,19 +41,21 @@ def questions_of(conversation: Conversation) -> dict[int, str]:
     return questions
 
 
-def of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
-    """The log's own gold: a label of the whole turn, or labels of the claims that it brings."""
-    found = {}
+def gold_of_entry(entry: LoggedConversation) -> dict[TurnName, GoldTurn]:
+    """The log's own gold: labels of whole turns, or of their claims."""
+    gold = {}
     for index, turn in enumerate(entry.conversation.turns):
-        words: dict[str, Word] = {one.id: entry.labels[one.id] for one in turn.claims or () if one.id in entry.labels}
-        fine = _of_turn(entry.gold.get(index), words, len(turn.claims or ()))
+        words: dict[str, Word] = {
+            claim.id: entry.labels[claim.id] for claim in turn.claims or () if claim.id in entry.labels
+        }
+        fine = _turn_verdict(entry.gold.get(index), words, len(turn.claims or ()))
         if words or fine is not None:
-            found[str(entry.conversation.id), index] = GoldTurn(fine, words)
-    return found
+            gold[str(entry.conversation.id), index] = GoldTurn(fine, words)
+    return gold
 
 
-def _of_turn(gold: TurnGold | None, words: Mapping[str, Word], claims: int) -> bool | None:
-    """A label of the turn counts before those of its claims, which have to be all there for a turn to be fine."""
+def _turn_verdict(gold: TurnGold | None, words: Mapping[str, Word], claims: int) -> bool | None:
+    """The turn's own label, else the verdict of its claims: all of them need labels for the turn to be fine."""
     if gold is not None and gold.positive is not None:
         return not gold.positive
     if not all(map(is_fine, words.values())):

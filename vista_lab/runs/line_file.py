@@ -1,6 +1,6 @@
-"""Files of lines as runs write them: how their makers are told apart, and reports as lines.
+"""Files of lines that runs write: the fields that identify a system, and reports as lines.
 
-The file itself is `vista_guard.stores.line_file`. How the lines were made stands in a file of its own (`runs.folder.Manifest`).
+The file itself is `vista_guard.stores.line_file`. The settings are in a file of their own (`runs.folder.Manifest`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def system_fields(system: SystemInfo) -> dict[str, str]:
-    """How a system judges, as texts by name."""
+    """The settings of a system, as texts by name."""
     nested: Mapping[str, Mapping[str, object]] = {
         "option": system.options,
         "prompt": system.prompts,
@@ -58,7 +58,7 @@ REPORT_LINES = LineKind(
     key=lambda report: (report.conversation_id, report.turn_index),
     again=_report_again,
 )
-"""A report a line, found by its conversation."""
+"""One report per line, grouped by conversation."""
 
 ReportFile = LineFile[TurnReport]
 """Reports of one run, open for adding."""

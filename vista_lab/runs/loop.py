@@ -27,7 +27,7 @@ Event = TurnReport | BrokenEntry | LoggedConversation
 
 
 class ClaimsMode(StrEnum):
-    """Whose claims are judged."""
+    """Source of the claims to judge: the log or the judge."""
 
     GIVEN = "given"
     JUDGE = "judge"
@@ -35,10 +35,10 @@ class ClaimsMode(StrEnum):
 
 @dataclass
 class Steering:
-    """How a run is watched and stopped.
+    """Concurrency, progress and stopping of a run.
 
-    `concurrency` is how many conversations are judged at once; turns of one keep their order. `stop`, when set, lets the turns
-    that are being judged be finished, and no other is begun. `on_progress` is told of each event of this run.
+    `concurrency` is the number of conversations judged at once; turns of one keep their order. When `stop` is set, turns in
+    progress are finished and no other is begun. `on_progress` gets each event of this run.
     """
 
     concurrency: int = 4
@@ -57,16 +57,16 @@ async def judge_all(
     claims: ClaimsMode,
     steering: Steering,
 ) -> tuple[Tally, str | None]:
-    """Judges every turn that the file holds no report on yet. Only this process writes, wherever the system judges.
+    """Judges every turn without a report in the file. Only this process writes, wherever the system judges.
 
     Returns:
-        What all reports come to, those of earlier runs included, and why the system stopped answering before the end, if it
-        did: the turn that it then left unjudged has no report, and no other one is begun.
+        The tally of all reports, including those of earlier runs, and the reason if the system's budget ran out: the turn that
+        it then left unjudged has no report, and no other one is begun.
 
     Raises:
         ConfigError: the file reports on another log.
         StoreError: a report could not be written; says how many are safe.
-        JudgeError: the judge as a whole cannot be asked.
+        JudgeError: the judge cannot be reached at all.
     """
     run = _Run(system, iter(entries), file, claims, steering)
     await run_all(run.work() for _ in range(steering.concurrency))
@@ -74,7 +74,7 @@ async def judge_all(
 
 
 def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:
-    """The conversation as it is judged: without the log's claims and people's labels on them, when the judge's are wanted."""
+    """The conversation to judge: without the log's claims and labels, if the judge makes its own claims."""
     if claims is ClaimsMode.GIVEN:
         return entry
     turns = tuple(turn.model_copy(update={"claims": None}) for turn in entry.conversation.turns)
@@ -84,8 +84,8 @@ def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation
 def wanted_turns(entry: LoggedConversation, claims: ClaimsMode) -> frozenset[int]:
     """Indices of the turns to report on.
 
-    Given claims: those that carry some. Else of a log every assistant turn, whatever people said of some; of a data set those
-    that it speaks of.
+    With given claims, those that have some. Else every assistant turn of a log, labelled or not, and of a data set those with
+    gold.
     """
 
     def reported(index: int, turn: Turn) -> bool:
@@ -122,10 +122,10 @@ class _Run:
             if isinstance(entry, BrokenEntry):
                 self._report_broken(entry)
             else:
-                await self._conversation(prepare(entry, self.claims))
+                await self._judge_conversation(prepare(entry, self.claims))
             await asyncio.sleep(0)  # A long stretch of finished conversations must not hold up a signal.
 
-    async def _conversation(self, entry: LoggedConversation) -> None:
+    async def _judge_conversation(self, entry: LoggedConversation) -> None:
         wanted = wanted_turns(entry, self.claims)
         done = sorted(self.file.of_group(str(entry.conversation.id)), key=lambda report: report.turn_index)
         _check_same_log(self.file, entry.conversation, done)
@@ -145,7 +145,7 @@ class _Run:
         self.on_progress(entry)
 
     async def _judge(self, entry: LoggedConversation, wanted: frozenset[int], done: list[TurnReport]) -> int:
-        """How many turns were judged; all that are missing, unless the run was stopped or the system is exhausted."""
+        """Judges the missing turns, until the run is stopped or the system is exhausted; returns the number judged."""
         judged = 0
         async with _closing(self.system.judge(entry, wanted, done)) as reports:
             async for report in reports:
@@ -163,7 +163,7 @@ class _Run:
         return judged
 
     def _is_exhausted(self) -> bool:
-        """True when the system has no budget left in this run. A turn it left unjudged for that is no result."""
+        """True if the system has no budget left in this run. A turn left unjudged for that is not a result."""
         reason = self.system.why_exhausted
         if reason is None:
             return False
@@ -178,7 +178,7 @@ class _Run:
 
 @asynccontextmanager
 async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIterator[TurnReport]]:
-    """Closes a generator at once where the run stops: no turn is judged that nobody waits for."""
+    """Closes the generator at once when the run stops, so that no further turn is judged."""
     try:
         yield reports
     finally:
@@ -188,7 +188,7 @@ async def _closing(reports: AsyncIterator[TurnReport]) -> AsyncIterator[AsyncIte
 
 
 def _check_same_log(file: ReportFile, conversation: Conversation, done: list[TurnReport]) -> None:
-    """A turn that was delivered as it was reads the same in its report: else these are reports on another log."""
+    """Checks that turns delivered unchanged have the same text in their reports; else the reports are of another log."""
     for report in done:
         unchanged = report.decision.action in (Action.ALLOW, Action.FLAG) and not report.attempts
         turn = conversation.turns[report.turn_index] if report.turn_index < len(conversation.turns) else None

@@ -22,19 +22,19 @@ from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
 from vista_lab.systems.baselines import fit
 
 REASONS = 50
-"""Reasons for skipped rows that a manifest tells apart; the rest are told as one."""
+"""Most reasons for skipped rows in a manifest; further ones are counted together."""
 MORE = "other reasons"
 NAMED = 20
-"""Rows that cannot be read which are named one by one."""
+"""Most unreadable rows that are named one by one."""
 LOG = "log"
-"""Stands for the split of what has none."""
+"""Split of a log, which has none."""
 
 
 @dataclass(frozen=True)
 class Source:
     """A data set or a log, ready to be read more than once.
 
-    `files` are names and sha256 of the unzipped bytes. `read` gives the rows from the beginning, the same at every call.
+    `files` has the sha256 of the unzipped bytes by name. `read` yields all rows, the same at every call.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Source:
     test: bool = False
     sample: str = ""
     retrieves: bool = False
-    """True where turns without documents are held against those of `vista-guard documents add`, as in every log."""
+    """True if turns without documents are checked against those of `vista-guard documents add`, as in every log."""
 
     @property
     def is_log(self) -> bool:
@@ -62,7 +62,7 @@ class Plan:
     gold: tuple[GoldLine, ...]
     broken: tuple[BrokenEntry, ...] = ()
     silent: int = 0
-    """Conversations that can be read and have no turn to judge."""
+    """Readable conversations without a turn to judge."""
 
     def entries(self) -> Iterator[LoggedConversation]:
         """The chosen conversations, in their order."""
@@ -73,10 +73,10 @@ class Plan:
 
 
 def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, seed: int = 0) -> Plan:
-    """Reads all rows once, keeps the ids of conversations with turns to judge, and samples `limit` of them (all when None).
+    """Reads all rows once, and samples `limit` of the conversations with turns to judge (all when None).
 
-    With GIVEN claims, conversations without any are left out, as nothing in them is reported. A larger limit holds the sample
-    of a smaller one with the same seed. Raises InputError if two conversations have one id, or nothing is left to judge.
+    With GIVEN claims, conversations without any are left out. With the same seed, a larger limit contains the sample of a
+    smaller one. Raises InputError if two conversations have the same id, or nothing is left to judge.
     """
     skipped: Counter[str] = Counter()
     broken: list[BrokenEntry] = []
@@ -99,7 +99,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         else:
             silent += 1
     if not turns:
-        raise InputError(_nothing(source, claims, skipped))
+        raise InputError(_why_empty(source, claims, skipped))
     chosen = sample_names(tuple(turns), limit, seed)
     gold = tuple(line for name in chosen for line in turns[name])
     rows = Rows(
@@ -118,35 +118,35 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
 
 
 def sample_names(names: tuple[str, ...], limit: int | None, seed: int) -> tuple[str, ...]:
-    """So many of the names, in their order: by a hash with the seed, so that samples of one seed are nested."""
+    """Samples names and keeps their order; a hash with the seed makes samples of the same seed nested."""
     if limit is None or limit >= len(names):
         return names
-    kept = set(sorted(names, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest())[:limit])
-    return tuple(name for name in names if name in kept)
+    chosen = set(sorted(names, key=lambda name: sha256(f"{seed}\0{name}".encode()).digest())[:limit])
+    return tuple(name for name in names if name in chosen)
 
 
 def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine, ...]:
-    """The gold of each turn to be reported, in their order. People's labels stay, whoever's claims are judged."""
-    found = []
+    """The gold of each turn to report, in order. It keeps people's labels also if the judge makes its own claims."""
+    lines = []
     for index in sorted(wanted_turns(prepare(entry, claims), claims)):
-        said, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()
+        gold, brought = entry.gold.get(index), entry.conversation.turns[index].claims or ()
         labels = {claim.id: entry.labels[claim.id] for claim in brought if claim.id in entry.labels}
-        found.append(
+        lines.append(
             GoldLine(
                 conversation_id=str(entry.conversation.id),
                 turn_index=index,
-                label=None if said is None else said.label,
-                positive=None if said is None else said.positive,
+                label=None if gold is None else gold.label,
+                positive=None if gold is None else gold.positive,
                 claims=labels,
                 unlabelled=len(brought) - len(labels),
-                group="" if said is None else said.group,
-                places=() if said is None else said.places,
+                group="" if gold is None else gold.group,
+                places=() if gold is None else gold.places,
             )
         )
-    return tuple(found)
+    return tuple(lines)
 
 
-def _nothing(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
+def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
     if skipped:
         reason, count = skipped.most_common(1)[0]
         return f"{source.name}: none of {skipped.total():,} rows can be read; {count:,} of them: {reason}"
@@ -156,10 +156,10 @@ def _nothing(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
 
 
 def of_dataset(name: str, folder: Path | None) -> Source:
-    """A data set by its name as `vista-guard datasets` lists it, with its files in the folder or below.
+    """A data set by its name in `vista-guard datasets`, with its files in the folder or below.
 
-    Raises ConfigError if no folder is given; InputError if there is no such data set, or a file of it is missing: says which, and
-    where to get it.
+    Raises ConfigError if no folder is given; InputError if the data set is unknown, or a file of it is missing: names the file
+    and its source.
     """
     opened = _open(name, folder)
     dataset = opened.dataset
@@ -178,23 +178,23 @@ def of_dataset(name: str, folder: Path | None) -> Source:
 def fit_options(
     name: str, folder: Path | None, *, system: str, measured: Source, claims: ClaimsMode
 ) -> Mapping[str, str]:
-    """Options of a system (`majority` or `overlap`), fitted on a data set by its name, which is not the measured one.
+    """Options of a system (`majority` or `overlap`), fitted on a data set other than the measured one.
 
-    Raises ConfigError if no folder is given, or this must not be fitted on that: see `systems.baselines.fit`; InputError if
-    there is no such data set, or a file of it is missing.
+    Raises ConfigError if no folder is given, or the data set must not be used for fitting: see `systems.baselines.fit`;
+    InputError if the data set is unknown, or a file of it is missing.
     """
     opened = _open(name, folder)
     return fit(system, opened.dataset, opened.entries(), measured=measured, claims=claims.value)
 
 
 def of_log(path: Path, log_format: str | None = None, columns: str | None = None) -> Source:
-    """A log: its file, or a folder of files, in the named format (found out when None), a table as `Columns.parse` reads it.
+    """A log: a file, or a folder of files, in the named format (detected when None); `columns` maps a table's columns.
 
-    Raises ConfigError if there is no such format, or no such map; InputError if the file cannot be read.
+    Raises ConfigError if the format or the map is invalid; InputError if the file cannot be read.
     """
-    known = [one.value for one in LogFormat]
-    if log_format is not None and log_format not in known:
-        raise ConfigError(f"--format is {log_format!r}; the formats are auto, {', '.join(known)}")
+    formats = [member.value for member in LogFormat]
+    if log_format is not None and log_format not in formats:
+        raise ConfigError(f"--format is {log_format!r}; the formats are auto, {', '.join(formats)}")
     chosen = None if log_format is None else LogFormat(log_format)
     table = None if columns is None else Columns.parse(columns)
     files = {str(file.relative_to(path.parent)): fingerprint(file) for file in _files(path)}

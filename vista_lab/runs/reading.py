@@ -1,4 +1,4 @@
-"""Runs on disk: found among files and folders, read, and checked for whether they can be compared."""
+"""Finds runs on disk, reads them, and checks whether they can be compared."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from vista_lab.runs.line_file import differing_fields
 
 @dataclass(frozen=True)
 class RunFile:
-    """A readable file of reports, alone or in a run's folder. `name` is unique among those found together."""
+    """A readable file of reports, alone or in a run's folder. `name` is unique within one search."""
 
     name: str
     path: Path
@@ -33,7 +33,7 @@ class RunFile:
 
 @dataclass(frozen=True)
 class Run:
-    """A run in memory: how it was made, and its reports by turn."""
+    """A run in memory: its manifest, and its reports by turn."""
 
     name: str
     manifest: Manifest
@@ -43,16 +43,16 @@ class Run:
 def find_runs(places: Iterable[Path]) -> tuple[list[RunFile], list[str]]:
     """Runs among files and in folders, at any depth; and messages about those that cannot be read.
 
-    A file in a folder is a run's when a `FILE.run.json` lies beside it.
+    In a folder, a file belongs to a run if it has a `FILE.run.json` beside it.
     """
-    files, wrong = [], []
+    files, errors = [], []
     for place in places:
         for path in _candidates(place):
             try:
                 files.append(RunFile(_name(path, place), path, _manifest(path)))
             except (ConfigError, InputError) as exc:
-                wrong.append(str(exc))
-    return sorted(files, key=lambda run: run.name), wrong
+                errors.append(str(exc))
+    return sorted(files, key=lambda run: run.name), errors
 
 
 def read_run(file: RunFile) -> Run:
@@ -65,7 +65,7 @@ def read_run(file: RunFile) -> Run:
 
 
 def describe(made: Manifest) -> list[str]:
-    """A run in a few words each: system, judge, data set or policy, and whose claims."""
+    """System, judge, data set or policy, and source of the claims of a run, in a few words each."""
     judge, rows = made.system.judge, made.rows
     over = f"{rows.name} {rows.split}" if rows is not None else f"policy {made.system.options.get('policy')}"
     return [made.system.name, f"{judge.name} {judge.version}", over, f"claims {made.claims}"]
@@ -77,10 +77,10 @@ def differences(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]
 
 
 def why_not_comparable(first: Run, second: Run, *, any_claims: bool = False) -> str | None:
-    """Why two runs say nothing about each other; None when they can be compared.
+    """The reason why two runs cannot be compared; None if they can.
 
-    They may be of different judges, policies or settings: that is what is compared. Turns and the way to claims must be the same,
-    unless `any_claims` is True.
+    Judges, policies and settings may differ: that is the comparison. Turns and the source of claims must be the same; the latter
+    may differ if `any_claims` is True.
     """
     if not any_claims and first.manifest.claims != second.manifest.claims:
         return (
@@ -125,7 +125,7 @@ def _manifest(path: Path) -> Manifest:
 
 
 def _settings(made: Manifest) -> dict[str, str]:
-    """All that was chosen for a run. What `limit` and `seed` chose is told by its conversations."""
+    """All settings of a run. Its conversations stand for `limit` and `seed`."""
     fields = {name: value for name, value in manifest_fields(made).items() if name not in {"limit", "seed"}}
     return {name.removeprefix("option "): value for name, value in fields.items()}
 

@@ -1,7 +1,7 @@
-"""Verdicts of a run as LLM-OASIS's publishers take them: `{"id", "factual"}`, a line of JSON for each text or claim.
+"""Verdicts of a run in the submission format of LLM-OASIS: `{"id", "factual"}`, a JSON line for each text or claim.
 
-The released gold is blind (§4.2), so its rows are judged here and scored there. A text is factual where none of its claims is
-anything but verified; without claims it is (Algorithm 1), which is counted.
+The released gold is blind (§4.2): rows are judged here and scored by the publishers. A text is factual if all its claims are
+verified, also if it has none (Algorithm 1); the latter are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Submission:
 
     @property
     def text(self) -> str:
-        """A line for each."""
+        """The submission as JSON lines."""
         lines = ({"id": name, "factual": value} for name, value in self.factual.items())
         return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
@@ -39,20 +39,20 @@ def read_submission(folder: Path) -> Submission:
     _, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
     wanted = target_labels(Reading.ORIGINAL, rows.task)
-    found: dict[TurnName, bool | None] = dict.fromkeys(gold)
+    predicted: dict[TurnName, bool | None] = dict.fromkeys(gold)
     silent = 0
     for report in read_run_reports(folder, gold):
         name = report.conversation_id or "", report.turn_index
-        found[name] = has_any_label(labels_of(report.outcomes), wanted)
+        predicted[name] = has_any_label(labels_of(report.outcomes), wanted)
         silent += not report.outcomes
-    open_turns = [name for name, said in found.items() if said is None]
+    open_turns = [name for name, flagged in predicted.items() if flagged is None]
     if open_turns:
         raise InputError(
-            f"{folder}: {len(open_turns):,} of {len(found):,} turns have no verdict, the first is {open_turns[0][0]}; a "
+            f"{folder}: {len(open_turns):,} of {len(predicted):,} turns have no verdict, the first is {open_turns[0][0]}; a "
             "submission needs all. Rerun vista-guard eval for the missing; delete the reports of unchecked turns to ask again"
         )
-    verdicts = {name[0]: not said for name, said in found.items()}
-    if len(verdicts) < len(found):
+    verdicts = {name[0]: not flagged for name, flagged in predicted.items()}
+    if len(verdicts) < len(predicted):
         raise InputError(
             f"{folder} has conversations of several turns; a submission has one verdict for each text or claim"
         )

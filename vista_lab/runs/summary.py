@@ -1,4 +1,4 @@
-"""A run's figures, made from its folder alone: at any time, without judging again."""
+"""A run's figures, computed from its folder alone, without judging again."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class _Figures(BaseModel):
 
 
 class Found(_Figures):
-    """How well turns that are looked for were found, under one reading. Shares lie in [0, 1]; None where nothing is counted.
+    """Detection figures under one reading. Shares are in [0, 1]; None if nothing is counted.
 
-    `turns` have gold. `unchecked` of them have no prediction, as a claim or the whole turn was not judged: they are in
+    `turns` have gold. `unchecked` of them have no prediction, as a claim or the whole turn was not judged: they count in
     `coverage` and in no other share.
     """
 
@@ -35,9 +35,9 @@ class Found(_Figures):
     coverage: float | None
     accuracy: float | None
     interval: tuple[float, float] | None
-    """95 %, of the accuracy: Wilson's where each conversation or document brings one turn, else over these drawn again."""
+    """95 % interval of the accuracy: Wilson's if each conversation or document has one turn, else a cluster bootstrap."""
     balanced_accuracy: float | None = None
-    """Mean of both classes' recalls; its interval is over documents, or conversations, drawn again."""
+    """Mean of both classes' recalls; its interval resamples documents or conversations."""
     balanced_interval: tuple[float, float] | None = None
     precision: float | None
     recall: float | None
@@ -47,7 +47,7 @@ class Found(_Figures):
 class RunSummary(_Figures):
     """The figures of a run.
 
-    `turns` were to be judged, `reported` have a report, `judged` one without unchecked claims; `coverage` is their share.
+    `turns` are in the plan, `reported` have a report, `judged` one without unchecked claims; `coverage` is their share.
     """
 
     complete: bool
@@ -68,7 +68,7 @@ class RunSummary(_Figures):
     agreement: LabelAgreement | None
     usage: Usage
     judging_seconds: float
-    """Summed over turns, as if one had been judged after the other."""
+    """Sum over turns, as if they had been judged one by one."""
 
 
 def summarise(folder: Path) -> RunSummary:
@@ -77,22 +77,22 @@ def summarise(folder: Path) -> RunSummary:
     Raises ConfigError if the folder is no run; InputError if a file of it cannot be read.
     """
     manifest, rows = read_evaluation(folder)
-    # A judge's own claims may have the ids of the log's, and people spoke of those.
+    # A judge's own claims may have the same ids as the log's, which are the labelled ones.
     counting = _Counting(read_gold(folder, rows.turns), rows.task, labelled=manifest.claims == "given")
     for report in read_run_reports(folder, counting.gold):
         counting.add(report)
-    told = counting.tally.summary(seconds=counting.seconds)
+    summary = counting.tally.summary(seconds=counting.seconds)
     shared = ("claims", "unchecked", "labels", "actions", "micro", "macro", "evidence_missing", "agreement", "usage")
     return RunSummary(
-        complete=told.turns == rows.turns,
+        complete=summary.turns == rows.turns,
         conversations=len(rows.conversations),
         turns=rows.turns,
-        reported=told.turns,
+        reported=summary.turns,
         judged=counting.whole,
         coverage=counting.whole / rows.turns if rows.turns else None,
         skipped=sum(rows.skipped.values()),
-        **{name: getattr(told, name) for name in shared},
-        judging_seconds=round(told.seconds, 3),
+        **{name: getattr(summary, name) for name in shared},
+        judging_seconds=round(summary.seconds, 3),
         readings=counting.readings(),
     )
 
@@ -119,21 +119,21 @@ class _Counting:
             self.predicted[reading][name] = has_any_label(labels_of(report.outcomes), wanted)
 
     def readings(self) -> dict[Reading, Found]:
-        """Those that the gold allows."""
-        found = {}
+        """Figures of the readings that the gold allows."""
+        by_reading = {}
         for reading, wanted in self.wanted.items():
-            known = ((name, gold_of(line, reading, wanted)) for name, line in self.gold.items())
+            golds = ((name, gold_of(line, reading, wanted)) for name, line in self.gold.items())
             predicted = self.predicted[reading]
-            pairs = {name: (is_it, predicted.get(name)) for name, is_it in known if is_it is not None}
+            pairs = {name: (positive, predicted.get(name)) for name, positive in golds if positive is not None}
             if pairs:
-                found[reading] = _figures(pairs, self.gold)
-        return found
+                by_reading[reading] = _figures(pairs, self.gold)
+        return by_reading
 
 
 def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool | None:
-    """True when the turn is one to find, by the data set's own label or by people's labels of its claims.
+    """True if the turn is positive, by the data set's own label or by people's labels of its claims.
 
-    None where that is open, as it is where it hangs on claims that nobody labelled.
+    None if that is open, as when it depends on unlabelled claims.
     """
     if reading is Reading.ORIGINAL:
         return line.positive
@@ -141,24 +141,24 @@ def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool 
 
 
 def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]], lines: Mapping[TurnName, GoldLine]) -> Found:
-    met = Detection.of(pairs.values())
-    judged = [(gold, said) for gold, said in pairs.values() if said is not None]
-    groups = [lines[name].drawn_with for name, (_, said) in pairs.items() if said is not None]
+    detection = Detection.of(pairs.values())
+    judged = [(gold, predicted) for gold, predicted in pairs.values() if predicted is not None]
+    groups = [lines[name].drawn_with for name, (_, predicted) in pairs.items() if predicted is not None]
     return Found(
-        turns=met.turns,
-        tp=met.tp,
-        fp=met.fp,
-        fn=met.fn,
-        tn=met.tn,
-        unchecked=met.unchecked,
-        coverage=_value(met.coverage),
-        accuracy=_value(met.accuracy),
-        interval=share_interval(groups, [gold is said for gold, said in judged]),
-        balanced_accuracy=met.balanced_accuracy,
+        turns=detection.turns,
+        tp=detection.tp,
+        fp=detection.fp,
+        fn=detection.fn,
+        tn=detection.tn,
+        unchecked=detection.unchecked,
+        coverage=_value(detection.coverage),
+        accuracy=_value(detection.accuracy),
+        interval=share_interval(groups, [gold is predicted for gold, predicted in judged]),
+        balanced_accuracy=detection.balanced_accuracy,
         balanced_interval=balanced_interval(judged, groups),
-        precision=_value(met.precision),
-        recall=_value(met.recall),
-        f1=met.f1,
+        precision=_value(detection.precision),
+        recall=_value(detection.recall),
+        f1=detection.f1,
     )
 
 

@@ -74,9 +74,9 @@ class ChallengeItem(_Read):
     def saying(self, claim: str) -> Conversation:
         """The conversation that ends with an assistant turn of nothing but this claim."""
         past = (Turn(role=message.role, text=message.text) for message in self.history)
-        given = (Claim(id="c1", text=claim, span=Span(start=0, end=len(claim))),)
+        claims = (Claim(id="c1", text=claim, span=Span(start=0, end=len(claim))),)
         return Conversation(
-            turns=(*past, Turn(role=Role.ASSISTANT, text=claim, documents=self.documents, claims=given))
+            turns=(*past, Turn(role=Role.ASSISTANT, text=claim, documents=self.documents, claims=claims))
         )
 
 
@@ -104,7 +104,7 @@ class Answer:
 
     @classmethod
     def read(cls, gold: Label, report: TurnReport) -> Answer:
-        """From the report on a turn of this claim alone."""
+        """The answer in the report on a turn of this claim alone."""
         outcome = report.outcomes[0] if report.outcomes else None
         return cls(gold, outcome.label if isinstance(outcome, Finding) else None, report.decision.action)
 
@@ -140,7 +140,7 @@ class PhenomenonRow:
 
 
 def row(name: str, pairs: Sequence[JudgedPair]) -> PhenomenonRow:
-    """The figures of these pairs. Precision of blocks: of the turns that were blocked, those that say something wrong."""
+    """The figures of these pairs. Precision of blocks: the share of blocked turns that are wrong."""
     answers = [answer for pair in pairs for answer in (pair.right, pair.wrong)]
     wrong = [pair.wrong for pair in pairs]
     blocked = [answer for answer in answers if answer.action is Action.BLOCK]
@@ -149,8 +149,8 @@ def row(name: str, pairs: Sequence[JudgedPair]) -> PhenomenonRow:
         pairs=len(pairs),
         supported_or_not=_share(answers, lambda answer: answer.is_right),
         both=_share(pairs, lambda pair: pair.right.is_right and pair.wrong.is_right),
-        true_verified=_found([pair.right for pair in pairs], Label.VERIFIED),
-        contradictions_found=_found(wrong, Label.CONTRADICTED),
+        true_verified=_recall([pair.right for pair in pairs], Label.VERIFIED),
+        contradictions_found=_recall(wrong, Label.CONTRADICTED),
         wrong_passed=_share(wrong, lambda answer: answer.label in SAFE),
         block_precision=_share(blocked, lambda answer: answer.gold not in SAFE),
         blocks=len(blocked),
@@ -167,9 +167,9 @@ def rows(pairs: Sequence[JudgedPair]) -> list[PhenomenonRow]:
     ]
 
 
-def _found(answers: Sequence[Answer], label: Label) -> float | None:
-    """Of the claims that deserve the label, those that got it."""
-    return _share([one for one in answers if one.gold is label], lambda one: one.label is label)
+def _recall(answers: Sequence[Answer], label: Label) -> float | None:
+    """Recall of a label: share of its claims that got it."""
+    return _share([answer for answer in answers if answer.gold is label], lambda answer: answer.label is label)
 
 
 def _share(items: Sequence[T], holds: Callable[[T], bool]) -> float | None:
@@ -181,12 +181,12 @@ _COLUMNS = ("pairs", "right", "both", "verified", "contrad.", "passed", "blocks"
 
 def as_text(table: Iterable[PhenomenonRow]) -> str:
     """The table for a terminal; shares as percentages."""
-    return "\n".join([_line("phenomenon", _COLUMNS), *(_line(one.name, _cells(one)) for one in table)])
+    return "\n".join([_line("phenomenon", _COLUMNS), *(_line(entry.name, _cells(entry)) for entry in table)])
 
 
-def _cells(one: PhenomenonRow) -> tuple[str, ...]:
-    shares = (one.supported_or_not, one.both, one.true_verified, one.contradictions_found, one.wrong_passed)
-    return (str(one.pairs), *map(_percent, shares), str(one.blocks), _percent(one.block_precision))
+def _cells(entry: PhenomenonRow) -> tuple[str, ...]:
+    shares = (entry.supported_or_not, entry.both, entry.true_verified, entry.contradictions_found, entry.wrong_passed)
+    return (str(entry.pairs), *map(_percent, shares), str(entry.blocks), _percent(entry.block_precision))
 
 
 def _line(name: str, cells: Iterable[str]) -> str:

@@ -33,13 +33,13 @@ HEADER = ("| turns | n | policy | flagged or withheld | of all withheld |", "|--
 
 
 def policies(risk: TurnRisk | None) -> Mapping[str, LabelPolicy]:
-    """The presets as a guard has them whose judge has this risk; and `balanced` without it, where there is one."""
+    """The presets fitted to this risk; if there is one, also `balanced` without it."""
     fitted = {name: preset.fitted_to(risk) for name, preset in PRESETS.items()}
     return {**fitted, WITHOUT_RISK: PRESETS["balanced"].fitted_to(None)} if risk else fitted
 
 
 def action(report: TurnReport, policy: LabelPolicy) -> Action:
-    """The policy's action on a turn that a guard with the same judge reported on."""
+    """The policy's action on a turn, from a report of the same judge."""
     return policy.weigh(report.outcomes, evidence_missing=report.evidence_missing, risk=report.risk).action
 
 
@@ -58,12 +58,12 @@ def lines(turns: str, reports: Sequence[TurnReport], chosen: Mapping[str, LabelP
 
 
 def held_against(report: TurnReport) -> list[float]:
-    """Confidences of what is held against a turn."""
+    """Confidences of the findings held against a turn."""
     return [one.confidence for one in report.outcomes if isinstance(one, Finding) and one.label in HELD_AGAINST]
 
 
 def claims_held(reports: Sequence[TurnReport]) -> Share:
-    """Of the claims that were judged, those held against their turns."""
+    """Share of judged claims that are held against their turns."""
     judged = sum(isinstance(outcome, Finding) for report in reports for outcome in report.outcomes)
     return Share(sum(len(held_against(report)) for report in reports), judged)
 
@@ -82,10 +82,10 @@ def falsified_twins(path: Path, twins: Path, part: str = "dev") -> Iterator[Conv
     Raises:
         InputError: a line of the file is something else.
     """
-    told = dict(_read_twins(twins))
+    answers = dict(_read_twins(twins))
     for task in _answerable(path, part):
-        if task.task in told:
-            yield conversation_of(replace(task, answer=told[task.task]))
+        if task.task in answers:
+            yield conversation_of(replace(task, answer=answers[task.task]))
 
 
 def _answerable(path: Path, part: str) -> Iterator[GenerationTask]:
@@ -102,7 +102,7 @@ def _read_twins(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def risk_auc(faithful: Sequence[TurnReport], twins: Sequence[TurnReport]) -> float:
-    """How often the turn's risk of a twin is above that of a faithful answer: area under the ROC curve, in [0, 1]."""
+    """Area under the ROC curve of the turn's risk, twins against faithful answers, in [0, 1]."""
     from vista_lab.metrics.arrays import auc
 
     return auc([False] * len(faithful) + [True] * len(twins), [report.risk or 0.0 for report in (*faithful, *twins)])
@@ -111,8 +111,8 @@ def risk_auc(faithful: Sequence[TurnReport], twins: Sequence[TurnReport]) -> flo
 def conversation_of(task: GenerationTask) -> Conversation:
     """The task's question, and its answer with the passages that it was written from."""
     # What was said before is the topic and no evidence: earlier answers come without the passages that they were written from.
-    asked = [turn for turn in task.said if turn.role is Role.USER][-1:]
-    return Conversation(turns=(*asked, answer(task.answer, task.documents)))
+    question = [turn for turn in task.said if turn.role is Role.USER][-1:]
+    return Conversation(turns=(*question, answer(task.answer, task.documents)))
 
 
 async def judge(guard: Guard, conversations: Sequence[Conversation]) -> list[TurnReport]:
@@ -133,22 +133,22 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="the first answers only")
     parser.add_argument("--twins", type=Path, metavar="FILE", help="falsified twins of the answers, to be flagged")
     args = parser.parse_args()
-    asked = {"faithful answers": list(answerable(args.data / REFERENCE, args.part))[: args.limit]}
+    groups = {"faithful answers": list(answerable(args.data / REFERENCE, args.part))[: args.limit]}
     if args.twins:
-        asked["falsified twins"] = list(falsified_twins(args.data / REFERENCE, args.twins, args.part))[: args.limit]
+        groups["falsified twins"] = list(falsified_twins(args.data / REFERENCE, args.twins, args.part))[: args.limit]
     began = time.monotonic()
     with Guard.from_settings(policy="monitor", store="memory", retrieve=False) as guard:
         info, risk = guard.parts.judge.info, guard.parts.turn_risk
-        found = {name: asyncio.run(judge(guard, conversations)) for name, conversations in asked.items()}
+        reports = {name: asyncio.run(judge(guard, conversations)) for name, conversations in groups.items()}
     seconds = time.monotonic() - began
     print(f"MTRAG-UN, {args.part}, {info.name} {info.version}; {seconds:.0f} s\n")
-    print("\n".join(table(found, policies(risk), args.policy)))
+    print("\n".join(table(reports, policies(risk), args.policy)))
 
 
 def table(
     found: Mapping[str, Sequence[TurnReport]], known: Mapping[str, LabelPolicy], chosen: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """Lines for people: what each policy does with each kind of turn, what is held against them, how well the risk ranks them."""
+    """Lines for people: actions of each policy by kind of turn, claims held against them, and how well the risk ranks them."""
     yield from HEADER
     for name, reports in found.items():
         yield from lines(name, reports, {key: known[key] for key in chosen or known})

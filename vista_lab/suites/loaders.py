@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from vista_guard.protocols import Judge
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn
-from vista_lab.datasets.files import clean as clean  # handed on: training reads with it
+from vista_lab.datasets.files import clean as clean  # re-exported for training
 from vista_lab.datasets.files import documents, turns_of, whole
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets import bingcheck as bingcheck_set
@@ -43,12 +43,12 @@ def abstaining(labels: Sequence[Label | None], response: str) -> bool:
 
 
 async def abstains(judge: Judge, request: str, response: str) -> bool:
-    """The rule at work: the judge's own claims, held against nothing, as in VISTA section 7.1 (no document, no history)."""
-    asked, answer = Turn(role=Role.USER, text=request), Turn(role=Role.ASSISTANT, text=response)
-    claims: Sequence[Claim] = (await judge.decompose(answer, (asked,)))[:LEADING]
+    """Applies the rule to the judge's own claims without evidence, as in VISTA section 7.1 (no document, no history)."""
+    question, answer = Turn(role=Role.USER, text=request), Turn(role=Role.ASSISTANT, text=response)
+    claims: Sequence[Claim] = (await judge.decompose(answer, (question,)))[:LEADING]
     checks = [Check(claim=claim, supported=False, confidence=1.0) for claim in claims]
     findings = await judge.categorize(checks, EvidenceSet()) if checks else ()
-    return abstaining([found.label if isinstance(found, Finding) else None for found in findings], response)
+    return abstaining([finding.label if isinstance(finding, Finding) else None for finding in findings], response)
 
 
 SUPPORTED_CLASS, CONTRADICTED_CLASS, NOT_ENOUGH_CLASS = 0, 1, 2
@@ -120,7 +120,7 @@ def title_of(claim: str) -> str:
 def fever_rows(path: Path) -> Iterator[FeverRow]:
     """FEVER's rows, in the file's order."""
     for row in read_jsonl(path):
-        yield FeverRow(clean(str(row["claim"])), tuple(clean(str(one)) for one in row["evidence"]), str(row["label"]))
+        yield FeverRow(clean(str(row["claim"])), tuple(clean(str(text)) for text in row["evidence"]), str(row["label"]))
 
 
 def read_fever(path: Path) -> list[FeverClaim]:
@@ -174,7 +174,7 @@ _BINGCHECK = {
 
 @dataclass(frozen=True)
 class Given:
-    """A statement with evidence of its own. `history` is what was said before it."""
+    """A statement with evidence of its own. `history`: the turns before it."""
 
     text: str
     documents: tuple[Document, ...]
@@ -212,9 +212,9 @@ def kqa(path: Path) -> list[Given]:
 def bingcheck(path: Path) -> list[Given]:
     """BingCheck (Li et al. 2024), one response a line: each sub-claim with what was retrieved for it."""
     return [
-        Given(claim.text, documents(claim.evidence), _BINGCHECK[claim.conclusion], turns_of([found.query]))
-        for found in whole(bingcheck_set.responses(path))
-        for claim in found.claims
+        Given(claim.text, documents(claim.evidence), _BINGCHECK[claim.conclusion], turns_of([response.query]))
+        for response in whole(bingcheck_set.responses(path))
+        for claim in response.claims
     ]
 
 
@@ -247,6 +247,6 @@ def held_out(request: str) -> bool:
 
 
 def _given(entry: LoggedConversation, gold: Mapping[str, str]) -> Given:
-    """A conversation's last turn; `gold` says what the publisher's word on it is called here."""
+    """A conversation's last turn; `gold` maps the publisher's label to ours."""
     *history, last = entry.conversation.turns
     return Given(last.text, last.documents, gold[entry.gold[len(history)].label], tuple(history))

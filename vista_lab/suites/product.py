@@ -1,4 +1,4 @@
-"""The judge that users get, as benchmarks run it: same code, same weights, its probabilities kept.
+"""The shipped judge as benchmarks run it: same code, same weights, its probabilities kept.
 
 With the figures of a task, thresholds chosen on development sets, and turns through the guard.
 """
@@ -93,17 +93,17 @@ class Figures:
 
 
 def figures(answers: TaskAnswers) -> Figures:
-    """All that can be said of the answers."""
+    """All figures of the answers."""
     from vista_lab.metrics import arrays
 
-    gold, found = answers.gold, answers.found
+    gold, predicted = answers.gold, answers.found
     truth = [label == answers.positive for label in gold]
     auc = arrays.auc(truth, answers.scores) if answers.scores else nan
     return Figures(
-        accuracy=arrays.accuracy(gold, found),
-        balanced_accuracy=arrays.balanced_accuracy(gold, found),
-        macro_f1=arrays.macro_f1(gold, found),
-        f1=arrays.f1(gold, found, answers.positive) if answers.positive else None,
+        accuracy=arrays.accuracy(gold, predicted),
+        balanced_accuracy=arrays.balanced_accuracy(gold, predicted),
+        macro_f1=arrays.macro_f1(gold, predicted),
+        f1=arrays.f1(gold, predicted, answers.positive) if answers.positive else None,
         auc=None if isnan(auc) else auc,
         ece=arrays.calibration_error(truth, answers.scores) if answers.scores and answers.calibrated else None,
         majority=arrays.majority(gold),
@@ -111,21 +111,21 @@ def figures(answers: TaskAnswers) -> Figures:
 
 
 def line(name: str, split: str, answers: TaskAnswers) -> str:
-    found = figures(answers)
+    measures = figures(answers)
     task = f"{answers.task} (F1+, AUC: {answers.positive})" if answers.positive else answers.task
-    shares = ("" if share is None else f"{share:.3f}" for share in vars(found).values())
-    targets = "; ".join(_verdict(target, found) for target in answers.targets)
+    shares = ("" if share is None else f"{share:.3f}" for share in vars(measures).values())
+    targets = "; ".join(_verdict(target, measures) for target in answers.targets)
     return f"| {' | '.join((name, split, str(len(answers.gold)), task, *shares, targets, answers.policy))} |"
 
 
 def failure(name: str, split: str, error: Exception) -> str:
     """The line of a set that could not be scored."""
-    said = f"failed: {type(error).__name__}: {error}".replace("|", "/").replace("\n", " ")
-    return f"| {name} | {split} |  | {said} |" + " |" * 9
+    message = f"failed: {type(error).__name__}: {error}".replace("|", "/").replace("\n", " ")
+    return f"| {name} | {split} |  | {message} |" + " |" * 9
 
 
-def _verdict(target: Target, found: Figures) -> str:
-    value = getattr(found, target.figure)
+def _verdict(target: Target, measures: Figures) -> str:
+    value = getattr(measures, target.figure)
     floor, aim = ("met" if value >= limit else "missed" for limit in (target.floor, target.aim))
     return f"{target.figure.replace('_', ' ')} ≥ {target.floor:.2f} {floor}, {target.aim:.2f} {aim}"
 
@@ -149,7 +149,7 @@ NOTHING = ClaimScores(0.0, 0.0)
 
 
 class MeasuredJudge:
-    """Implements `Judge`: the embedded judge, which keeps by claim id what it measured.
+    """Implements `Judge`: the embedded judge, which keeps its scores by claim id.
 
     It runs with a contradiction threshold of 0, so that every probability of a refutation is seen, and drops those below
     the shipped threshold from its answers, as the shipped judge does.
@@ -176,8 +176,8 @@ class MeasuredJudge:
     def _keep_scores(self, check: Check | Unchecked) -> Check | Unchecked:
         if isinstance(check, Unchecked):
             return check
-        against = tuple(one for one in check.counter_evidence if one.score >= self._contradicted)
-        worst = max((one.score for one in check.counter_evidence), default=0.0)
+        against = tuple(piece for piece in check.counter_evidence if piece.score >= self._contradicted)
+        worst = max((piece.score for piece in check.counter_evidence), default=0.0)
         support = check.confidence if check.supported else 1.0 - check.confidence
         self.measured[check.claim.id] = ClaimScores(support, worst)
         return check.model_copy(update={"counter_evidence": against})
@@ -196,7 +196,7 @@ class Product:
         self.judge = MeasuredJudge(judge, self.limits.contradicted)
 
     def guard(self, *, context: Literal["none", "full"] = "none", knowledge: bool = True) -> Guard:
-        """A guard that lets every turn through; without `knowledge` nothing that was established is known later."""
+        """A guard that lets every turn through; without `knowledge` it forgets what earlier turns established."""
         store: KnowledgeStore = MemoryKnowledge(self.embedder) if knowledge else NoKnowledge(self.embedder)
         return Guard(self.judge, "monitor", knowledge=store, context=context)
 
@@ -221,11 +221,11 @@ class Product:
 
 def progress(items: Iterable[T], task: str) -> Iterator[T]:
     """The items, counted on stderr."""
-    known = list(items)
-    for number, item in enumerate(known, 1):
+    rows = list(items)
+    for number, item in enumerate(rows, 1):
         yield item
-        if sys.stderr.isatty() or number % 200 == 0 or number == len(known):
-            print(f"\r{task}: {number}/{len(known)}", end="", file=sys.stderr, flush=True)
+        if sys.stderr.isatty() or number % 200 == 0 or number == len(rows):
+            print(f"\r{task}: {number}/{len(rows)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 
@@ -273,10 +273,10 @@ async def judge_past(product: Product, guard: Guard, turns: Turns) -> list[Judge
 
 
 def with_scores(product: Product, outcomes: Sequence[Outcome]) -> list[JudgedClaim]:
-    """Labels beside what the judge has just measured."""
-    known = product.judge.measured
+    """Labels with the scores that the judge just measured."""
+    scores = product.judge.measured
     return [
-        JudgedClaim(outcome.label if isinstance(outcome, Finding) else None, known.get(outcome.claim.id, NOTHING))
+        JudgedClaim(outcome.label if isinstance(outcome, Finding) else None, scores.get(outcome.claim.id, NOTHING))
         for outcome in outcomes
     ]
 
@@ -286,7 +286,7 @@ def all_supported(claims: Sequence[JudgedClaim]) -> bool:
     return bool(claims) and all(claim.supported for claim in claims)
 
 
-def weakest(claims: Sequence[JudgedClaim]) -> float:
+def least_support(claims: Sequence[JudgedClaim]) -> float:
     """Least support of a claim; 0 for a turn that claims nothing."""
     return min((claim.measured.supported for claim in claims), default=0.0)
 

@@ -1,4 +1,4 @@
-"""How each kind of benchmark is put to the judge. A protocol reads a file and yields the answers of its tasks."""
+"""Protocols that put each kind of benchmark to the judge: each reads a file and yields the answers of its tasks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vista_lab.suites.product import (  # fmt: skip
     all_supported,
     judge_given,
     judge_own,
+    least_support,
     shipped_three_way,
     three_way,
-    weakest,
 )
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def own_claims(load: LoadGiven, target: Target | None = None) -> Callable[[Bench
 
     def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
         rows = bench.some(load(path))
-        found = bench.each(rows, judge_own, f"{path.stem}, own claims")
+        judged = bench.each(rows, judge_own, f"{path.stem}, own claims")
         yield TaskAnswers(
             task="supported or not, own claims through the guard",
             gold=[SUPPORTED if row.gold == SUPPORTED else UNSUPPORTED for row in rows],
-            found=[SUPPORTED if all_supported(claims) else UNSUPPORTED for claims in found],
+            found=[SUPPORTED if all_supported(claims) else UNSUPPORTED for claims in judged],
             policy="judge.json; a turn is supported when all of its claims, at least one, are",
             positive=SUPPORTED,
-            scores=[weakest(claims) for claims in found],
+            scores=[least_support(claims) for claims in judged],
             targets=(target,) if target else (),
         )
 
@@ -108,7 +108,7 @@ def fever_guarded(bench: Bench, _path: Path) -> Iterator[TaskAnswers]:
 
 
 def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim]) -> Iterator[TaskAnswers]:
-    """Where a set knows partly supported claims, these are not enough, and are left out in further lines."""
+    """Counts partly supported claims as not enough; further lines leave them out."""
     yield from _given_tasks(bench, [NOT_ENOUGH if label == PARTLY else label for label in gold], claims, "")
     clear = [index for index, label in enumerate(gold) if label != PARTLY]
     if len(clear) < len(gold):
@@ -142,11 +142,11 @@ def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim
 
 
 def _some(bench: Bench, claims: Claims) -> Claims:
-    kept = bench.some(range(len(claims.texts)))
+    chosen = bench.some(range(len(claims.texts)))
     evidence, texts, gold = (
-        [column[index] for index in kept] for column in (claims.evidence, claims.texts, claims.gold)
+        [column[index] for index in chosen] for column in (claims.evidence, claims.texts, claims.gold)
     )
-    return Claims(evidence, texts, gold, [claims.turns[index] for index in kept])
+    return Claims(evidence, texts, gold, [claims.turns[index] for index in chosen])
 
 
 def _pairwise(bench: Bench, claims: Claims, task: str) -> Iterator[NDArray[np.float32]]:

@@ -45,8 +45,8 @@ class Remark:
     @property
     def conversation(self) -> Conversation:
         """One turn. The message before it is left out: the audit's files often lack it."""
-        told = Document(id="knowledge", text=self.document)
-        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(told,)),))
+        document = Document(id="knowledge", text=self.document)
+        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(document,)),))
 
 
 def read(data: Path) -> list[Remark]:
@@ -61,9 +61,9 @@ def _audit(folder: Path) -> Iterator[Remark]:
 
 
 def _begin(path: Path) -> Iterator[Remark]:
-    for found in whole(begin_set.responses(path)):
-        kinds = {GENERIC_BEGIN} if found.label == begin_set.GENERIC else set()
-        yield Remark(clean(found.text), clean(found.knowledge), frozenset(kinds))
+    for response in whole(begin_set.responses(path)):
+        kinds = {GENERIC_BEGIN} if response.label == begin_set.GENERIC else set()
+        yield Remark(clean(response.text), clean(response.knowledge), frozenset(kinds))
 
 
 def _kinds(begin: str, vrm: str) -> Iterator[str]:
@@ -86,28 +86,28 @@ def main() -> None:
     parser.add_argument("--judge", default="embedded", help="as in the settings")
     parser.add_argument("--limit", type=int, help="the first responses of each kind only")
     args = parser.parse_args()
-    found, began = read(args.data), time.monotonic()
+    remarks, began = read(args.data), time.monotonic()
     with Guard.from_settings(judge=args.judge, policy="monitor", store="memory", retrieve=False) as guard:
         info = guard.parts.judge.info
         print(f"small talk, {info.name} {info.version}\n")
-        for line in _table(guard, found, args.limit):
+        for line in _table(guard, remarks, args.limit):
             print(line, flush=True)
     print(f"\n{time.monotonic() - began:.0f} s")
 
 
-def _table(guard: Guard, found: Sequence[Remark], limit: int | None) -> Iterator[str]:
+def _table(guard: Guard, remarks: Sequence[Remark], limit: int | None) -> Iterator[str]:
     yield from HEADER
-    held = {}
+    shares = {}
     for kind in KINDS:
-        asked = [one.conversation for one in found if kind in one.kinds][:limit]
-        if not asked:
+        conversations = [remark.conversation for remark in remarks if kind in remark.kinds][:limit]
+        if not conversations:
             yield f"| {kind} | 0 | | | |"
             continue
-        reports = asyncio.run(judge(guard, asked))
-        held[kind] = claims_held(reports)
+        reports = asyncio.run(judge(guard, conversations))
+        shares[kind] = claims_held(reports)
         yield from lines(kind, reports, policies(guard.parts.turn_risk))
     yield ""
-    yield from (f"{kind}: claims held against them {share} of {share.n}" for kind, share in held.items())
+    yield from (f"{kind}: claims held against them {share} of {share.n}" for kind, share in shares.items())
 
 
 if __name__ == "__main__":

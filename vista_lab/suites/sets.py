@@ -1,4 +1,4 @@
-"""Every set of the table: its file, its protocol, and what it must reach. Test files are opened with ``--final`` only."""
+"""Every set of the table: its file, its protocol and its targets. Test files are opened with ``--final`` only."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class SummaryCase:
-    """A summary and what it tells of. `consistent`: people found it true to the document."""
+    """A summary and its document. `consistent`: people found it true to the document."""
 
     domain: str
     document: str
@@ -48,14 +48,14 @@ class SummaryCase:
     @property
     def conversation(self) -> Conversation:
         """One turn, grounded in the document."""
-        told = Document(id="document", text=self.document)
-        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(told,)),))
+        document = Document(id="document", text=self.document)
+        return Conversation(turns=(Turn(role=Role.ASSISTANT, text=self.text, documents=(document,)),))
 
     @property
     def unheard(self) -> float:
         """Share of its words of four letters or more, and its figures, that the document does not have, in [0, 1]."""
-        said, told = (set(_words(text)) for text in (self.text, self.document))
-        return len(said - told) / len(said) if said else 0.0
+        words, document_words = (set(_words(text)) for text in (self.text, self.document))
+        return len(words - document_words) / len(words) if words else 0.0
 
 
 @dataclass(frozen=True)
@@ -74,18 +74,18 @@ def read(data: Path) -> Iterator[SummaryCase]:
     """
     for domain in DOMAINS:
         path = data / "train" / "summedits" / f"{summedits.file_name(domain)}.gz"
-        for found in whole(summedits.summaries(path)):
-            yield SummaryCase(domain, found.document, found.text, found.consistent)
+        for summary in whole(summedits.summaries(path)):
+            yield SummaryCase(domain, summary.document, summary.text, summary.consistent)
 
 
 async def judge(guard: Guard, summaries: Sequence[SummaryCase]) -> list[JudgedSummary]:
-    """Each with its report, in order. Progress goes to stderr."""
-    return [JudgedSummary(one, await guard.acheck(one.conversation)) for one in progress(summaries, "summaries")]
+    """Each summary with its report, in order. Progress goes to stderr."""
+    return [JudgedSummary(case, await guard.acheck(case.conversation)) for case in progress(summaries, "summaries")]
 
 
 def table(judged: Sequence[JudgedSummary], policy: LabelPolicy) -> Iterator[str]:
     """Markdown: a line for each way to tell, a column for each domain and one for both."""
-    parts = {domain: [one for one in judged if one.summary.domain == domain] for domain in DOMAINS}
+    parts = {domain: [row for row in judged if row.summary.domain == domain] for domain in DOMAINS}
     columns = {name: SummaryFigures(rows) for name, rows in {**parts, "both": list(judged)}.items() if rows}
     yield f"| balanced accuracy | {' | '.join(columns)} |"
     yield "|---|" + "---:|" * len(columns)
@@ -113,8 +113,8 @@ class SummaryFigures:
 
     def __init__(self, judged: Sequence[JudgedSummary]) -> None:
         self._judged = judged
-        self._gold = np.array([not one.summary.consistent for one in judged])
-        self._documents = [one.summary.document for one in judged]
+        self._gold = np.array([not row.summary.consistent for row in judged])
+        self._documents = [row.summary.document for row in judged]
 
     def cross_validated(self, score: Score) -> str:
         """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
@@ -128,8 +128,8 @@ class SummaryFigures:
             return "–"
 
     def yes_no_accuracy(self, says: Callable[[TurnReport], object]) -> str:
-        """Balanced accuracy of what says yes or no by itself."""
-        return self._balanced_accuracy(np.array([bool(says(one.report)) for one in self._judged]))
+        """Balanced accuracy of a yes-or-no test."""
+        return self._balanced_accuracy(np.array([bool(says(row.report)) for row in self._judged]))
 
     def auc(self, score: Score) -> str:
         """Area under the ROC curve of a score."""
@@ -138,16 +138,16 @@ class SummaryFigures:
         return f"{100 * auc(self._gold.tolist(), self._scores(score).tolist()):.1f}"
 
     def _scores(self, score: Score) -> NDArray[np.float64]:
-        return np.array([score(one) for one in self._judged], np.float64)
+        return np.array([score(row) for row in self._judged], np.float64)
 
-    def _balanced_accuracy(self, found: NDArray[np.bool_]) -> str:
+    def _balanced_accuracy(self, predicted: NDArray[np.bool_]) -> str:
         from vista_lab.metrics.arrays import binary_balanced_accuracy
         from vista_lab.metrics.intervals import bootstrap_interval, percent
 
         interval = bootstrap_interval(
-            self._documents, lambda rows: binary_balanced_accuracy(self._gold[rows], found[rows])
+            self._documents, lambda rows: binary_balanced_accuracy(self._gold[rows], predicted[rows])
         )
-        return percent(binary_balanced_accuracy(self._gold, found), interval)
+        return percent(binary_balanced_accuracy(self._gold, predicted), interval)
 
 
 def _words(text: str) -> list[str]:

@@ -41,8 +41,8 @@ from vista_lab.suites.product import (  # fmt: skip
     all_supported,
     judge_last,
     judge_past,
+    least_support,
     progress,
-    weakest,
     with_scores,
 )
 
@@ -53,28 +53,30 @@ TARGET = Target("accuracy", 0.85, 0.94)
 def train_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """The half of the training file's requests that may be looked at."""
     replies = bench.some([reply for reply in coconot(path) if not held_out(reply.request)])
-    found = bench.each(replies, _reply, "coconot")
-    yield from _answers(replies, found, "", ())
-    yield _any_claim(replies, found)
+    judged = bench.each(replies, _reply, "coconot")
+    yield from _answers(replies, judged, "", ())
+    yield _any_claim(replies, judged)
 
 
 def test_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """All requests, and the half that nothing may have been chosen on."""
     replies = bench.some(coconot(path))
-    found = bench.each(replies, _reply, "coconot")
-    yield from _answers(replies, found, "", (TARGET,))
-    kept = [index for index, reply in enumerate(replies) if held_out(reply.request)]
-    yield from _answers([replies[i] for i in kept], [found[i] for i in kept], ", held-out half of the requests", ())
-    yield _any_claim(replies, found)
+    judged = bench.each(replies, _reply, "coconot")
+    yield from _answers(replies, judged, "", (TARGET,))
+    unseen = [index for index, reply in enumerate(replies) if held_out(reply.request)]
+    yield from _answers(
+        [replies[i] for i in unseen], [judged[i] for i in unseen], ", held-out half of the requests", ()
+    )
+    yield _any_claim(replies, judged)
 
 
 def _answers(
-    replies: Sequence[Reply], found: Sequence[list[JudgedClaim]], note: str, targets: tuple[Target, ...]
+    replies: Sequence[Reply], judged: Sequence[list[JudgedClaim]], note: str, targets: tuple[Target, ...]
 ) -> Iterator[TaskAnswers]:
-    kept = [index for index, reply in enumerate(replies) if reply.category not in INCOMPLETE]
-    parts = (("", range(len(replies))), (", without incomplete and indeterminate requests", kept))
+    complete = [index for index, reply in enumerate(replies) if reply.category not in INCOMPLETE]
+    parts = (("", range(len(replies))), (", without incomplete and indeterminate requests", complete))
     for kind, rows in ((kind, rows) for kind, rows in parts if rows):
-        verdicts = [abstaining([claim.label for claim in found[i]], replies[i].answer) for i in rows]
+        verdicts = [abstaining([claim.label for claim in judged[i]], replies[i].answer) for i in rows]
         yield TaskAnswers(
             task=f"abstention{note}{kind}",
             gold=_gold([replies[i] for i in rows]),
@@ -85,8 +87,8 @@ def _answers(
         )
 
 
-def _any_claim(replies: Sequence[Reply], found: Sequence[list[JudgedClaim]]) -> TaskAnswers:
-    verdicts = [any(claim.label is Label.ABSTENTION for claim in claims) for claims in found]
+def _any_claim(replies: Sequence[Reply], judged: Sequence[list[JudgedClaim]]) -> TaskAnswers:
+    verdicts = [any(claim.label is Label.ABSTENTION for claim in claims) for claims in judged]
     return TaskAnswers(
         task="abstention by any claim",
         gold=_gold(replies),
@@ -151,10 +153,10 @@ def decode_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
     """The odd rows of DECODE with thresholds from its even rows, each view by itself too."""
     rows = decode(path)
     dev = score(bench, bench.some(rows[::2]), "decode, even rows")
-    found = score(bench, bench.some(rows[1::2]), "decode, odd rows")
-    yield from answers(found, dev, ())
-    for view, scores in found.views.items():
-        yield _apply_threshold(f"variant: {view}", found.gold, scores, dev.gold, dev.views[view], ())
+    scored = score(bench, bench.some(rows[1::2]), "decode, odd rows")
+    yield from answers(scored, dev, ())
+    for view, scores in scored.views.items():
+        yield _apply_threshold(f"variant: {view}", scored.gold, scores, dev.gold, dev.views[view], ())
 
 
 def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -> Iterator[TaskAnswers]:
@@ -166,7 +168,7 @@ def answers(found: ScoredPairs, dev: ScoredPairs, targets: tuple[Target, ...]) -
     yield TaskAnswers(
         task=f"{own}, the shipped labels",
         gold=found.gold,
-        found=[CONTRADICTS if one else AGREES for one in shipped],
+        found=[CONTRADICTS if contradicted else AGREES for contradicted in shipped],
         policy="judge.json: contradicted is set for few false alarms",
         positive=CONTRADICTS,
         scores=found.guard,
@@ -181,11 +183,11 @@ def score(bench: Bench, pairs: Sequence[SpeakerPair], task: str) -> ScoredPairs:
 
     views = asyncio.run(all_views())
     texts = list(dict.fromkeys(pair for view in views for pairs_of in view.values() for pair in pairs_of))
-    found = {pair: float(row[1]) for pair, row in zip(texts, product.probabilities(texts, task), strict=True)}
+    refuted = {pair: float(row[1]) for pair, row in zip(texts, product.probabilities(texts, task), strict=True)}
     kinds = (WHOLE, NAMED_CLAIMS, CLAIMS_NAMED, CLAIMS)
     return ScoredPairs(
         gold=[CONTRADICTS if pair.contradictory else AGREES for pair in pairs],
-        views={kind: [max((found[one] for one in view[kind]), default=0.0) for view in views] for kind in kinds},
+        views={kind: [max((refuted[one] for one in view[kind]), default=0.0) for view in views] for kind in kinds},
         guarded=bench.each(pairs, _judge_pair, f"{task}, through the guard", product.guard(context="full")),
     )
 
@@ -197,8 +199,8 @@ def threshold(gold: Sequence[str], scores: Sequence[float]) -> float:
     from vista_lab.metrics.arrays import balanced_accuracy
 
     grid = np.arange(0.02, 0.99, 0.01)
-    found = [balanced_accuracy(gold, [CONTRADICTS if one >= limit else AGREES for one in scores]) for limit in grid]
-    smooth = np.convolve(found, np.ones(5) / 5, mode="valid")
+    curve = [balanced_accuracy(gold, [CONTRADICTS if value >= limit else AGREES for value in scores]) for limit in grid]
+    smooth = np.convolve(curve, np.ones(5) / 5, mode="valid")
     return round(float(grid[2:-2][int(smooth.argmax())]), 2)
 
 
@@ -214,7 +216,7 @@ def _apply_threshold(
     return TaskAnswers(
         task=task,
         gold=gold,
-        found=[CONTRADICTS if one >= limit else AGREES for one in scores],
+        found=[CONTRADICTS if value >= limit else AGREES for value in scores],
         policy=f"{limit:.2f}, best balanced accuracy on {len(dev_gold)} even rows of the DECODE sample",
         positive=CONTRADICTS,
         scores=scores,
@@ -239,9 +241,9 @@ async def _views(product: Product, pair: SpeakerPair) -> Views:
 
 async def _message(product: Product, pair: SpeakerPair, place: int) -> SpeakerTurn:
     turn = pair.turns[place]
-    said = clean(folded(turn.text))
+    text = clean(folded(turn.text))
     claims = await product.claims(turn, pair.turns[:place])
-    return SpeakerTurn(said, name_speakers(said, *names(turn.role)), tuple(claims))
+    return SpeakerTurn(text, name_speakers(text, *names(turn.role)), tuple(claims))
 
 
 VERIFIED, UNVERIFIABLE, REST = "verified", "unverifiable", "not verified"
@@ -254,19 +256,19 @@ POLICY = "judge.json; abstention and opinion were chosen on this set"
 
 @dataclass(frozen=True)
 class HumanTurn:
-    """An annotated turn: the human's labels of its claims, and what the judge made of the turn."""
+    """An annotated turn: the human's labels of its claims, and the judge's claims."""
 
     gold: tuple[Label, ...]
     claims: list[JudgedClaim]
 
     @property
     def verdict(self) -> str:
-        """Of the human: a turn is unverifiable when any claim is not VERIFIED."""
+        """The human's verdict: unverifiable when any claim is not VERIFIED."""
         return VERIFIED if all(label is Label.VERIFIED for label in self.gold) else UNVERIFIABLE
 
 
 def vista_protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
-    """Claims given and own claims, with what is known; each without, when asked for."""
+    """Given and own claims, with known claims; if the bench asks, also without them."""
     log = read_conversations(bench, path)
     for knowledge in (True, False) if bench.without_knowledge else (True,):
         note = "" if knowledge else ", without known claims"
@@ -305,7 +307,7 @@ def _turn_answers(turns: Sequence[HumanTurn], task: str, target: Target | bool) 
         found=[VERIFIED if all_supported(turn.claims) else UNVERIFIABLE for turn in turns],
         policy="judge.json; any claim that is not VERIFIED, or no claim at all, makes a turn unverifiable",
         positive=UNVERIFIABLE,
-        scores=[1.0 - weakest(turn.claims) for turn in turns],
+        scores=[1.0 - least_support(turn.claims) for turn in turns],
         targets=(target,) if isinstance(target, Target) else (),
     )
 
@@ -325,12 +327,12 @@ async def replay(bench: Bench, log: Sequence[LoggedConversation], *, own: bool, 
 async def _conversation(bench: Bench, guard: Guard, entry: LoggedConversation, own: bool) -> list[HumanTurn]:
     turns = entry.conversation.turns
     human = {index: turn.claims for index, turn in enumerate(turns) if turn.claims}
-    asked = [turn.model_copy(update={"claims": None}) if own else turn for turn in turns]
-    conversation = entry.conversation.model_copy(update={"turns": tuple(asked)})
+    inputs = [turn.model_copy(update={"claims": None}) if own else turn for turn in turns]
+    conversation = entry.conversation.model_copy(update={"turns": tuple(inputs)})
     bench.product.judge.measured.clear()
-    found = []
+    human_turns = []
     async for report in guard.areplay(conversation, turns=None if own else set(human)):
         if report.turn_index in human:
             gold = tuple(entry.labels[claim.id] for claim in human[report.turn_index])
-            found.append(HumanTurn(gold, with_scores(bench.product, report.outcomes)))
-    return found
+            human_turns.append(HumanTurn(gold, with_scores(bench.product, report.outcomes)))
+    return human_turns

@@ -1,7 +1,7 @@
-"""Makes tests and training data of a team's own documents, as LLM-OASIS does (Scirè et al., §3).
+"""Generates tests and training data from a team's own documents, as LLM-OASIS does (Scirè et al., §3).
 
-A passage becomes a record: its claims, one of them falsified, a factual text and an unfactual one. `records` says what a record
-holds; every other module here makes, checks, splits or exports records.
+A passage becomes a record: its claims, one of them falsified, a factual text and an unfactual one. `records` defines a record;
+every other module here makes, checks, splits or exports records.
 
     from vista_lab.synthesis import EmbeddedGenerator, make_set
 
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded when asked for: the rules of English need the extra `oasis`, records do not.
+    # Lazy import: the English rules need the extra `oasis`, records do not.
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

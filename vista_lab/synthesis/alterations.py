@@ -1,4 +1,4 @@
-"""Makes one claim false without a model: the edits that LLM-OASIS, §3.2 and Table 1, step 2, leave open.
+"""Falsifies one claim without a model, by the edits that LLM-OASIS allows (§3.2 and Table 1, step 2).
 
 Numbers, dates and names stay, and no verb is denied. What changes is a relation: a word becomes its opposite or another of its
 kind, a cause, a condition, a duty or a comparison is turned round, two things change their roles, or a claim takes the predicate
@@ -20,8 +20,8 @@ from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 from vista_guard.judges.embedded.english.verbs import begins_imperative, verb_index, words_of
 from vista_lab.synthesis.gates import changed_words
 from vista_lab.synthesis.rewriters.carrier import content_words, read_json
-from vista_lab.synthesis.rewriters.falsify import denied, other_name, other_value
-from vista_lab.synthesis.rewriters.logic import OTHER_MARK, conditioned, with_condition
+from vista_lab.synthesis.rewriters.falsify import denial, other_name, other_value
+from vista_lab.synthesis.rewriters.logic import OTHER_MARK, split_condition, with_condition
 from vista_lab.synthesis.rewriters.polarity import verb_at
 from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, stripped, tokens, uncapitalised
 from vista_lab.synthesis.rewriters.values import occurrences
@@ -33,9 +33,9 @@ _BARRED = re.compile(
     r"|such as|for example|for instance|including|e\.g|i\.e|either|unless)\b|n['’]t\b|[?\"“”]",
     re.IGNORECASE,
 )
-"""Words beside which a turned word may leave the claim true, or makes it true again."""
+"""Words near which a swapped word may leave the claim true."""
 _HEDGED = re.compile(r"\b(?:can|some|sometimes|often|usually|several|many|one of)\b", re.IGNORECASE)
-"""Some open and some close: a turned verb or adjective may be true as well. Relations that are turned whole are not."""
+"""Some open and some close: the opposite verb or adjective may be true too. A whole relation that is reversed is not."""
 _NAMED_AFTER = re.compile(r"^(?:\s|-)[A-Z]")
 _JOINED = re.compile(r"[\w-]$")
 FRONT = re.compile(
@@ -78,21 +78,23 @@ def _lexicon() -> dict[str, list[list[str]]]:
 def alterations(
     claim: str, passage: str, others: Sequence[str], edits: str = "paper", seed: int = 0
 ) -> list[Alteration]:
-    """All ways that are known to make the claim false under its passage, each once.
+    """All known edits that make the claim false under its passage, without duplicates.
 
     Args:
         claim: one statement of the passage.
-        passage: its text; an edit whose new words the passage uses too is left out, as it may be true there.
-        others: the passage's other claims, of which a predicate may be taken.
+        passage: its text; edits whose new words occur in it are dropped, as they may be true there.
+        others: the passage's other claims, whose predicates may be borrowed.
         edits: `paper`, or `all` for changed values and names and for denials too.
-        seed: of the values that `all` draws.
+        seed: random seed of the values that `all` draws.
 
     """
     makers = (_verbs, _words, _kinds, _phrases, _conditions, _roles, _directions, _comparisons, _parallels)
-    found = {one.text: one for maker in makers for one in maker(Ground(claim, passage, others))}
+    by_text = {alteration.text: alteration for maker in makers for alteration in maker(Ground(claim, passage, others))}
     if edits == "all":
-        found |= {one.text: one for one in _values(claim, passage, seed)}
-    return [one for one in found.values() if one.text not in passage and one.text != claim]
+        by_text |= {alteration.text: alteration for alteration in _values(claim, passage, seed)}
+    return [
+        alteration for alteration in by_text.values() if alteration.text not in passage and alteration.text != claim
+    ]
 
 
 def _verbs(ground: Ground) -> Iterator[Alteration]:
@@ -119,11 +121,11 @@ def _opposite_verbs() -> dict[str, list[str]]:
 
 
 def _both_ways(pairs: Sequence[Sequence[str]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    counterparts: dict[str, list[str]] = defaultdict(list)
     for one, other in pairs:
-        found[one].append(other)
-        found[other].append(one)
-    return found
+        counterparts[one].append(other)
+        counterparts[other].append(one)
+    return counterparts
 
 
 def _words(ground: Ground) -> Iterator[Alteration]:
@@ -143,11 +145,11 @@ def _words(ground: Ground) -> Iterator[Alteration]:
 
 @lru_cache(maxsize=1)
 def _opposite_words() -> dict[str, list[str]]:
-    found = _both_ways(_lexicon()["words"])
+    counterparts = _both_ways(_lexicon()["words"])
     for word, (other, _) in opposites().items():
-        if other not in found[word]:
-            found[word].append(other)
-    return found
+        if other not in counterparts[word]:
+            counterparts[word].append(other)
+    return counterparts
 
 
 def _kinds(ground: Ground) -> Iterator[Alteration]:
@@ -177,11 +179,11 @@ def _phrases(ground: Ground) -> Iterator[Alteration]:
 def _conditions(ground: Ground) -> Iterator[Alteration]:
     """ "If" becomes "unless", and the reverse."""
     claim = ground.claim
-    parts = conditioned(claim)
+    parts = split_condition(claim)
     if parts:
-        main, mark, rest = parts
+        main, mark, condition = parts
         other = OTHER_MARK[mark]
-        text = with_condition(main, other, rest, Random(len(claim) if claim.startswith(capitalised(mark)) else 0))
+        text = with_condition(main, other, condition, Random(len(claim) if claim.startswith(capitalised(mark)) else 0))
         yield Alteration("condition", text, mark, other)
 
 
@@ -190,13 +192,13 @@ def _roles(ground: Ground) -> Iterator[Alteration]:
     claim = ground.claim
     for one, other in _lexicon()["roles"]:
         spans = occurrences(claim, one), occurrences(claim, other)
-        if len(spans[0]) == len(spans[1]) == 1 and not _listed(claim, *spans[0], *spans[1]):
+        if len(spans[0]) == len(spans[1]) == 1 and not _in_one_list(claim, *spans[0], *spans[1]):
             swapped = _exchange(claim, spans[0][0], spans[1][0])
             yield Alteration("role", swapped, f"{one} {other}", f"{other} {one}")
 
 
-def _listed(claim: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """True if the two stand in one list, where their order says nothing."""
+def _in_one_list(claim: str, one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """True if both are items of one list, where order means nothing."""
     (_, end), (start, _) = sorted((one, other))
     between = claim[end:start]
     return bool(re.search(r"\b(?:and|or|between)\b|/|,", between)) or "between" in claim
@@ -213,7 +215,7 @@ def _directions(ground: Ground) -> Iterator[Alteration]:
     for verb in _lexicon()["directed"]:
         match = re.fullmatch(rf"(?P<a>{_NP}) (?P<v>{verb}) (?P<b>{_NP})\.", claim)
         if match and _alike_things(match["a"], match["b"]):
-            yield _turned("direction", match["a"], f"{verb}", match["b"])
+            yield _swap_sides("direction", match["a"], f"{verb}", match["b"])
             return
     match = re.search(r"\bfrom (?P<a>(?:the |an? )?[a-z][\w-]+) to (?P<b>(?:the |an? )?[a-z][\w-]+)(?=[ .,])", claim)
     if match and not re.search(r"\d", match.group()):
@@ -229,10 +231,10 @@ def _comparisons(ground: Ground) -> Iterator[Alteration]:
     if not match or _BARRED.search(claim) or re.search(r"\d", match["b"]):
         return
     if _alike_things(match["a"], match["b"]):
-        yield _turned("comparison", match["a"], match["v"], match["b"])
+        yield _swap_sides("comparison", match["a"], match["v"], match["b"])
 
 
-def _turned(kind: str, one: str, verb: str, other: str) -> Alteration:
+def _swap_sides(kind: str, one: str, verb: str, other: str) -> Alteration:
     text = f"{capitalised(other)} {verb} {uncapitalised(one)}."
     return Alteration(kind, text, f"{one} {other}", f"{other} {one}")
 
@@ -240,8 +242,8 @@ def _turned(kind: str, one: str, verb: str, other: str) -> Alteration:
 def _alike_things(one: str, other: str) -> bool:
     """True if both are nouns of one number, so that either fits the verb, and neither is a pronoun or a measure."""
     tags = [[token.tag for token in tokens(text)] for text in (one, other)]
-    kinds = [{"NNS": "many", "NNPS": "many", "NN": "one", "NNP": "one"}.get(found[-1], "") for found in tags]
-    if any(tag not in _PLAIN_NOUNS for found in tags for tag in found):
+    kinds = [{"NNS": "many", "NNPS": "many", "NN": "one", "NNP": "one"}.get(noun_tags[-1], "") for noun_tags in tags]
+    if any(tag not in _PLAIN_NOUNS for noun_tags in tags for tag in noun_tags):
         return False
     if re.search(r"\b(?:it|this|that|they|he|she|there|these|those|its|their)\b|\d", f"{one} {other}", re.IGNORECASE):
         return False
@@ -253,21 +255,21 @@ _SUBJECT = rf"(?P<s>{_NP})"
 
 
 def _parallels(ground: Ground) -> Iterator[Alteration]:
-    """A claim takes the predicate of another one with the same verb: its words are the passage's, and not true together."""
+    """A claim takes another claim's predicate with the same verb: the words are the passage's, but the claim is false."""
     claim = ground.claim
-    own = _framed(claim)
+    own = _split_frame(claim)
     if own is None or _BARRED.search(claim) or _HEDGED.search(claim):
         return
     for other in ground.others:
-        theirs = _framed(other)
+        theirs = _split_frame(other)
         if theirs is None or theirs[1] != own[1] or _BARRED.search(other):
             continue
-        (subject, verb, said), (subject_2, _, new) = own, theirs
+        (subject, verb, predicate), (subject_2, _, new) = own, theirs
         mine = stems(subject) - stems(subject_2)
-        apart = mine and stems(subject_2) - stems(subject) and not stems(said) & stems(new)
-        lengths = len(new.split()), len(said.split())
+        apart = mine and stems(subject_2) - stems(subject) and not stems(predicate) & stems(new)
+        lengths = len(new.split()), len(predicate.split())
         if apart and max(lengths) <= 2.5 * min(lengths) and not _mentions(ground.passage, mine, new):
-            yield Alteration("parallel", f"{subject} {verb} {new}.", said, new)
+            yield Alteration("parallel", f"{subject} {verb} {new}.", predicate, new)
 
 
 _EXCLUSIVE = (
@@ -276,11 +278,11 @@ _EXCLUSIVE = (
     "consists of", "is responsible for", "means", "specifies", "defines", "describes", "determines", "indicates", "represents",
     "measures", "was born in", "died in", "opened in", "comes from",
 )  # fmt: skip
-"""Frames in which one thing has one value, as far as a passage goes: two things that share it would be told together."""
+"""Frames with one value per subject: a passage names subjects that share a value together."""
 
 
-def _framed(claim: str) -> tuple[str, str, str] | None:
-    """(subject, verb, rest) of a plain claim with a frame in which another rest is false."""
+def _split_frame(claim: str) -> tuple[str, str, str] | None:
+    """(subject, verb, predicate) of a plain claim whose frame admits only one predicate."""
     body = stripped(claim)[0]
     for verb in sorted(_EXCLUSIVE, key=len, reverse=True):
         match = re.fullmatch(rf"{_SUBJECT} {verb} (?P<r>.+)", body)
@@ -290,17 +292,17 @@ def _framed(claim: str) -> tuple[str, str, str] | None:
 
 
 def _mentions(passage: str, subject: set[str], new: str) -> bool:
-    """True if one sentence of the passage speaks of the subject and of the other predicate: they may be true together."""
-    told = stems(new)
+    """True if one passage sentence has both the subject and the new predicate: they may be true together."""
+    predicate = stems(new)
     return any(
-        subject & (said := stems(sentence)) and len(told & said) >= 0.5 * len(told)
+        subject & (words := stems(sentence)) and len(predicate & words) >= 0.5 * len(predicate)
         for sentence in re.split(r"(?<=[.!?;])\s+", passage)
     )
 
 
 def _values(claim: str, passage: str, seed: int) -> Iterator[Alteration]:
-    """Numbers and names of `rewriters.falsify`, and a denial: what the paper's step 2 forbids."""
-    for name, maker in (("value", other_value), ("name", other_name), ("denial", denied)):
+    """Number, name and denial edits of `rewriters.falsify`, which the paper's step 2 forbids."""
+    for name, maker in (("value", other_value), ("name", other_name), ("denial", denial)):
         text = maker(claim, passage, Random(f"{seed}:{claim}"))
         if text:
             old, new = changed_words(claim, text)
@@ -309,23 +311,23 @@ def _values(claim: str, passage: str, seed: int) -> Iterator[Alteration]:
 
 @lru_cache(maxsize=4096)
 def main_verb(claim: str) -> int | None:
-    """Where the claim's finite verb starts, behind a plain subject; None where that is not sure."""
+    """Start of the claim's finite verb after a plain subject; None if unsure."""
     front = FRONT.match(claim)
     offset = front.end() if front else 0
-    rest = claim[offset:]
-    at = verb_at(rest)
+    clause = claim[offset:]
+    at = verb_at(clause)
     if at is not None:
-        return offset + tokens(rest)[at].start
-    words = words_of(rest)
+        return offset + tokens(clause)[at].start
+    words = words_of(clause)
     index = None if begins_imperative(words) else verb_index(words)
     if index is None or index == 0:
         return None
-    place = re.search(rf"\b{re.escape(words[index])}\b", rest[len(words[0]) :])
+    place = re.search(rf"\b{re.escape(words[index])}\b", clause[len(words[0]) :])
     return offset + len(words[0]) + place.start() if place else None
 
 
 def _may_stand(claim: str, passage: str, start: int, end: int, new: str, *, strict: bool = True) -> bool:
-    """True if the new word may take the place: in the predicate, no name, no compound, nothing that passage or claim say too."""
+    """True if the new word fits: in the predicate, no part of a name or compound, and in neither passage nor claim."""
     verb = main_verb(claim)
     if verb is None or start < verb or _MEASURED.search(claim[:start]):
         return False

@@ -1,6 +1,6 @@
-"""The card of a generated set, README.md in its folder: what it was made of, how, what came of it, and what it is fit for.
+"""The card of a generated set, README.md in its folder: its sources, method, outcome and intended use.
 
-Made of the manifest and the records alone, so that it can be made again at any time.
+Built from the manifest and the records alone, so it can be rebuilt at any time.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ def write_card(folder: Path) -> None:
         InputError: its records cannot be read.
     """
     manifest = read_manifest(folder)
-    found = figures(read_records(folder), shortcuts=False)
+    set_figures = figures(read_records(folder), shortcuts=False)
     options = "\n".join(f"| {name} | {value} |" for name, value in sorted(manifest.system.options.items()))
     judge = manifest.system.judge
     rows = manifest.rows
     source = f"{len(rows.files):,} documents of `{rows.name}`" if rows is not None else "documents"
     text = (
         f"# Pairs of {source}\n\nMade by {judge.name} {judge.version} with {manifest.made_by}, {manifest.created:%Y-%m-%d}.\n\n"
-        f"| how | |\n|---|---|\n{options}\n\n{_counts(found)}\n{_FIT}"
+        f"| how | |\n|---|---|\n{options}\n\n{_counts(set_figures)}\n{_FIT}"
     )
     write_whole(folder / CARD, text, "All records are safe: make room and run the same command again")
 
 
-def _counts(found: SetFigures) -> str:
-    states = "\n".join(f"| {state} | {found.states.get(state, 0):,} |" for state in State)
-    reasons = "\n".join(f"| {reason} | {count:,} |" for reason, count in list(found.reasons.items())[:12])
+def _counts(set_figures: SetFigures) -> str:
+    states = "\n".join(f"| {state} | {set_figures.states.get(state, 0):,} |" for state in State)
+    reasons = "\n".join(f"| {reason} | {count:,} |" for reason, count in list(set_figures.reasons.items())[:12])
     gates = "\n".join(
         f"| {name} | " + " | ".join(f"{grades.get(grade, 0):,}" for grade in Grade) + " |"
-        for name, grades in found.gates.items()
+        for name, grades in set_figures.gates.items()
     )
     bands = "\n".join(
         f"| {name} | " + " | ".join(f"{states.get(state, 0):,}" for state in State) + " |"
-        for name, states in found.overlaps.items()
+        for name, states in set_figures.overlaps.items()
     )
-    table = found.table
+    table = set_figures.table
     counts = ("pages", "passages", "claims")
     means = {name.replace("_", " "): value for name, value in vars(table).items() if name not in counts}
     lines = "\n".join(f"| {name} | {'-' if value is None else f'{value:.1f}'} |" for name, value in means.items())

@@ -1,7 +1,7 @@
-"""Makes pairs with a chat model: one call for all four steps, or one a step (LLM-OASIS, §3, Table 1; the prompts are our own).
+"""Makes pairs with a chat model: one call for all four steps, or one per step (LLM-OASIS, §3, Table 1; the prompts are our own).
 
 Answers are read tolerantly, also in the paper's own form (`step_1` … `step_4`). U is always the text of F with the falsified
-claim (Eq. 4): the paper's prompt says "step 2" where it means that. What cannot be read is asked again, three times in all.
+claim (Eq. 4): the paper's prompt says "step 2" where it means that. Unreadable answers are retried, three attempts in all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
 
 Calls = Literal["unified", "stepwise"]
 ATTEMPTS = 3
-"""How often one thing is asked at most."""
+"""Most attempts per request."""
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "unified": ("passage",),
     "claims": ("passage",),
@@ -37,7 +37,7 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "factual": ("passage", "claims"),
     "unfactual": ("text", "claims", "changed"),
 }
-"""The prompts, and what each shows."""
+"""The slots of each prompt."""
 STEPS: Mapping[Calls, tuple[str, ...]] = {
     "unified": ("unified",),
     "stepwise": ("claims", "falsified", "factual", "unfactual"),
@@ -45,28 +45,28 @@ STEPS: Mapping[Calls, tuple[str, ...]] = {
 _MOST_CLAIMS, _LONGEST_BROKEN, _MOST_QUOTES = 60, 6000, 160
 _STEP = {"step_1": "claims", "step_2": "altered", "step_3": "factual", "step_4": "unfactual"}
 _WRITTEN = {"unified": 2.6, "claims": 0.75, "falsified": 0.3, "factual": 0.85, "unfactual": 0.9}
-"""Tokens of an answer a token of passage: Table 2 (99.7 a passage; 8.381 claims of 8.6; 9.0; 82.9; 86.5), and JSON."""
+"""Answer tokens per passage token: Table 2 (99.7 a passage; 8.381 claims of 8.6; 9.0; 82.9; 86.5), and JSON."""
 T = TypeVar("T")
 
 
 @dataclass
 class Asked:
-    """One item on its way: how often something was asked for it, and the last answer as it came."""
+    """Attempts made for one item, and the last raw answer."""
 
     attempts: int = 0
     raw: str = ""
 
 
 class ModelGenerator:
-    """Makes a pair of a passage by asking a chat model.
+    """Generates a pair from a passage with a chat model.
 
     Args:
         model: behind its endpoint.
         calls: `unified`: one call makes all four steps. `stepwise`: one call a step.
-        prompts: a folder with prompt files to use in place of the shipped ones, named `unified.txt`, `claims.txt` and so on.
+        prompts: a folder of prompt files that replace the shipped ones, named `unified.txt`, `claims.txt` and so on.
 
     Raises:
-        ConfigError: the extra `model` is missing, or a prompt file is none.
+        ConfigError: the extra `model` is missing, or a prompt file is invalid.
     """
 
     def __init__(self, model: ChatModel, calls: Calls = "unified", prompts: Path | None = None) -> None:
@@ -76,7 +76,7 @@ class ModelGenerator:
         self.model = model
         self.calls: Calls = calls
         if prompts is not None and not prompts.is_dir():
-            names = ", ".join(f"{one}.txt" for one in SLOTS)
+            names = ", ".join(f"{prompt}.txt" for prompt in SLOTS)
             raise ConfigError(f"--prompts {prompts} is not a folder; give one with {names}")
         self._files = {step: prompt_file(step, SLOTS[step], prompts) for step in STEPS[calls]}
 
@@ -92,15 +92,15 @@ class ModelGenerator:
 
     @property
     def options(self) -> Mapping[str, str]:
-        """Everything else that changes its answers."""
+        """All other settings that change its answers."""
         return {"calls": self.calls, "parameters": json.dumps(dict(self.model.parameters), sort_keys=True)}
 
     async def generate(self, passage: Passage) -> Answered:
         """The passage's pair, or why there is none.
 
         Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: the endpoint gave no answer at all.
+            BudgetError: the budget is spent.
+            JudgeError: the endpoint did not answer.
         """
         asked = Asked()
         try:
@@ -125,16 +125,16 @@ class ModelGenerator:
 
         async def step(name: str, read_step: Callable[[Mapping[str, Any], str], T], **values: str) -> T:
             request = self._request(name, **values)
-            shown = request.messages[-1].content
-            return await ask_until_read(self.model, request, lambda text: read_step(fields(text, shown), text), asked)
+            prompt = request.messages[-1].content
+            return await ask_until_read(self.model, request, lambda text: read_step(fields(text, prompt), text), asked)
 
         claims = await step("claims", _claims, passage=shown)
         listed = tagged("claims", "\n".join(claims))
-        altered, falsified = await step("falsified", lambda found, text: _altered(found, claims, text), claims=listed)
-        factual = await step("factual", lambda found, text: _text(found, "factual", text), passage=shown, claims=listed)
+        altered, falsified = await step("falsified", lambda reply, text: _altered(reply, claims, text), claims=listed)
+        factual = await step("factual", lambda reply, text: _text(reply, "factual", text), passage=shown, claims=listed)
         changed = tagged("claims", "\n".join([*claims[:altered], falsified, *claims[altered + 1 :]]))
         slots = {"text": tagged("text", factual), "claims": changed, "changed": tagged("changed", falsified)}
-        unfactual = await step("unfactual", lambda found, text: _text(found, "unfactual", text), **slots)
+        unfactual = await step("unfactual", lambda reply, text: _text(reply, "unfactual", text), **slots)
         return GeneratedPair(claims=claims, altered=altered, falsified=falsified, factual=factual, unfactual=unfactual)
 
     def _request(self, step: str, **values: str) -> ChatRequest:
@@ -146,15 +146,15 @@ class ModelGenerator:
         await self.model.aclose()
 
     def estimate(self, passages: Iterable[Passage], total: int, sample: int = 40) -> Estimated:
-        """Estimates `total` passages from the prompts of some and the paper's lengths of answers, without a call."""
-        seen = list(islice(passages, sample))
+        """Estimates `total` passages from a sample's prompts and the paper's answer lengths, without a call."""
+        sampled = list(islice(passages, sample))
         read_chars = written_chars = 0.0
-        for passage in seen:
+        for passage in sampled:
             for step, file in self._files.items():
                 around = len(fill(file.system, {})) + sum(len(part) for part in file.input if isinstance(part, str))
                 read_chars += around + len(passage.text) * _SHOWN[step]
                 written_chars += 60 + len(passage.text) * _WRITTEN[step]
-        share = total / len(seen) if seen else 0.0
+        share = total / len(sampled) if sampled else 0.0
         tokens = [round(share * chars / CHARACTERS_A_TOKEN) for chars in (read_chars, written_chars)]
         prices = getattr(self.model, "prices", None)
         cost = prices.cost(tokens[0], tokens[1], 0) if prices is not None else None
@@ -162,7 +162,7 @@ class ModelGenerator:
 
 
 _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "unfactual": 1.7}
-"""Texts that a prompt shows, in lengths of the passage."""
+"""Length of a prompt's texts, in passage lengths."""
 
 
 @dataclass(frozen=True)
@@ -176,16 +176,16 @@ class Estimated:
 
 
 async def ask_until_read(model: ChatModel, request: ChatRequest, read_answer: Callable[[str], T], asked: Asked) -> T:
-    """The answer, read; what cannot be read is asked for again with a reminder, `ATTEMPTS` times in all.
+    """Asks the model and parses its answer; an unreadable one is retried with a reminder, `ATTEMPTS` times in all.
 
     Args:
-        model: who is asked.
-        request: what is asked; its last message gets the reminder.
-        read_answer: reads the text of a reply; raises `UnreadableError` where it cannot.
+        model: the model to ask.
+        request: its last message gets the reminder.
+        read_answer: parses a reply's text; raises `UnreadableError` if it cannot.
         asked: counts the attempts and keeps the last reply.
 
     Raises:
-        UnreadableError: no attempt gave an answer that can be read; refusals and answers that were cut off are none.
+        UnreadableError: no attempt gave a readable answer; refusals and truncated answers are unreadable.
     """
     *earlier, last = request.messages
     for left in range(ATTEMPTS - 1, -1, -1):
@@ -211,12 +211,12 @@ def chat_model(name: str, options: ModelOptions) -> ChatModel:
     Raises:
         ConfigError: it is none of these, or cannot be set up.
     """
-    kind, _, rest = name.strip().partition(":")
-    if kind == "openai" and rest:
-        model, _, url = rest.partition("@")
+    kind, _, spec = name.strip().partition(":")
+    if kind == "openai" and spec:
+        model, _, url = spec.partition("@")
         return OpenAIChat(model, base_url=url or None, options=options)
-    if kind == "langchain" and rest:
-        return LangChainChat.from_name(rest, options=options)
+    if kind == "langchain" and spec:
+        return LangChainChat.from_name(spec, options=options)
     raise ConfigError(
         f"model is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL, "
         "or leave --model out to make pairs without a model"
@@ -224,39 +224,39 @@ def chat_model(name: str, options: ModelOptions) -> ChatModel:
 
 
 def fields(text: str, shown: str) -> dict[str, Any]:
-    """The fields of an answer's last JSON object, by our names, however it was dressed up.
+    """Fields of the last JSON object in an answer, under our names, whatever surrounds it.
 
     Raises:
         UnreadableError: there is none, or it only repeats what the prompt showed.
     """
     every, own = whole_objects(text, shown)
-    found = [named for value in own if (named := _named(value))]
+    objects = [content for value in own if (content := _known_fields(value))]
     if every and not own:
         raise unreadable("repeats JSON that stands in the passage", text)
-    if not found:
-        found = [_named(one) for one in _repaired(read(text).text)]
-    if not any(found):
+    if not objects:
+        objects = [_known_fields(raw) for raw in _repair(read(text).text)]
+    if not any(objects):
         raise unreadable("holds no JSON object with the fields that were asked for", text)
-    return found[-1]
+    return objects[-1]
 
 
 def whole_objects(text: str, shown: str) -> tuple[int, list[dict[str, Any]]]:
-    """How many whole JSON objects an answer has, and those that do not merely repeat what was shown."""
+    """Number of whole JSON objects in an answer, and those that do not merely repeat the prompt."""
     answer, untrusted = read(text), Untrusted([shown])
     pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.whole]
     own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
     return len(pieces), [value for value in own if isinstance(value, dict)]
 
 
-def _named(value: Mapping[str, Any]) -> dict[str, Any]:
+def _known_fields(value: Mapping[str, Any]) -> dict[str, Any]:
     known = {"claims", "altered", "factual", "unfactual", "original", "falsified"}
-    plain = {key.strip().casefold(): one for key, one in value.items()}
-    renamed = {_STEP.get(key.replace(" ", "_"), key): one for key, one in plain.items()}
-    return {key: one for key, one in renamed.items() if key in known}
+    plain = {key.strip().casefold(): entry for key, entry in value.items()}
+    renamed = {_STEP.get(key.replace(" ", "_"), key): entry for key, entry in plain.items()}
+    return {key: entry for key, entry in renamed.items() if key in known}
 
 
-def _repaired(text: str) -> list[Mapping[str, Any]]:
-    """Broken JSON, mended, where every letter of its values stands in the answer. Long hostile text takes too long to mend."""
+def _repair(text: str) -> list[Mapping[str, Any]]:
+    """Repairs broken JSON if the answer has all letters of its values. Long hostile text takes too long to repair."""
     from json_repair import loads
 
     start, end = text.find("{"), text.rfind("}")
@@ -267,23 +267,23 @@ def _repaired(text: str) -> list[Mapping[str, Any]]:
         value = loads(body)
     except (ValueError, RecursionError):
         return []
-    letters = "".join(filter(str.isalnum, body))
-    said = [one for one in _strings(value) if "".join(filter(str.isalnum, one)) not in letters]
-    return [value] if isinstance(value, dict) and not said else []
+    known_letters = "".join(filter(str.isalnum, body))
+    invented = [string for string in _strings(value) if "".join(filter(str.isalnum, string)) not in known_letters]
+    return [value] if isinstance(value, dict) and not invented else []
 
 
 def _strings(value: object) -> list[str]:
     if isinstance(value, dict):
-        return [text for one in value.values() for text in _strings(one)]
+        return [text for item in value.values() for text in _strings(item)]
     if isinstance(value, list):
-        return [text for one in value for text in _strings(one)]
+        return [text for item in value for text in _strings(item)]
     return [value] if isinstance(value, str) else []
 
 
 def _claims(content: Mapping[str, Any], text: str) -> tuple[str, ...]:
-    given = content.get("claims")
-    claims = tuple(_tidy(one) for one in given if isinstance(one, str)) if isinstance(given, list) else ()
-    claims = tuple(dict.fromkeys(one for one in claims if one))
+    value = content.get("claims")
+    claims = tuple(_tidy(claim) for claim in value if isinstance(claim, str)) if isinstance(value, list) else ()
+    claims = tuple(dict.fromkeys(claim for claim in claims if claim))
     if not claims:
         raise unreadable("lists no claims", text)
     if len(claims) > _MOST_CLAIMS:
@@ -292,15 +292,15 @@ def _claims(content: Mapping[str, Any], text: str) -> tuple[str, ...]:
 
 
 def _altered(content: Mapping[str, Any], claims: tuple[str, ...], text: str) -> tuple[int, str]:
-    """The place of the original among the claims, and the falsified claim; a pair of texts may come in either order."""
-    given = content.get("altered", content)
-    if isinstance(given, dict):
-        two = [given.get("original"), given.get("falsified", given.get("altered"))]
+    """Index of the original claim, and the falsified claim; a pair of texts may come in either order."""
+    value = content.get("altered", content)
+    if isinstance(value, dict):
+        versions = [value.get("original"), value.get("falsified", value.get("altered"))]
     else:
-        two = list(given) if isinstance(given, list | tuple) else []
-    if len(two) != 2 or not all(isinstance(one, str) and one.strip() for one in two):
+        versions = list(value) if isinstance(value, list | tuple) else []
+    if len(versions) != 2 or not all(isinstance(version, str) and version.strip() for version in versions):
         raise unreadable("has no original claim with its falsified version", text)
-    first, second = (_tidy(str(one)) for one in two)
+    first, second = (_tidy(str(version)) for version in versions)
     for original, falsified in ((first, second), (second, first)):
         place = next((place for place, claim in enumerate(claims) if letters(claim) == letters(original)), None)
         if place is not None and letters(falsified) != letters(original):
@@ -332,9 +332,9 @@ def tagged(tag: str, text: str) -> str:
 
 def prompt_file(step: str, slots: tuple[str, ...], folder: Path | None, own: str = "") -> PromptFile:
     """The prompt of a step: the one in the folder, named `own` or like the step, else the shipped one."""
-    given = None if folder is None else folder / f"{own or step}.txt"
+    custom = None if folder is None else folder / f"{own or step}.txt"
     shipped = Path(str(files("vista_lab.synthesis") / "texts" / "prompts" / f"{step}.txt"))
-    path = given if given is not None and given.exists() else shipped
+    path = custom if custom is not None and custom.exists() else shipped
     return read_prompt(path, "fused", examples=True, slots=slots)
 
 
@@ -344,9 +344,9 @@ def fingerprint(file: PromptFile) -> str:
 
 
 def messages_of(file: PromptFile, shown: Mapping[str, str]) -> tuple[Message, ...]:
-    """The prompt with its slots filled; the last message asks."""
-    system, asked = fill(file.system, {}), fill(file.input, shown)
-    return (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+    """The prompt's messages with slots filled; the last one is the user's."""
+    system, user = fill(file.system, {}), fill(file.input, shown)
+    return (Message("system", system), Message("user", user)) if system else (Message("user", user),)
 
 
 def _schema(step: str) -> Mapping[str, Any]:
@@ -358,8 +358,8 @@ def _schema(step: str) -> Mapping[str, Any]:
         "factual": {"factual": text},
         "unfactual": {"unfactual": text},
     }
-    found = parts.get(step) or {name: one for part in parts.values() for name, one in part.items()}
-    return _object(**found)
+    properties = parts.get(step) or {name: schema for part in parts.values() for name, schema in part.items()}
+    return _object(**properties)
 
 
 def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:

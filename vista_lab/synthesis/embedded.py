@@ -1,8 +1,8 @@
-"""Makes pairs without a model, key or network: claims by the embedded judge's rules, edits and paraphrases by the rewriters.
+"""Generates pairs without a model, key or network: claims by the embedded judge's rules, edits and paraphrases by the rewriters.
 
-The four steps are the paper's (LLM-OASIS, §3, Eq. 1–4). It prefers few sure claims: what it cannot state in 15 words, with a
-subject that is no pronoun, it leaves out, and a passage with fewer than two such claims, or without a claim that it can make
-false, is rejected with the reason.
+The four steps are the paper's (LLM-OASIS, §3, Eq. 1–4). It prefers few sure claims: at most 15 words, and a
+subject that is no pronoun. A passage with fewer than two such claims, or without one that it can falsify, is rejected with
+the reason.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.types import Role, Turn
 from vista_lab.synthesis.alterations import FRONT, Alteration, alterations, main_verb
 from vista_lab.synthesis.gates import MOST_WORDS, PRONOUN
-from vista_lab.synthesis.paraphrases import joined, paraphrase
+from vista_lab.synthesis.paraphrases import link_sentences, paraphrase
 from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
 from vista_lab.synthesis.rewriters.carrier import read_text
 from vista_lab.synthesis.rewriters.text import tokens
 
 RULES = "1"
-"""Another number when the same passage gives another pair."""
+"""Version of the rules; bump it when a passage would give another pair."""
 LEAST_WORDS, LEAST_CLAIMS = 4, 2
 _MARKUP = re.compile(
     r"[|{}<>=*_#•\[\]\\^~$@]|https?:|www\.|\w{30}|[a-z][A-Z][a-z]|\.\.|\b\w+\.(?:com|org|gov|html?|json)\b|;|:\s|^\W"
@@ -47,9 +47,9 @@ _TAILS = re.compile(
 _DANGLING = re.compile(
     r"(?:because|if|although|when|while|unless|until|whether|since|as|to) [^,]*$|.*(?:--| - )", re.IGNORECASE
 )
-"""A clause that hangs on another one, which is missing."""
+"""A subordinate clause without its main clause."""
 _FIGURE_ALONE = re.compile(r"^\d|(?<!\bin )(?<!\bof )(?<!\bto )(?<!\bat )(?<!\bis )(?<!, )\b\d{1,3}\.$")
-"""A figure that lost its unit or what it is compared with."""
+"""A figure without its unit or comparison."""
 _OPEN_END = re.compile(
     r"\b(?:of|to|in|at|for|with|by|from|on|as|and|or|the|a|an|that|new|own|such|more|most|very|much of|most of)\.$",
     re.IGNORECASE,
@@ -58,11 +58,11 @@ _ASIDE = re.compile(r" ?\([^()]*\)|, (?:[A-Z]\w+ ?){1,4}, (?=(?:is|was|has|will)
 
 
 class EmbeddedGenerator:
-    """Makes a pair of a passage by rule.
+    """Generates a pair from a passage by rules.
 
     Args:
         edits: `paper`, or `all` for changed values and names and for denials too.
-        seed: of its choices.
+        seed: random seed of its choices.
 
     Raises:
         ConfigError: no such edits.
@@ -81,7 +81,7 @@ class EmbeddedGenerator:
 
     @property
     def options(self) -> dict[str, str]:
-        """Everything else that changes its pairs."""
+        """All other settings that change its pairs."""
         return {"edits": self._edits}
 
     async def generate(self, passage: Passage) -> Answered:
@@ -95,60 +95,60 @@ class EmbeddedGenerator:
             number = "no claim" if not claims else "one claim"
             return NoPair(f"the rules state {number} of it in {MOST_WORDS} words, with a subject that is no pronoun")
         seed = f"{self._seed}:{passage.id}"
-        for place, edit in self._edited(claims, passage.text, seed):
-            pair = _told(claims, place, edit, seed)
+        for place, edit in self._draw_edits(claims, passage.text, seed):
+            pair = _write_pair(claims, place, edit, seed)
             if pair is not None:
                 return pair
         return NoPair(f"the rules can make none of its {len(claims)} claims false")
 
-    def _edited(self, claims: Sequence[str], text: str, seed: str) -> list[tuple[int, Alteration]]:
-        """All edits of all claims; kinds that are rare in the passage come as soon as those that are common."""
-        found = []
+    def _draw_edits(self, claims: Sequence[str], text: str, seed: str) -> list[tuple[int, Alteration]]:
+        """All edits of all claims in random order; rare kinds come first as often as common ones."""
+        edits = []
         for place, claim in enumerate(claims):
             others = [*claims[:place], *claims[place + 1 :]]
-            found += [(place, edit) for edit in alterations(claim, text, others, self._edits, self._seed)]
-        rng, common = Random(seed), Counter(edit.kind for _, edit in found)
+            edits += [(place, edit) for edit in alterations(claim, text, others, self._edits, self._seed)]
+        rng, common = Random(seed), Counter(edit.kind for _, edit in edits)
         weights = {kind: _WEIGHTS.get(kind, 1.0) / count for kind, count in common.items()}
-        return sorted(found, key=lambda one: rng.random() ** (1.0 / weights[one[1].kind]), reverse=True)
+        return sorted(edits, key=lambda candidate: rng.random() ** (1.0 / weights[candidate[1].kind]), reverse=True)
 
 
 _WEIGHTS = {"parallel": 6.0, "direction": 6.0, "comparison": 6.0, "role": 6.0, "condition": 2.0, "phrase": 1.5}
-"""How much sooner a kind is drawn: exchanges have the same words on both sides, so that no word tells the label."""
+"""Weight of a kind in the draw: exchanges use the same words on both sides, so no word reveals the label."""
 
 
-def _told(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> GeneratedPair | None:
-    """Factual and unfactual text along the claims; None where the edit would be lost in them."""
-    told = [paraphrase(claim, seed, edit.words if at == place else frozenset()) for at, claim in enumerate(claims)]
+def _write_pair(claims: Sequence[str], place: int, edit: Alteration, seed: str) -> GeneratedPair | None:
+    """Writes the factual and unfactual text from the claims; None if the edit would be lost."""
+    sentences = [paraphrase(claim, seed, edit.words if at == place else frozenset()) for at, claim in enumerate(claims)]
     false = paraphrase(edit.text, seed, edit.words)
-    if false == told[place] or false in told:
+    if false == sentences[place] or false in sentences:
         return None
-    factual = " ".join(joined(told, seed))
-    unfactual = " ".join(joined([*told[:place], false, *told[place + 1 :]], seed))
+    factual = " ".join(link_sentences(sentences, seed))
+    unfactual = " ".join(link_sentences([*sentences[:place], false, *sentences[place + 1 :]], seed))
     return GeneratedPair(claims=tuple(claims), altered=place, falsified=edit.text, factual=factual, unfactual=unfactual)
 
 
 def plain_claims(text: str) -> list[str]:
-    """The claims of a passage that stand for themselves: at most 15 words, subject and verb, no pronoun for a subject."""
-    found = (plain_claim(claim.text) for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()))
-    return list(dict.fromkeys(one for one in found if one))
+    """Self-contained claims of a passage: at most 15 words, with a verb and a subject that is no pronoun."""
+    candidates = (plain_claim(claim.text) for claim in decompose(Turn(role=Role.ASSISTANT, text=text), ()))
+    return list(dict.fromkeys(candidate for candidate in candidates if candidate))
 
 
 def plain_claim(claim: str) -> str:
-    """The claim, without what only hangs on it; an empty text where it is none that stands for itself."""
-    said = _OPENERS.sub("", claim.strip().replace("The user's", "Your").replace("the user's", "your"))
-    said = " ".join(_ASIDE.sub(lambda aside: "" if aside.group().startswith((" (", "(")) else " ", said).split())
-    if len(said.split()) > MOST_WORDS:
-        said = _TAILS.sub(".", said)
-    said = said[:1].upper() + said[1:].rstrip(" ,.!") + "."
-    if _OPEN_END.search(said):
+    """The claim without dependent parts; empty if it is not self-contained."""
+    text = _OPENERS.sub("", claim.strip().replace("The user's", "Your").replace("the user's", "your"))
+    text = " ".join(_ASIDE.sub(lambda aside: "" if aside.group().startswith((" (", "(")) else " ", text).split())
+    if len(text.split()) > MOST_WORDS:
+        text = _TAILS.sub(".", text)
+    text = text[:1].upper() + text[1:].rstrip(" ,.!") + "."
+    if _OPEN_END.search(text):
         return ""
-    fits = LEAST_WORDS <= len(said.split()) <= MOST_WORDS and not PRONOUN.match(said) and not _DANGLING.match(said)
-    marred = "?" in said or any(pattern.search(said) for pattern in (_FIGURE_ALONE, _TALK, _MARKUP))
-    return said if fits and not marred and stated(said) else ""
+    fits = LEAST_WORDS <= len(text.split()) <= MOST_WORDS and not PRONOUN.match(text) and not _DANGLING.match(text)
+    marred = "?" in text or any(pattern.search(text) for pattern in (_FIGURE_ALONE, _TALK, _MARKUP))
+    return text if fits and not marred and stands_alone(text) else ""
 
 
-def stated(claim: str) -> bool:
-    """True if the claim has a plain subject and a finite verb, behind a time or place at most."""
+def stands_alone(claim: str) -> bool:
+    """True if the claim has a plain subject and a finite verb, after a time or place at most."""
     start = main_verb(claim)
     front = FRONT.match(claim)
     behind = claim[front.end() :] if front else claim
@@ -156,7 +156,7 @@ def stated(claim: str) -> bool:
 
 
 def _asks(clause: str) -> bool:
-    """True for an instruction, also behind a condition: "If it fails, contact us"."""
+    """True for an instruction, also after a condition: "If it fails, contact us"."""
     behind = re.sub(r"^(?:If|When|Before|After|To|Once|Unless) [^,]+, ", "", clause)
     first = next(iter(tokens(behind)), None)
     return first is None or first.tag in {"VB", "VBP"} or (first.lower in _INSTRUCTIONS)
@@ -167,4 +167,4 @@ _INSTRUCTIONS = word_set(
     bring choose remove delete open ensure specify note start stop restart go find apply ask consider remember leave stay
     look turn put"""
 )
-"""Verbs that open an instruction, where the tagger takes them for nouns."""
+"""Verbs that open an instruction but are tagged as nouns."""

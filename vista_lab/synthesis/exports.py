@@ -1,4 +1,4 @@
-"""Files that are made of a generated set: what was released, what a pipeline is trained on, what it is measured with.
+"""Exports a generated set: the released files, a pipeline's training data, and its test logs.
 
 data/
   export.json                 how it was made: set, gate, split, counts
@@ -41,7 +41,7 @@ EXPORT = "export.json"
 """The description of an export, beside its parts."""
 LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
 NEUTRAL = 0.5
-"""Probability from which the most neutral passage of a document is one: a best neutral below it is left out."""
+"""Least probability of a neutral passage; if a document's best one is below it, there is none."""
 
 
 class ExportNote(BaseModel):
@@ -81,16 +81,16 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
         ConfigError: the folder cannot be written, or holds something else.
     """
     every = list(all_records(sets))
-    records = [one for one in every if is_usable(one, doubtful=how.doubtful)]
+    records = [record for record in every if is_usable(record, doubtful=how.doubtful)]
     if not records:
         more = "" if how.doubtful else "; --doubtful takes those that no gate is sure of"
         raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
     parts = divide(every, how.splitting)
     counts: Counter[str] = Counter()
     _check_folder(out)
-    for part, held in parts.items():
-        kept = [one for one in held if is_usable(one, doubtful=how.doubtful)]
-        counts += _write_part(out / part, kept, how, MatePassages([one.passage for one in held]))
+    for part, members in parts.items():
+        usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
+        counts += _write_part(out / part, usable, how, MatePassages([record.passage for record in members]))
     note = _note(sets, how, records, counts)
     write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
     return note
@@ -117,7 +117,7 @@ def all_records(sets: Sequence[Path]) -> Iterator[Record]:
 
 
 def gate_of(log: Path) -> str:
-    """The verifier that was the gate of an exported log; an empty text for any other log."""
+    """Name of the verifier that gated an exported log; empty for any other log."""
     for folder in (log.parent.parent, log.parent):
         try:
             note = ExportNote.model_validate_json((folder / EXPORT).read_bytes())
@@ -164,14 +164,14 @@ def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: 
             f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, _pair(one))} for one in records]
             for name, columns in RELEASED.items()
         },
-        "verifier.jsonl": (one.training_row() for one in triplets),
+        "verifier.jsonl": (triplet.training_row() for triplet in triplets),
         "twins.jsonl": twins(records, mates, how.splitting.seed),
-        "pairs.jsonl": (one.calibration_row() for one in triplets),
+        "pairs.jsonl": (triplet.calibration_row() for triplet in triplets),
         "retriever.jsonl": retriever_pairs(records),
         "extractor.jsonl": map(extractor_row, records),
     }
-    for name, found in rows.items():
-        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in found]
+    for name, entries in rows.items():
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in entries]
         counts[f"{folder.name}/{name}"] = len(lines)
         write_whole(folder / name, "".join(lines))
     for name, log in ((TASK_1, text_log), (TASK_2, claim_log)):
@@ -238,17 +238,17 @@ class Triplet:
 
 
 def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
-    """The triplets of §5.3; neutrals where a verifier is there to choose them."""
+    """The triplets of §5.3; neutrals only if a verifier chooses them."""
     windows: dict[str, list[Passage]] = {}
     for record in records:
         windows.setdefault(record.passage.document, []).append(record.passage)
     for record in records:
-        yield from _of_pair(record.passage, _pair(record), how.entailed_by_unfactual)
+        yield from _pair_triplets(record.passage, _pair(record), how.entailed_by_unfactual)
         if how.neutrals is not None:
             yield from _neutrals(record, windows[record.passage.document], how.neutrals)
 
 
-def _of_pair(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
+def _pair_triplets(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
     def carried(claim: str, text: str, side: str, twin: str) -> Triplet:
         return Triplet(claim, text, SUPPORTED_CLASS, f"{side} carries", f"{passage.id}/{twin}", passage.document)
 
@@ -268,12 +268,12 @@ def _of_pair(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool)
 
 
 def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:
-    """The claims with the passage of the document that is most surely neutral (argmax of §5.3) and shares no sentence with t."""
-    apart = [one for one in windows if not overlap(one, record.passage)]
+    """The claims with the document's most surely neutral passage (argmax of §5.3) that shares no sentence with t."""
+    apart = [window for window in windows if not overlap(window, record.passage)]
     if not apart:
         return
     claims = _pair(record).claims
-    rows = verifier.probabilities([(one.text, claim) for claim in claims for one in apart])
+    rows = verifier.probabilities([(window.text, claim) for claim in claims for window in apart])
     for number, claim in enumerate(claims):
         scores = [float(row[NOT_ENOUGH_CLASS]) for row in rows[number * len(apart) : (number + 1) * len(apart)]]
         best = max(range(len(apart)), key=scores.__getitem__)

@@ -1,6 +1,6 @@
-"""Gates that need no judge: what they fail is wrong for certain, by the rules of LLM-OASIS's prompt (Table 1).
+"""Gates that need no judge: what they fail certainly breaks the rules of LLM-OASIS's prompt (Table 1).
 
-Each gives verdicts that stay with the record, passed ones too. `judged` has the gates that ask a verifier.
+All verdicts are kept with the record, passed ones too. `judged` has the gates that ask a verifier.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUPPORT = word_set(
 )
 _LIGHT = word_set("a an the has have had is are was were be been do does did")
 _LIKE = 0.9
-"""Share of two claims' words, of those of either, from which they are taken for the same claim."""
+"""Word overlap (Jaccard) from which two claims count as the same."""
 
 
 def certain(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -> tuple[GateVerdict, ...]:
@@ -48,8 +48,8 @@ def certain(passage: Passage, pair: GeneratedPair, repeats: Mapping[str, str]) -
 
     Args:
         passage: t.
-        pair: what was made of it.
-        repeats: passages that say nearly what an earlier one of the corpus says, and that one.
+        pair: generated from t.
+        repeats: near-duplicate passages of the corpus, each with the earlier one it repeats.
 
     Examples:
         >>> passage = Passage(document="a.md", first=0, sentences=2, text="The hall opened in 1850. It has two doors.")
@@ -70,7 +70,7 @@ GATES = (
 
 
 def standing(verdicts: Sequence[GateVerdict]) -> tuple[State, str]:
-    """A record's state by its verdicts, and why: failed before doubtful, the first of each is named."""
+    """A record's state and reason: failed verdicts before doubtful ones, the first of each named."""
     for grade, state in ((Grade.FAILED, State.REJECTED), (Grade.DOUBTFUL, State.DOUBTFUL)):
         first = next((one for one in verdicts if one.grade is grade), None)
         if first is not None:
@@ -108,7 +108,7 @@ def _length(pair: GeneratedPair) -> GateVerdict:
 
 
 def _subject(pair: GeneratedPair) -> GateVerdict:
-    """ "There" has no subject of its own, but what stands behind it: only "there it" and the like would be one."""
+    """ "There" is allowed: its subject follows it."""
     for claim in (*pair.claims, pair.falsified):
         match = PRONOUN.match(claim)
         if match and match.group().lower() != "there":
@@ -118,7 +118,7 @@ def _subject(pair: GeneratedPair) -> GateVerdict:
 
 
 def _values(pair: GeneratedPair) -> GateVerdict:
-    """Numbers, amounts and dates of both claims, as values: twelve is 12."""
+    """Compares numbers, amounts and dates of both claims as values: twelve is 12."""
     before, after = (_amounts(text) for text in (pair.original, pair.falsified))
     changed = [*(before - after), *(after - before)]
     why = f"changes the number, amount or date {changed[0]!r}" if changed else ""
@@ -126,16 +126,16 @@ def _values(pair: GeneratedPair) -> GateVerdict:
 
 
 def _amounts(text: str) -> Counter[str]:
-    found = Counter(f"{one.value:g} {one.dimension}".strip() for one in amounts(text))
+    counts = Counter(f"{amount.value:g} {amount.dimension}".strip() for amount in amounts(text))
     taken = [False] * (len(text) + 1)
-    for one in amounts(text):
-        taken[one.start : one.end] = [True] * (one.end - one.start)
-    rest = (match for match in re.finditer(r"\d+(?:[.,]\d+)*", text) if not any(taken[match.start() : match.end()]))
-    return found + Counter(match.group() for match in rest)
+    for amount in amounts(text):
+        taken[amount.start : amount.end] = [True] * (amount.end - amount.start)
+    bare = (match for match in re.finditer(r"\d+(?:[.,]\d+)*", text) if not any(taken[match.start() : match.end()]))
+    return counts + Counter(match.group() for match in bare)
 
 
 def _names(pair: GeneratedPair) -> GateVerdict:
-    """Capitalised words, with those that open a claim where they are capitalised in the other one too."""
+    """Compares capitalised words; a claim's first word counts only if it is a name."""
     before, after = _capitals(pair.original), _capitals(pair.falsified)
     small = {word.lower() for text in (pair.original, pair.falsified) for word in _WORD.findall(text) if word.islower()}
     changed = [word for word in (before - after) + (after - before) if word.lower() not in small | _FUNCTION]
@@ -154,21 +154,21 @@ def _first(text: str) -> str:
 
 
 def _is_name(word: str, pair: GeneratedPair) -> bool:
-    """True if a word that opens a claim is capitalised inside another text of the record: no sentence opens with it there."""
+    """True if a claim's first word is capitalised in mid-sentence in a text of the record."""
     inside = rf"(?<=[a-z,] ){re.escape(word)}\b"
     return any(re.search(inside, text) for text in (*pair.claims, pair.factual, pair.unfactual))
 
 
 def _negation(pair: GeneratedPair) -> GateVerdict:
-    """The same words but for a "not" and the auxiliary that it needs."""
-    before, after = (_expanded(text) for text in (pair.original, pair.falsified))
+    """Fails claims that differ only by a "not" and its auxiliary."""
+    before, after = (_expand(text) for text in (pair.original, pair.falsified))
     count = [sum(word in _NEGATIONS for word in text) for text in (before, after)]
-    rest = [Counter(_base(word) for word in text if word not in _NEGATIONS | _SUPPORT) for text in (before, after)]
-    why = "only denies the claim" if count[0] != count[1] and rest[0] == rest[1] else ""
+    words = [Counter(_base(word) for word in text if word not in _NEGATIONS | _SUPPORT) for text in (before, after)]
+    why = "only denies the claim" if count[0] != count[1] and words[0] == words[1] else ""
     return verdict("naive-negation", why, pair.falsified if why else "")
 
 
-def _expanded(text: str) -> list[str]:
+def _expand(text: str) -> list[str]:
     text = re.sub(r"\bcan['’]t\b|\bcannot\b", "can not", text.lower())
     text = re.sub(r"\bwon['’]t\b", "will not", text)
     return _WORD.findall(re.sub(r"n['’]t\b", " not", text))
@@ -180,7 +180,7 @@ def _base(word: str) -> str:
 
 
 def _one_stretch(pair: GeneratedPair) -> GateVerdict:
-    """U is F but for one sentence: all words that differ lie in one sentence of F."""
+    """U may differ from F in one sentence only."""
     region = changed_region(pair.factual, pair.unfactual)
     places = _ends(pair.factual)
     touched = {sum(end <= place for end in places) for place in range(region[0], max(region[1], region[0] + 1))}
@@ -189,14 +189,14 @@ def _one_stretch(pair: GeneratedPair) -> GateVerdict:
 
 
 def changed_region(before: str, after: str) -> tuple[int, int]:
-    """The words of `before` from the first to the last that `after` changes, as places."""
+    """Word range of `before`, from the first to the last word that `after` changes."""
     one, other = before.split(), after.split()
     changed = [code for code in SequenceMatcher(None, one, other, autojunk=False).get_opcodes() if code[0] != "equal"]
     return (changed[0][1], changed[-1][2]) if changed else (0, 0)
 
 
 def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
-    """The words between the first and the last that differ, of both texts."""
+    """The words of both texts from the first to the last difference."""
     one, other = before.split(), after.split()
     start = 0
     while start < min(len(one), len(other)) and one[start] == other[start]:
@@ -208,7 +208,7 @@ def changed_words(before: str, after: str) -> tuple[list[str], list[str]]:
 
 
 def _ends(text: str) -> list[int]:
-    """Where each sentence ends, counted in words."""
+    """Word indices at which all sentences but the last end."""
     ends, place = [], 0
     for sentence in sentences_of(text) or [text]:
         place += len(sentence.split())

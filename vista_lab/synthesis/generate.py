@@ -1,11 +1,11 @@
-"""Makes a set of pairs of a folder's documents: one record a passage, written as soon as it is made, accepted or not.
+"""Generates a set of pairs from a folder's documents: one record per passage, accepted or not, written at once.
 
     ours/
       manifest.json    how the set was made: a `runs.folder.Manifest`
       records.jsonl    a `Record` a line
       README.md        the set's card, written at the end and made again from the other two at any time
 
-A run that was stopped is resumed: passages with a record are not asked about again.
+A stopped run is resumed: passages with a record are skipped.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ from vista_lab.systems.protocol import SystemInfo
 SYSTEM = "oasis-generate"
 """Name of the system in the manifest of a generated set."""
 FAILURES = 8
-"""So many passages in a row that no endpoint answers, and the run stops: it can be resumed when the endpoint is back."""
+"""Unanswered passages in a row that stop the run; resume it when the endpoint is back."""
 
 
 class Generator(Protocol):
-    """Makes a pair of a passage."""
+    """Generates a pair from a passage."""
 
     @property
     def name(self) -> str:
-        """With all that changes what it makes: the model, or the version of the rules."""
+        """The model, or the version of the rules: all that changes the pairs."""
         ...
 
     async def generate(self, passage: Passage) -> Answered:
         """The pair, or why there is none, after bounded attempts.
 
         Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: no answer came at all.
+            BudgetError: the budget is spent.
+            JudgeError: no answer came.
         """
         ...
 
@@ -82,7 +82,7 @@ class JudgedGates(Protocol):
 
 @dataclass(frozen=True)
 class HowGenerated:
-    """Everything that must stay the same for a set to be resumed."""
+    """Settings that must not change for a set to be resumed."""
 
     generator: str
     gate: str
@@ -110,7 +110,7 @@ class HowGenerated:
             files=corpus.files,
             conversations=tuple(corpus.documents),
             turns=corpus.passages,
-            skipped={one.reason: 1 for one in corpus.skipped if one.broken},
+            skipped={file.reason: 1 for file in corpus.skipped if file.broken},
         )
         return Manifest(
             made_by=f"vista-guard {version('vista-guard')}",
@@ -127,13 +127,13 @@ class HowGenerated:
 
 @dataclass(frozen=True)
 class MadeSet:
-    """Implements `HowMade` by a manifest: how a set's records are made, and how those that it has were made."""
+    """Implements `HowMade` with the set's manifest."""
 
     folder: Path
     manifest: Manifest
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes the manifest of a new set; that of a resumed one stays as it was."""
+        """Writes the manifest of a new set; a resumed set keeps its own."""
         if (self.folder / MANIFEST).exists():
             self.manifest.check_same(self.folder, read_manifest(self.folder))
         elif empty:
@@ -155,8 +155,8 @@ def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
 
 @dataclass
 class Outcome:
-    """The outcome of a run. `states`: its records by state. `resumed`: records that were there. `unasked`: passages that no
-    endpoint answered; they have no record, and are asked about again by the next run."""
+    """The outcome of a run. `states`: its records by state. `resumed`: records of earlier runs. `unasked`: passages
+    without an answer, and so without a record; the next run retries them."""
 
     total: int
     resumed: int = 0
@@ -164,7 +164,7 @@ class Outcome:
     reasons: Counter[str] = field(default_factory=Counter)
     unasked: int = 0
     stopped: str = ""
-    """Why it stopped before the end; empty when all was done."""
+    """Why it stopped early; empty if it finished."""
 
     @property
     def made(self) -> int:
@@ -174,9 +174,9 @@ class Outcome:
 
 @dataclass
 class Making:
-    """Ingredients of a run.
+    """Generator, gates and callbacks of a run.
 
-    `at_once`: passages worked on at the same time. `told`: called with each record. `stop`: set to end after what is underway.
+    `at_once`: passages worked on at the same time. `told`: called with each record. `stop`: ends the run after those underway.
     """
 
     generator: Generator
@@ -187,7 +187,7 @@ class Making:
 
 
 def count_records(folder: Path) -> int:
-    """How many records a set has, of a folder that may not be there yet. Lines are counted, not read."""
+    """Counts a set's records by lines, without parsing; 0 if the folder does not exist."""
     try:
         with (folder / RECORDS).open("rb") as file:
             return sum(1 for line in file if line.endswith(b"\n"))
@@ -196,16 +196,18 @@ def count_records(folder: Path) -> int:
 
 
 def join(sets: Sequence[Path], out: Path) -> int:
-    """Joins the sets of shards into a new one, in the order given; returns how many records it has.
+    """Joins the sets of shards into a new one, in the order given; returns its number of records.
 
     Raises:
         ConfigError: the sets were made in different ways, or the folder has another set.
         InputError: a set cannot be read, or two hold one passage.
     """
     manifests = [read_manifest(folder) for folder in sets]
-    joined = _joined(manifests)
+    joined = _join_manifests(manifests)
     for folder, manifest in zip(sets, manifests, strict=True):
-        _joined([manifest]).check_same(folder, joined.model_copy(update={"rows": _joined([manifest]).rows}))
+        _join_manifests([manifest]).check_same(
+            folder, joined.model_copy(update={"rows": _join_manifests([manifest]).rows})
+        )
     with closing(open_set(out, joined)) as records:
         if records.lines:
             raise ConfigError(f"{out} has {records.lines} records already. {ANOTHER_OUT}")
@@ -219,22 +221,22 @@ def join(sets: Sequence[Path], out: Path) -> int:
         return records.lines
 
 
-def _joined(manifests: Sequence[Manifest]) -> Manifest:
-    """The description of all these sets together: that of the run that would have made them at once."""
+def _join_manifests(manifests: Sequence[Manifest]) -> Manifest:
+    """Manifest of the joined set, as one run over all shards would have written it."""
     first = manifests[0]
-    rows = [one.rows for one in manifests if one.rows is not None]
+    rows = [manifest.rows for manifest in manifests if manifest.rows is not None]
     system = first.system.model_copy(update={"options": {**first.system.options, "shard": "1/1"}})
-    names = tuple(sorted(name for one in rows for name in one.conversations))
-    whole = rows[0].model_copy(update={"conversations": names, "turns": sum(one.turns for one in rows)})
+    names = tuple(sorted(name for part in rows for name in part.conversations))
+    whole = rows[0].model_copy(update={"conversations": names, "turns": sum(part.turns for part in rows)})
     return first.model_copy(update={"system": system, "rows": whole})
 
 
 async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated) -> Outcome:
-    """Makes the records that the set does not have yet.
+    """Generates the set's missing records.
 
     Raises:
-        ConfigError, StoreError: as `open_set`, or the disk is full; what was written is safe, and the next run goes on.
-        InputError: a document changed meanwhile.
+        ConfigError, StoreError: as `open_set`, or the disk is full; what was written is safe, and the next run resumes.
+        InputError: a document changed during the run.
     """
     with closing(open_set(out, how.manifest(corpus))) as records, closing(corpus):
         run = _Run(corpus, making, records, Outcome(corpus.passages, resumed=records.lines))
@@ -251,7 +253,7 @@ async def make_set(
     cut: Cut | None = None,
     at_once: int = 64,
 ) -> Outcome:
-    """Makes a set of a folder's documents, or goes on with one that was made in the same way.
+    """Generates a set from a folder's documents, or resumes one made in the same way.
 
     Args:
         folder: text, Markdown, HTML or PDF files, in folders of any depth.
@@ -275,23 +277,23 @@ async def make_set(
 
 
 class _Run:
-    """One run: workers that take the next passage, and write what became of it."""
+    """One run: workers that take the next passage and write its record."""
 
     def __init__(self, corpus: Corpus, making: Making, records: LineFile[Record], outcome: Outcome) -> None:
         self._corpus, self._making, self._records = corpus, making, records
         self.outcome = outcome
-        self._passages = self._left()
+        self._passages = self._pending()
         self._reading = asyncio.Lock()
         self._in_a_row = 0
 
-    def _left(self) -> Iterator[Passage]:
+    def _pending(self) -> Iterator[Passage]:
         """Passages without a record, in order."""
         for document, passages in self._corpus.read():
             done = {record.passage.id for record in self._records.of_group(document.id)}
-            yield from (one for one in passages if one.id not in done)
+            yield from (passage for passage in passages if passage.id not in done)
 
     async def work(self) -> None:
-        """Runs the workers; the first that fails ends all."""
+        """Runs the workers; the first failure ends all."""
         async with asyncio.TaskGroup() as group:
             for _ in range(max(1, self._making.at_once)):
                 group.create_task(self._worker())
@@ -307,7 +309,7 @@ class _Run:
                 self.outcome.stopped = self.outcome.stopped or str(exc)
                 return
             except JudgeError as exc:
-                self._unanswered(exc)
+                self._count_unanswered(exc)
                 continue
             self._in_a_row = 0
             self._records.append(record)
@@ -316,30 +318,30 @@ class _Run:
             self._making.told(record)
 
     async def _next(self) -> Passage | None:
-        # Reading waits for a process of its own; the loop must go on with the model's answers meanwhile.
+        # Reading waits for another process; the loop must keep serving the model's answers.
         async with self._reading:
             return await asyncio.to_thread(next, self._passages, None)
 
-    def _unanswered(self, error: JudgeError) -> None:
+    def _count_unanswered(self, error: JudgeError) -> None:
         self.outcome.unasked += 1
         self._in_a_row += 1
         if self._in_a_row >= FAILURES:
             self.outcome.stopped = self.outcome.stopped or f"{FAILURES} passages in a row got no answer: {error}"
 
     async def _record(self, passage: Passage) -> Record:
-        refused = self._refusal(passage)
-        made = Answered(NoPair(refused), 0) if refused else await self._making.generator.generate(passage)
-        pair, own = made.pair, {"made_by": self._making.generator.name, "attempts": made.attempts}
+        refusal = self._refusal(passage)
+        answer = Answered(NoPair(refusal), 0) if refusal else await self._making.generator.generate(passage)
+        pair, origin = answer.pair, {"made_by": self._making.generator.name, "attempts": answer.attempts}
         if isinstance(pair, NoPair):
-            return Record(passage=passage, state=State.REJECTED, reason=pair.reason, raw=pair.raw, **own)
+            return Record(passage=passage, state=State.REJECTED, reason=pair.reason, raw=pair.raw, **origin)
         verdicts = certain(passage, pair, self._corpus.repeats)
         if standing(verdicts)[0] is not State.REJECTED and self._making.gates is not None:
             verdicts = (*verdicts, *await self._making.gates.verdicts(passage, pair))
         state, reason = standing(verdicts)
-        return Record(passage=passage, state=state, pair=pair, verdicts=verdicts, reason=reason, **own)
+        return Record(passage=passage, state=state, pair=pair, verdicts=verdicts, reason=reason, **origin)
 
     def _refusal(self, passage: Passage) -> str:
-        """Why nothing is asked about the passage at all."""
+        """Why the passage is skipped; empty if it is not."""
         language = self._corpus.languages.get(passage.document)
         if language:
             return f"language: the document is in {language!r}, not in {self._corpus.cut.language!r}"

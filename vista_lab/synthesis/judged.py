@@ -1,7 +1,7 @@
 """Gates that ask a verifier: passed, doubtful or failed, with the deciding probability (LLM-OASIS, §4.1, asks people).
 
-A verifier that sees no support for a claim in other words proves nothing: a record fails only where the verifier sees a
-contradiction, or support that must not be. What it is unsure of is kept apart as doubtful, or only copies would be accepted.
+A verifier often misses the support of a paraphrase, so a record fails only on a contradiction, or on support that must not
+be there. Unsure cases are kept as doubtful; otherwise only copies would be accepted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from vista_lab.synthesis.passages import Elsewhere, sentences_of
 from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage
 
 SUPPORTED, CONTRADICTED, SURE = 0.5, 0.5, 0.97
-"""Probabilities from which a verdict is taken, and from which it fails what it speaks against.
+"""Probabilities from which a claim is supported or contradicted, and from which a record fails.
 
 At 0.8 the shipped verifier failed 13 of 100 pairs, of which a reader found 11 sound: it reads "ends in January" as "begins
 in January" with 0.95 (docs/design/oasis.md).
 """
 COPIED = 0.7
-"""Share of F's runs of four words that the passage has too, from which F is doubtful as a paraphrase."""
+"""Share of F's four-word runs found in the passage above which F is doubtful as a paraphrase."""
 GATES = (
     "passage-carries-claim", "passage-contradicts-falsified", "falsified-differs", "falsified-elsewhere",
     "factual-carries-claim", "factual-adds-nothing", "factual-copies-little", "unfactual-carries-falsified",
@@ -38,7 +38,7 @@ Probabilities = Sequence[float]
 
 @dataclass(frozen=True)
 class _Question:
-    """One pair of evidence and claim for the verifier, and how its answer is graded."""
+    """Evidence and claim for the verifier, and the grader of its answer."""
 
     gate: str
     evidence: str
@@ -47,11 +47,11 @@ class _Question:
 
 
 class VerifierGates:
-    """Implements `JudgedGates` with any verifier. One record's questions are one batch, and batches go one after the other.
+    """Implements `JudgedGates` with any verifier. One record's questions form one batch; batches run one at a time.
 
     Args:
-        verifier: as `verifier=` names it, or an object.
-        elsewhere: windows of all documents; without any the gate `falsified-elsewhere` does not run.
+        verifier: answers the questions.
+        elsewhere: windows of all documents; without it the gate `falsified-elsewhere` does not run.
     """
 
     def __init__(self, verifier: Verifier, elsewhere: Elsewhere | None = None) -> None:
@@ -72,27 +72,29 @@ class VerifierGates:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.judge, passage, pair)
 
     def judge(self, passage: Passage, pair: GeneratedPair) -> tuple[GateVerdict, ...]:
-        """The same, at once."""
-        asked = list(self._questions(passage, pair))
+        """Sync version of `verdicts`."""
+        questions = list(self._questions(passage, pair))
         try:
-            rows = self._verifier.probabilities([(one.evidence, one.claim) for one in asked])
+            rows = self._verifier.probabilities([(question.evidence, question.claim) for question in questions])
         except JudgeError:
             raise
         except Exception as exc:  # a verifier that users bring raises whatever its library raises
             raise JudgeError(f"the gate {self.name} failed: {type(exc).__name__}: {exc}") from exc
-        found = []
-        for one, row in zip(asked, rows, strict=True):
-            grade, score, why = one.grade(self._by_sentence(one, [float(value) for value in row]))
-            found.append(GateVerdict(gate=one.gate, grade=grade, about=one.claim, score=round(score, 3), why=why))
-        return (*found, _copies(passage, pair))
+        verdicts = []
+        for question, row in zip(questions, rows, strict=True):
+            grade, score, why = question.grade(self._by_sentence(question, [float(value) for value in row]))
+            verdicts.append(
+                GateVerdict(gate=question.gate, grade=grade, about=question.claim, score=round(score, 3), why=why)
+            )
+        return (*verdicts, _copies(passage, pair))
 
-    def _by_sentence(self, asked: _Question, row: Probabilities) -> Probabilities:
-        """A claim that the whole text does not support may have its support in one sentence: verifiers read short texts best."""
-        pieces = sentences_of(asked.evidence)
-        if asked.grade is not _carried or row[0] >= SUPPORTED or len(pieces) < 2:
+    def _by_sentence(self, question: _Question, row: Probabilities) -> Probabilities:
+        """Retries an unsupported claim against each sentence: verifiers read short texts best."""
+        pieces = sentences_of(question.evidence)
+        if question.grade is not _carried or row[0] >= SUPPORTED or len(pieces) < 2:
             return row
-        rows = self._verifier.probabilities([(piece, asked.claim) for piece in pieces])
-        best = [float(value) for value in max(rows, key=lambda one: float(one[0]))]
+        rows = self._verifier.probabilities([(piece, question.claim) for piece in pieces])
+        best = [float(value) for value in max(rows, key=lambda scores: float(scores[0]))]
         return best if best[0] >= SUPPORTED else row
 
     def _questions(self, passage: Passage, pair: GeneratedPair) -> Iterator[_Question]:
@@ -139,7 +141,7 @@ def _different(row: Probabilities) -> tuple[Grade, float, str]:
 
 
 def _unsupported(failed: str, doubtful: str) -> Callable[[Probabilities], tuple[Grade, float, str]]:
-    """Grades what must not be supported; both reasons take the probability."""
+    """A grader of claims that must not be supported; both reasons are formatted with the probability."""
 
     def grade(row: Probabilities) -> tuple[Grade, float, str]:
         if row[0] >= SURE:

@@ -1,4 +1,4 @@
-"""How natural dialogues are, by a model: three rubrics from 1 to 5, their mean, and the share of dialogues at 4.0 or more.
+"""Rates dialogues' naturalness with a model: three rubrics from 1 to 5, their mean, and the share at 4.0 or more.
 
 Source: KnowMT-Bench, App. F and Table 11, after StructFlowBench, which calls the share Confusion Factor. The prompt is our own.
 """
@@ -42,7 +42,7 @@ class Naturalness:
         means: by rubric, from 1 to 5.
         overall: mean of the rubrics.
         natural: dialogues whose own mean is 4.0 or more (CF).
-        failures: dialogues that got no rating, with the reason; they are in no mean.
+        failures: reasons for dialogues without a rating, which no mean includes.
     """
 
     means: Mapping[str, float]
@@ -51,8 +51,8 @@ class Naturalness:
     failures: Sequence[str]
 
 
-def drawn_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
-    """So many dialogues of a run in the setting `multi`, as text; each whole to its last answer.
+def draw_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
+    """Samples complete dialogues of a run in the setting `multi`, as text.
 
     Raises:
         InputError: the run has none.
@@ -60,34 +60,34 @@ def drawn_dialogues(folder: Path, count: int, seed: int = 0) -> list[str]:
     whole = []
     for (_, setting, _), turns in read_dialogues(folder).items():
         if setting == "multi" and last_answer(turns) is not None:
-            said = (f"User: {turns[at].question}\n\nAssistant: {turns[at].answer}" for at in sorted(turns))
-            whole.append("\n\n".join(said))
+            exchanges = (f"User: {turns[at].question}\n\nAssistant: {turns[at].answer}" for at in sorted(turns))
+            whole.append("\n\n".join(exchanges))
     if not whole:
         raise InputError(f"{folder} has no whole dialogue in the setting multi")
     return random.Random(seed).sample(whole, min(count, len(whole)))
 
 
 async def rate(dialogues: Sequence[str], model: ChatModel) -> Naturalness:
-    """Asks the model about each dialogue; an answer that cannot be read is asked for again.
+    """Rates each dialogue with the model; unreadable answers are retried.
 
     Raises:
-        BudgetError, JudgeError: nothing is left to spend, or no answer came.
+        BudgetError, JudgeError: the budget is spent, or no answer came.
         InputError: no dialogue got a rating.
     """
-    found = await asyncio.gather(*(_rated(talk, model) for talk in dialogues))
-    each = [one for one in found if isinstance(one, dict)]
-    failures = [one for one in found if isinstance(one, str)]
-    if not each:
+    outcomes = await asyncio.gather(*(_rate_dialogue(talk, model) for talk in dialogues))
+    ratings = [outcome for outcome in outcomes if isinstance(outcome, dict)]
+    failures = [outcome for outcome in outcomes if isinstance(outcome, str)]
+    if not ratings:
         raise InputError(
             f"{model.name} rated none of {len(dialogues)} dialogues: {failures[0] if failures else 'none given'}"
         )
-    means = {rubric: fmean(one[rubric] for one in each) for rubric in RUBRICS}
-    natural = Share.of(fmean(one.values()) >= NATURAL for one in each)
+    means = {rubric: fmean(rating[rubric] for rating in ratings) for rubric in RUBRICS}
+    natural = Share.of(fmean(rating.values()) >= NATURAL for rating in ratings)
     return Naturalness(means, fmean(means.values()), natural, failures)
 
 
-async def _rated(talk: str, model: ChatModel) -> dict[str, float] | str:
-    rubrics = "\n".join(f"- {name}: {said}" for name, said in RUBRICS.items())
+async def _rate_dialogue(talk: str, model: ChatModel) -> dict[str, float] | str:
+    rubrics = "\n".join(f"- {name}: {description}" for name, description in RUBRICS.items())
     prompt = _PROMPT.format(rubrics=rubrics, talk=talk.replace("<", "&lt;"))
     try:
         return await ask_until_read(model, ChatRequest((Message("user", prompt),), "generate"), _ratings, Asked())

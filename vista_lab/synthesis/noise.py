@@ -41,63 +41,63 @@ class WrongAnswer(BaseModel):
     """The whole answer, wrong."""
     confirmed: bool
     by: str
-    """Who said that the claim contradicts the premise, or that it does not: a judge's name, or `people`."""
+    """Who decided whether the claim contradicts the premise: a judge's name, or `people`."""
 
 
-def mastered(cohort: Cohort) -> frozenset[str]:
+def mastered_items(cohort: Cohort) -> frozenset[str]:
     """Items that the model answers well and without a contradiction."""
-    each = (delivery(one) for one in cohort.by_id.values())
-    return frozenset(one.id for one in each if one.s_f >= MASTERED and one.s_h == 0)
+    scores = (delivery(answer) for answer in cohort.by_id.values())
+    return frozenset(score.id for score in scores if score.s_f >= MASTERED and score.s_h == 0)
 
 
 async def wrong_answers(
     items: Sequence[QuestionItem], judge: PairJudge, given: Mapping[str, str] | None = None, seed: int = 0
 ) -> list[WrongAnswer]:
-    """The items' reference answers made wrong, each with the judge's word on it; none for an item that no edit fits.
+    """Falsified reference answers, each with the judge's verdict; items that no edit fits are left out.
 
     Args:
         items: of a set; those without a reference answer are left out.
-        judge: holds the changed sentences against the reference answer.
-        given: wrong answers by item, of people or a model; made by rule when None.
-        seed: of the edits.
+        judge: compares the changed sentences with the reference answer.
+        given: wrong answers by item, from people or a model; None makes them by rule.
+        seed: random seed of the edits.
 
     Raises:
         ConfigError: the extra `oasis` is missing, which the rules need.
         BudgetError, JudgeError: the judge gave no verdicts.
     """
-    found = []
+    answers = []
     for item in items:
-        wrong = _edited(item.answer, seed) if given is None else given.get(item.id)
-        changed = _changed(wrong, item.answer) if wrong else []
+        wrong = _falsify(item.answer, seed) if given is None else given.get(item.id)
+        changed = _changed_sentences(wrong, item.answer) if wrong else []
         if not wrong or not changed:
             continue
         verdicts = await judge.judge(item.answer, changed)
-        found.append(
+        answers.append(
             WrongAnswer(
                 id=item.id,
                 premise=item.answer,
                 claim=" ".join(changed),
                 answer=wrong,
-                confirmed=any(one.contradicts and not one.entails for one in verdicts),
+                confirmed=any(verdict.contradicts and not verdict.entails for verdict in verdicts),
                 by=judge.name,
             )
         )
-    return found
+    return answers
 
 
-def _edited(answer: str, seed: int) -> str | None:
+def _falsify(answer: str, seed: int) -> str | None:
     from vista_guard._extras import require
 
     require("errors made by rule", "lemminflect", "textblob", extra="oasis")
-    from vista_lab.synthesis.rewriters.falsify import one_fact_falsified
+    from vista_lab.synthesis.rewriters.falsify import falsify_one_fact
 
-    return one_fact_falsified(answer, [answer], seed) if answer else None
+    return falsify_one_fact(answer, [answer], seed) if answer else None
 
 
-def _changed(wrong: str, right: str) -> list[str]:
-    """Sentences of one text that the other has not."""
-    said = {right[span.start : span.end] for span in sentence_spans(right)}
-    return [text for span in sentence_spans(wrong) if (text := wrong[span.start : span.end]) not in said]
+def _changed_sentences(wrong: str, right: str) -> list[str]:
+    """Sentences of `wrong` that `right` lacks."""
+    originals = {right[span.start : span.end] for span in sentence_spans(right)}
+    return [text for span in sentence_spans(wrong) if (text := wrong[span.start : span.end]) not in originals]
 
 
 def read_wrong(path: Path) -> dict[str, str]:
@@ -106,7 +106,7 @@ def read_wrong(path: Path) -> dict[str, str]:
     Raises:
         InputError: the file cannot be read, or a line lacks one of them; names it.
     """
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             row = json.loads(line) if line.strip() else None
@@ -114,14 +114,14 @@ def read_wrong(path: Path) -> dict[str, str]:
                 isinstance(row, dict) and all(isinstance(row.get(k), str) for k in ("id", "answer"))
             ):
                 raise InputError(f"{path}, line {number} lacks id or answer; give wrong answers as {{id, answer}}")
-            found |= {row["id"]: row["answer"]} if row else {}
+            answers |= {row["id"]: row["answer"]} if row else {}
     except (OSError, ValueError) as exc:
         raise InputError(f"{path} cannot be read: {exc}; give JSON lines of id and answer") from exc
-    return found
+    return answers
 
 
-def reviewed(errors: Sequence[WrongAnswer], contradicted: Mapping[str, bool]) -> list[WrongAnswer]:
-    """The errors with people's word in place of the judge's, where they said one."""
+def apply_reviews(errors: Sequence[WrongAnswer], contradicted: Mapping[str, bool]) -> list[WrongAnswer]:
+    """The errors with people's verdicts in place of the judge's, where there are any."""
     return [
         one.model_copy(update={"confirmed": contradicted[one.id], "by": "people"}) if one.id in contradicted else one
         for one in errors
@@ -132,7 +132,7 @@ def read_noise(text: str, where: Path) -> list[WrongAnswer]:
     """The lines of a run's `noise.jsonl`.
 
     Raises:
-        ConfigError: a line is none.
+        ConfigError: a line is invalid.
     """
     try:
         return [WrongAnswer.model_validate_json(line) for line in text.splitlines()]
@@ -143,9 +143,12 @@ def read_noise(text: str, where: Path) -> list[WrongAnswer]:
 
 
 def fingerprint(errors: Sequence[WrongAnswer], baseline: Mapping[str, Mapping[str, Past]]) -> str:
-    """SHA-256 of what noise is made of: the wrong answers, and each model's history."""
-    said = [[one.model_dump() for one in errors], {model: dict(sorted(own.items())) for model, own in baseline.items()}]
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    """SHA-256 of the noise's inputs: the wrong answers, and each model's history."""
+    parts = [
+        [one.model_dump() for one in errors],
+        {model: dict(sorted(own.items())) for model, own in baseline.items()},
+    ]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def noisy_histories(
@@ -155,13 +158,13 @@ def noisy_histories(
 
     Args:
         items: of the set.
-        known: those that the model answers well alone; see `mastered`.
+        known: items that the model answers well alone.
         history: the model's turns in the baseline, by item.
-        errors: confirmed or not; those that are not are left out.
+        errors: only confirmed ones are used.
     """
-    wrong = {one.id: one.answer for one in errors if one.confirmed}
+    wrong = {error.id: error.answer for error in errors if error.confirmed}
     pool = [item for item in items if item.id in wrong]
-    found: dict[str, dict[str, Past]] = {kind: {} for kind in NOISES}
+    histories: dict[str, dict[str, Past]] = {kind: {} for kind in NOISES}
     for item in pool:
         before = len(item.questions) - 1
         own = history.get(item.id, ())
@@ -174,5 +177,5 @@ def noisy_histories(
             "relevant-error": (item.questions[-2], wrong[item.id]),
         }
         for kind, turn in turns.items():
-            found[kind][item.id] = (*own[: before - 1], turn)
-    return found
+            histories[kind][item.id] = (*own[: before - 1], turn)
+    return histories

@@ -1,4 +1,4 @@
-"""Says a claim in other words without a model, and joins claims into a text: synonyms, other forms of values, order, voice.
+"""Paraphrases claims without a model and joins them into a text: synonyms, value forms, word order, voice.
 
 Every choice depends on the seed and the words it changes, not on what was chosen before: a claim and its falsified twin come out
 alike but for the edit, so that the unfactual text differs from the factual one there alone (LLM-OASIS, §3.3).
@@ -16,10 +16,10 @@ from random import Random
 from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.synthesis.rewriters.carrier import read_json
 from vista_lab.synthesis.rewriters.forms import other_form
-from vista_lab.synthesis.rewriters.register import contracted
+from vista_lab.synthesis.rewriters.register import contract
 from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, stripped, uncapitalised
 from vista_lab.synthesis.rewriters.values import NUMERIC, Value, numeric_values, occurrences
-from vista_lab.synthesis.rewriters.voice import activated, passivated
+from vista_lab.synthesis.rewriters.voice import to_active, to_passive
 from vista_lab.synthesis.rewriters.wording import alike
 
 _FRONTED = re.compile(
@@ -40,12 +40,12 @@ _ASKED = re.compile(
     r"\b(?:know|ask\w*|see|tell\w*|told|wonder\w*|check\w*|decid\w+|determin\w+|sure|whether|even|as|only)\b",
     re.IGNORECASE,
 )
-"""Words that "if" may belong to: what they ask about is no condition."""
+"""Words that turn an "if" clause into an indirect question."""
 _LEADING = re.compile(r"^(?P<mark>If|When|Because|Unless|Although|While) (?P<rest>[^,;]{6,80}), (?P<main>[^,;]{8,80})$")
 
 
 def paraphrase(claim: str, seed: str, keep: AbstractSet[str] = frozenset()) -> str:
-    """The claim in other words; None of the words in `keep` is touched.
+    """The claim in other words; words in `keep` stay.
 
     Examples:
         >>> paraphrase("In 1931, the company purchased numerous boats.", "3")
@@ -54,21 +54,21 @@ def paraphrase(claim: str, seed: str, keep: AbstractSet[str] = frozenset()) -> s
     text, stop = stripped(claim)
     for step in (_voice, _order, _values, _synonyms):
         text = step(text, seed, keep)
-    text = contracted(text) if _roll(seed, "contracted", "") < 0.25 and "not" not in keep else text
+    text = contract(text) if _roll(seed, "contracted", "") < 0.25 and "not" not in keep else text
     return a_or_an(capitalised(text)) + (stop or ".")
 
 
-def joined(sentences: Sequence[str], seed: str) -> list[str]:
-    """The sentences with links between some of them, as a text puts them."""
-    found = list(sentences[:1])
+def link_sentences(sentences: Sequence[str], seed: str) -> list[str]:
+    """The sentences, some with a linking word in front."""
+    linked = list(sentences[:1])
     for place, sentence in enumerate(sentences[1:], 1):
         roll = Random(f"{seed}:link:{place}")
         link = roll.choice(_LINKS)
-        found.append(f"{link}{_lowered(sentence)}" if link else sentence)
-    return found
+        linked.append(f"{link}{_lower_first(sentence)}" if link else sentence)
+    return linked
 
 
-def _lowered(sentence: str) -> str:
+def _lower_first(sentence: str) -> str:
     first = sentence.split(" ", 1)[0]
     return sentence[:1].lower() + sentence[1:] if first in _OPENERS else uncapitalised(sentence)
 
@@ -85,15 +85,15 @@ def _touches(text: str, keep: AbstractSet[str]) -> bool:
 
 
 def _voice(text: str, seed: str, keep: AbstractSet[str]) -> str:
-    """Active to passive and back, where the verb is known."""
+    """Swaps active and passive, where the verb is known."""
     if _roll(seed, "voice", "") < 0.2:
         return text
-    turned = activated(f"{text}.") or passivated(f"{text}.")
+    turned = to_active(f"{text}.") or to_passive(f"{text}.")
     return stripped(turned)[0] if turned and not keep else text
 
 
 def _order(text: str, seed: str, keep: AbstractSet[str]) -> str:
-    """A time or place from the front to the end or back; a condition before or behind its clause."""
+    """Moves a time or place between front and end, or a condition before or after its clause."""
     if _roll(seed, "order", "") < 0.15 or keep & _ORDERING:
         return text
     for pattern, form in (
@@ -112,8 +112,8 @@ def _order(text: str, seed: str, keep: AbstractSet[str]) -> str:
 
 
 def _values(text: str, seed: str, keep: AbstractSet[str]) -> str:
-    """Dates, amounts and counts in another form that means just the same."""
-    for value in reversed([one for one in numeric_values(text) if one.kind in NUMERIC]):
+    """Rewrites dates, amounts and counts in an equivalent form."""
+    for value in reversed([candidate for candidate in numeric_values(text) if candidate.kind in NUMERIC]):
         if _touches(value.text, keep) or _roll(seed, "value", value.text) < 0.35 or not _may_be_reformed(text, value):
             continue
         new = other_form(value, Random(f"{seed}:form:{value.text}"))
@@ -123,7 +123,7 @@ def _values(text: str, seed: str, keep: AbstractSet[str]) -> str:
 
 
 def _may_be_reformed(text: str, value: Value) -> bool:
-    """True if the value stands free, so that its other form needs no other word beside it."""
+    """True if no neighbouring word depends on the value's form."""
     after = text[value.end : value.end + 1]
     return after not in {"-", "/", "%"} and not re.search(
         r"(?:[\w$/.,-]|\b(?:the|a|an|this|that|each|every) )$", text[: value.start]
@@ -131,7 +131,7 @@ def _may_be_reformed(text: str, value: Value) -> bool:
 
 
 def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
-    """Words and phrases for others of the same meaning; the longest first."""
+    """Replaces words and phrases by synonyms, the longest first."""
     changed: list[tuple[int, int]] = []
     for phrase in _phrases():
         if _touches(phrase, keep):
@@ -157,15 +157,15 @@ def _synonyms(text: str, seed: str, keep: AbstractSet[str]) -> str:
 
 @lru_cache(maxsize=1)
 def _synonyms_of() -> dict[str, list[str]]:
-    """word or phrase -> others of the same meaning: a pair counts both ways where its plainer side is no common word."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one, other in read_json("alterations.json")["alike"]:
-        found[one].append(other)
+    """word or phrase -> synonyms; a pair works both ways unless its plainer side is a common word."""
+    synonyms: dict[str, list[str]] = defaultdict(list)
+    for word, other in read_json("alterations.json")["alike"]:
+        synonyms[word].append(other)
         if len(other.split()) > 1 or other not in _ONE_WAY:
-            found[other].append(one)
-    for one, others in alike().items():
-        found[one] += [other for other in others if other not in found[one] and one not in _UNSURE]
-    return {one: others for one, others in found.items() if others}
+            synonyms[other].append(word)
+    for word, others in alike().items():
+        synonyms[word] += [other for other in others if other not in synonyms[word] and word not in _UNSURE]
+    return {word: others for word, others in synonyms.items() if others}
 
 
 _UNSURE = word_set(

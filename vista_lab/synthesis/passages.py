@@ -24,9 +24,9 @@ from vista_lab.synthesis.records import Passage
 from vista_lab.synthesis.rewriters.windows import stems
 
 FEWEST = 2
-"""Sentences that a passage has at least: one sentence leaves nothing for a paraphrase to keep."""
+"""Fewest sentences of a passage: one sentence leaves nothing for a paraphrase to keep."""
 NEAR = 0.8
-"""Share of two passages' word triples, of those of either, from which they are taken for the same text."""
+"""Word-triple overlap (Jaccard) from which two passages count as the same text."""
 _ENDS = frozenset(".!?…。！？")
 _CLOSING = "\"')]}”’»"
 _HASHES = 32
@@ -35,7 +35,7 @@ _PERIOD = (1 << 61) - 1
 
 @dataclass(frozen=True)
 class Cut:
-    """How documents are cut and which passages are drawn.
+    """Settings for cutting documents and drawing passages.
 
     `sentences`: of a window, K in the paper. `stride`: sentences between the starts of two windows. `per_document`: windows drawn
     of each document, which do not overlap; 0 for all windows. `limit`: passages in all, 0 for all. `shard` of `shards`: the part
@@ -67,7 +67,7 @@ class Cut:
 
 @dataclass
 class Corpus:
-    """The documents of a folder, cut once before anything is generated: how many there are, and which passages are drawn.
+    """A folder's documents, cut once before generation, and the passages drawn from them.
 
     Holds names, hashes and the words of each window as numbers, not texts: about 2 kB a passage.
     """
@@ -79,15 +79,15 @@ class Corpus:
     drawn: frozenset[str] = frozenset()
     """Names of the passages that are drawn, before they are divided into shards."""
     repeats: dict[str, str] = field(default_factory=dict)
-    """Passages that say nearly what an earlier one says, and that one."""
+    """Near-duplicate passages, each with the earlier one it repeats."""
     skipped: list[SkippedFile] = field(default_factory=list)
     languages: dict[str, str] = field(default_factory=dict)
-    """Documents in another language, and which."""
+    """Language of each document that is in another one."""
     reader: FileReader = field(default_factory=FileReader, repr=False)
     """The process that reads files: starting another one for the second reading takes seconds on a busy machine."""
 
     def close(self) -> None:
-        """Ends the process that reads files; it starts again when it is needed."""
+        """Ends the reader process; it restarts when needed."""
         self.reader.close()
 
     @property
@@ -97,7 +97,7 @@ class Corpus:
 
     @property
     def passages(self) -> int:
-        """How many passages this shard has."""
+        """Number of passages in this shard."""
         return sum(shard_of(name.rpartition("#")[0], self.cut.shards) == self.cut.shard for name in self.drawn)
 
     def read(self) -> Iterator[tuple[Document, list[Passage]]]:
@@ -112,15 +112,15 @@ class Corpus:
                 continue
             if _digest(document) != self.files[document.id]:
                 raise InputError(f"{self.folder / document.id} changed while it was read; run the same command again")
-            yield document, [one for one in windows(document, self.cut) if one.id in self.drawn]
+            yield document, [passage for passage in windows(document, self.cut) if passage.id in self.drawn]
 
     def elsewhere(self) -> Elsewhere:
-        """The windows of all documents, of every shard, without overlap: where a claim may be true too."""
-        found = Elsewhere()
+        """Index of non-overlapping windows of all shards' documents, where a claim may be true too."""
+        index = Elsewhere()
         whole = replace(self.cut, stride=self.cut.sentences, shard=1, shards=1)
         for document in _documents(self.folder, [], self.reader):
-            found.add(windows(document, whole))
-        return found
+            index.add(windows(document, whole))
+        return index
 
 
 def survey(folder: Path, cut: Cut) -> Corpus:
@@ -130,19 +130,19 @@ def survey(folder: Path, cut: Cut) -> Corpus:
         InputError: the folder does not exist, or holds no text that can be cut.
     """
     corpus = Corpus(folder, cut)
-    known = _Nearby()
+    nearby = _Nearby()
     drawn: list[str] = []
     for document in _documents(folder, corpus.skipped, corpus.reader):
         corpus.files[document.id] = _digest(document)
         chosen = draw(list(windows(document, cut)), cut)
-        drawn += [one.id for one in chosen]
-        spoken = _language(document.text)
-        if chosen and spoken != cut.language:
-            corpus.languages[document.id] = spoken
-        for one in chosen:
-            earlier = known.add(one)
+        drawn += [passage.id for passage in chosen]
+        language = _language(document.text)
+        if chosen and language != cut.language:
+            corpus.languages[document.id] = language
+        for passage in chosen:
+            earlier = nearby.add(passage)
             if earlier:
-                corpus.repeats[one.id] = earlier
+                corpus.repeats[passage.id] = earlier
     if not corpus.files:
         raise InputError(
             f"{folder} holds no document that can be read; give a folder of text, Markdown, HTML or PDF files"
@@ -174,8 +174,8 @@ def sentences_of(text: str) -> list[str]:
         >>> sentences_of("Opening hours\\nThe hall opens at 9. It closes at 17:00.")
         ['The hall opens at 9.', 'It closes at 17:00.']
     """
-    found = (" ".join(text[span.start : span.end].split()) for span in sentence_spans(text))
-    return [one for one in found if one.rstrip(_CLOSING)[-1:] in _ENDS and len(one.split()) > 1]
+    sentences = (" ".join(text[span.start : span.end].split()) for span in sentence_spans(text))
+    return [sentence for sentence in sentences if sentence.rstrip(_CLOSING)[-1:] in _ENDS and len(sentence.split()) > 1]
 
 
 def draw(found: list[Passage], cut: Cut) -> list[Passage]:
@@ -183,13 +183,13 @@ def draw(found: list[Passage], cut: Cut) -> list[Passage]:
     if not cut.per_document or not found:
         return found
     order = Random(_hash(f"{cut.seed}:{found[0].document}")).sample(found, len(found))
-    kept: list[Passage] = []
-    for one in order:
-        if len(kept) == cut.per_document:
+    chosen: list[Passage] = []
+    for passage in order:
+        if len(chosen) == cut.per_document:
             break
-        if not any(overlap(one, other) for other in kept):
-            kept.append(one)
-    return sorted(kept, key=lambda one: one.first)
+        if not any(overlap(passage, other) for other in chosen):
+            chosen.append(passage)
+    return sorted(chosen, key=lambda passage: passage.first)
 
 
 def overlap(one: Passage, other: Passage) -> bool:
@@ -214,9 +214,9 @@ class _Nearby:
         self._mixes = [(rng.randrange(1, _PERIOD), rng.randrange(_PERIOD)) for _ in range(_HASHES)]
 
     def add(self, passage: Passage) -> str:
-        """Keeps the passage; the name of the earlier one that it repeats, else an empty text."""
+        """Adds the passage; returns the name of the earlier one that it repeats, or an empty text."""
         triples = _triples(passage.text)
-        least = array("Q", (min((one * gram + other) % _PERIOD for gram in triples) for one, other in self._mixes))
+        least = array("Q", (min((scale * gram + shift) % _PERIOD for gram in triples) for scale, shift in self._mixes))
         keys = [least[4 * band : 4 * band + 4].tobytes() for band in range(len(self._bands))]
         places = {place for band, key in zip(self._bands, keys, strict=True) if (place := band.get(key)) is not None}
         for place in sorted(places):
@@ -236,7 +236,7 @@ def _triples(text: str) -> set[int]:
 
 
 class Elsewhere:
-    """Windows of all documents by their words: finds the passages of a corpus that a claim could also be about."""
+    """Word index of all documents' windows: finds other passages that a claim could be about."""
 
     def __init__(self) -> None:
         self._postings: dict[str, array[int]] = {}
@@ -248,20 +248,20 @@ class Elsewhere:
 
     def add(self, passages: Iterable[Passage]) -> None:
         """Adds windows."""
-        for one in passages:
-            for word in stems(one.text):
+        for passage in passages:
+            for word in stems(passage.text):
                 self._postings.setdefault(word, array("L")).append(len(self._places))
-            self._places.append((one.document, one.first, one.sentences))
-            self._texts.append(one.text)
+            self._places.append((passage.document, passage.first, passage.sentences))
+            self._texts.append(passage.text)
 
     def nearest(self, claim: str, passage: Passage, count: int = 3) -> list[str]:
         """Texts of the windows that share most rare words with the claim and no sentence with the passage."""
         scores: dict[int, float] = {}
         for word in stems(claim):
-            held = self._postings.get(word)
-            if held is not None:
-                weight = 1.0 / len(held)
-                for place in held:
+            postings = self._postings.get(word)
+            if postings is not None:
+                weight = 1.0 / len(postings)
+                for place in postings:
                     scores[place] = scores.get(place, 0.0) + weight
         best = heapq.nlargest(count + 8, scores, key=lambda place: (scores[place], -place))
         apart = [place for place in best if not overlap(self._window(place), passage)]
@@ -293,7 +293,7 @@ _ENGLISH = word_set(
     "the of and to in a is that for it as was with be by on not he his are this at from or have an they which"
 )
 _SHARE = 0.15
-"""Share of English function words from which a text of names and figures is English, whatever the identifier takes it for."""
+"""Share of English function words from which a text is English, whatever the language identifier says."""
 
 
 def _language(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Makes a set of questions for KnowMT-Bench of questions with reference answers: facts, and the turns before (App. D to F, J.1).
+"""Builds a KnowMT-Bench set from questions with reference answers: facts, and the turns before (App. D to F, J.1).
 
     ours/
       manifest.json    model, prompts, verifier and source: a `runs.folder.Manifest`
@@ -6,7 +6,7 @@
       questions.jsonl  the set: accepted records, as `vista-guard knowmt run` reads them; each says whether people reviewed it
       facts.jsonl, sequences.jsonl   items for `vista-guard annotations export --form knowmt_facts`, `knowmt_sequences`
 
-A run that was stopped is resumed: questions with a record are not asked about again.
+A stopped run is resumed: questions with a record are skipped.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ LENGTHS: Mapping[int, int] = {2: 300, 3: 300, 4: 120, 5: 81}
 OVERLAP = 0.1
 """Share of the last answer's facts from which an earlier question asks for the same (App. J.1: 10 %)."""
 LEAKED = 0.5
-"""P(supported) of a fact, held against the questions before the last, from which they give it away."""
+"""P(supported) of a fact by the earlier questions from which they give it away."""
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "facts": ("question", "answer"),
     "sequence": ("question", "turns", "patterns"),
     "extension": ("questions", "more"),
     "review": ("questions", "facts"),
 }
-"""The prompts, and what each shows."""
+"""The slots of each prompt."""
 _LONGEST_TEMPLATE = 3
 T = TypeVar("T")
 
 
 class QuestionRecord(BaseModel):
-    """A question, and the dialogue that was made to lead to it."""
+    """A question, and the generated dialogue that leads to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,7 +89,7 @@ class QuestionRecord(BaseModel):
     url: tuple[str, ...] = ()
     documents: tuple[str, ...] = ()
     turns: int = Field(ge=2, le=5)
-    """How many were drawn."""
+    """The number drawn."""
     facts: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
     """The sequence; empty where no whole answer came."""
@@ -113,7 +113,7 @@ _LINES = LineKind(
 
 
 def drawn_turns(name: str, seed: int) -> int:
-    """The number of turns of an item's dialogue, 2 to 5, by the shares of `LENGTHS`; the same wherever it is asked for.
+    """The number of turns of an item's dialogue, 2 to 5, by the shares of `LENGTHS`; deterministic.
 
     Examples:
         >>> drawn_turns("a question's id", seed=0) in LENGTHS
@@ -128,16 +128,16 @@ def drawn_turns(name: str, seed: int) -> int:
 
 
 class QuestionSetMaker:
-    """Makes facts and sequences with a chat model, and checks them.
+    """Generates facts and sequences with a chat model, and checks them.
 
     Args:
         model: behind its endpoint.
-        verifier: holds each fact against the questions before the last, to find what they give away.
+        verifier: finds facts that the earlier questions give away.
         seed: draws the number of turns.
-        prompts: a folder with prompt files to use in place of the shipped ones: `facts.txt`, `sequence.txt`, …
+        prompts: a folder of prompt files that replace the shipped ones: `facts.txt`, `sequence.txt`, …
 
     Raises:
-        ConfigError: a prompt file is none.
+        ConfigError: a prompt file is invalid.
     """
 
     def __init__(self, model: ChatModel, verifier: Verifier, seed: int = 0, prompts: Path | None = None) -> None:
@@ -152,11 +152,11 @@ class QuestionSetMaker:
         return {step: fingerprint(file) for step, file in self._files.items()}
 
     async def make(self, item: QuestionItem) -> QuestionRecord:
-        """The record of a question; one that came to nothing says why.
+        """The record of a question; a rejected one says why.
 
         Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: the endpoint gave no answer at all, or the verifier failed.
+            BudgetError: the budget is spent.
+            JudgeError: the endpoint did not answer, or the verifier failed.
         """
         asked = Asked()
         record = QuestionRecord(
@@ -175,7 +175,7 @@ class QuestionSetMaker:
         try:
             facts = item.facts or await self._facts(item, asked)
             questions, pattern = await self._sequence(record, asked)
-            verdicts = (*self._certain(questions, facts), *await self._review(questions, facts, asked))
+            verdicts = (*self._certain_verdicts(questions, facts), *await self._review(questions, facts, asked))
         except (UnreadableError, ContextTooLongError) as exc:
             update = {"reason": f"no answer that can be used: {exc}", "raw": asked.raw[:RAW_CHARS]}
         else:
@@ -188,16 +188,16 @@ class QuestionSetMaker:
         return record.model_copy(update={**update, "attempts": asked.attempts})
 
     async def _facts(self, item: QuestionItem, asked: Asked) -> tuple[str, ...]:
-        shown = _shown(question=item.single, answer=item.answer)
-        return await self._ask("facts", shown, asked, lambda found, text: _texts(found, "facts", text))
+        slots = _tag_parts(question=item.single, answer=item.answer)
+        return await self._ask("facts", slots, asked, lambda reply, text: _texts(reply, "facts", text))
 
     async def _sequence(self, record: QuestionRecord, asked: Asked) -> tuple[tuple[str, ...], str]:
         """The questions, and the pattern that they follow."""
         first = min(record.turns, _LONGEST_TEMPLATE)
         patterns = self._patterns["two" if first == min(LENGTHS) else "three"]
 
-        def sequence(found: Mapping[str, Any], text: str) -> tuple[tuple[str, ...], str]:
-            questions, number = _texts(found, "questions", text), found.get("pattern")
+        def sequence(reply: Mapping[str, Any], text: str) -> tuple[tuple[str, ...], str]:
+            questions, number = _texts(reply, "questions", text), reply.get("pattern")
             if len(questions) != first:
                 raise unreadable(f"has {len(questions)} questions, not {first}", text)
             if letters(questions[-1]) != letters(record.question):
@@ -206,23 +206,23 @@ class QuestionSetMaker:
                 number = 0
             return (*questions[:-1], record.question), patterns[number - 1] if number else ""
 
-        shown = _shown(question=record.question, turns=str(first), patterns=_numbered(patterns))
-        questions, pattern = await self._ask("sequence", shown, asked, sequence)
+        slots = _tag_parts(question=record.question, turns=str(first), patterns=_numbered(patterns))
+        questions, pattern = await self._ask("sequence", slots, asked, sequence)
         more = record.turns - first
-        return (await self._longer(questions, more, asked) if more else questions), pattern
+        return (await self._extend(questions, more, asked) if more else questions), pattern
 
-    async def _longer(self, questions: tuple[str, ...], more: int, asked: Asked) -> tuple[str, ...]:
-        def earlier(found: Mapping[str, Any], text: str) -> tuple[str, ...]:
-            new = _texts(found, "questions", text)
+    async def _extend(self, questions: tuple[str, ...], more: int, asked: Asked) -> tuple[str, ...]:
+        def earlier(reply: Mapping[str, Any], text: str) -> tuple[str, ...]:
+            new = _texts(reply, "questions", text)
             if len(new) != more:
                 raise unreadable(f"has {len(new)} new questions, not {more}", text)
             return new
 
-        shown = _shown(questions=_numbered(questions), more=str(more))
-        return (*await self._ask("extension", shown, asked, earlier), *questions)
+        slots = _tag_parts(questions=_numbered(questions), more=str(more))
+        return (*await self._ask("extension", slots, asked, earlier), *questions)
 
-    def _certain(self, questions: Sequence[str], facts: Sequence[str]) -> Iterator[GateVerdict]:
-        """Faults that need no model: a question asked twice, and facts that the questions before the last give away."""
+    def _certain_verdicts(self, questions: Sequence[str], facts: Sequence[str]) -> Iterator[GateVerdict]:
+        """Faults found without the chat model: repeated questions, and facts that earlier questions give away."""
         twice = len(set(map(letters, questions))) < len(questions)
         yield verdict("repeated-turn", "a question is asked twice" if twice else "")
         before = " ".join(questions[:-1])
@@ -234,39 +234,42 @@ class QuestionSetMaker:
 
     async def _review(self, questions: Sequence[str], facts: Sequence[str], asked: Asked) -> tuple[GateVerdict, ...]:
         """The model's review of its sequence: shared facts and drift. People have the last word."""
-        shown = _shown(questions=_numbered(questions), facts=_numbered(facts))
+        slots = _tag_parts(questions=_numbered(questions), facts=_numbered(facts))
 
-        def verdicts(found: Mapping[str, Any], text: str) -> tuple[GateVerdict, ...]:
-            shared, drift = found.get("shared"), found.get("drift")
+        def verdicts(reply: Mapping[str, Any], text: str) -> tuple[GateVerdict, ...]:
+            shared, drift = reply.get("shared"), reply.get("drift")
             if not (isinstance(shared, list) and len(shared) == len(questions) - 1 and isinstance(drift, list)):
                 raise unreadable(f"needs shared with {len(questions) - 1} lists, and drift", text)
-            said = [_places(one, len(facts), text) for one in shared]
+            places = [_places(entry, len(facts), text) for entry in shared]
             off = _places(drift, len(questions), text)
             drifts = f"turns lead away from the last question: {', '.join(map(str, off))}" if off else ""
-            overlaps = (_overlap(one, len(own), len(facts)) for one, own in zip(questions, said, strict=False))
+            overlaps = (
+                _overlap(question, len(numbers), len(facts))
+                for question, numbers in zip(questions, places, strict=False)
+            )
             return (*overlaps, verdict("drift", drifts))
 
-        return await self._ask("review", shown, asked, verdicts)
+        return await self._ask("review", slots, asked, verdicts)
 
     async def _ask(
-        self, step: str, shown: Mapping[str, str], asked: Asked, own: Callable[[Mapping[str, Any], str], T]
+        self, step: str, slots: Mapping[str, str], asked: Asked, read_answer: Callable[[Mapping[str, Any], str], T]
     ) -> T:
-        messages = messages_of(self._files[step], shown)
+        messages = messages_of(self._files[step], slots)
         request, question = ChatRequest(messages, "generate"), messages[-1].content
-        return await ask_until_read(self.model, request, lambda text: own(_object(text, question), text), asked)
+        return await ask_until_read(self.model, request, lambda text: read_answer(_object(text, question), text), asked)
 
 
 class ScuDecomposer:
-    """Implements `Decomposer` as the facts of a set are made: a model lists what an answer states, for the question it answers.
+    """Implements `Decomposer` with the prompt for a set's facts: a model lists the statements of an answer to a question.
 
-    A list that is cut off is asked for again.
+    A truncated list is requested again.
 
     Args:
         model: behind its endpoint.
-        prompts: a folder with `statements.txt`, slots question and answer, to use in place of the shipped prompt.
+        prompts: a folder whose `statements.txt` (slots question and answer) replaces the shipped prompt.
 
     Raises:
-        ConfigError: the prompt file is none.
+        ConfigError: the prompt file is invalid.
     """
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
@@ -280,33 +283,33 @@ class ScuDecomposer:
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why the model is asked no more."""
+        """Why the model can answer no more calls."""
         return self._model.why_exhausted
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> list[Claim]:
         """The statements of an answer.
 
         Raises:
-            BudgetError: nothing is left to spend.
-            JudgeError: no whole list came.
+            BudgetError: the budget is spent.
+            JudgeError: no complete list came.
         """
-        asked = next((one.text for one in reversed(history) if one.role is Role.USER), "")
-        messages = messages_of(self._file, _shown(question=asked, answer=turn.text))
+        user_text = next((earlier.text for earlier in reversed(history) if earlier.role is Role.USER), "")
+        messages = messages_of(self._file, _tag_parts(question=user_text, answer=turn.text))
         request, question = ChatRequest(messages, "generate"), messages[-1].content
-        texts = await ask_until_read(self._model, request, lambda text: _listed(text, question), Asked())
+        texts = await ask_until_read(self._model, request, lambda text: _read_statements(text, question), Asked())
         return [Claim(id=f"c{number}", text=text) for number, text in enumerate(texts, 1)]
 
     async def aclose(self) -> None:
         await self._model.aclose()
 
 
-def _listed(text: str, shown: str) -> tuple[str, ...]:
-    """A list of statements: the shipped prompt's JSON object, or one a line between brackets, as the authors' prompt has it."""
+def _read_statements(text: str, prompt: str) -> tuple[str, ...]:
+    """Parses a list of statements: the shipped prompt's JSON object, or the authors' form, one per line in brackets."""
     lines = re.search(r"\[\s*\n(?P<lines>[^{}]*)\n\s*\]", text)
     if lines is None:
-        return _texts(_object(text, shown), "facts", text)
-    found = [line.strip().strip(",\"'").strip() for line in lines["lines"].splitlines()]
-    return _texts({"facts": found}, "facts", text)
+        return _texts(_object(text, prompt), "facts", text)
+    statements = [line.strip().strip(",\"'").strip() for line in lines["lines"].splitlines()]
+    return _texts({"facts": statements}, "facts", text)
 
 
 def _overlap(question: str, shared: int, facts: int) -> GateVerdict:
@@ -315,32 +318,34 @@ def _overlap(question: str, shared: int, facts: int) -> GateVerdict:
     return verdict("overlap", why, question, score)
 
 
-def _places(given: object, most: int, text: str) -> tuple[int, ...]:
-    if not isinstance(given, list) or any(isinstance(one, bool) or not isinstance(one, int) for one in given):
+def _places(value: object, most: int, text: str) -> tuple[int, ...]:
+    if not isinstance(value, list) or any(isinstance(number, bool) or not isinstance(number, int) for number in value):
         raise unreadable("needs lists of numbers", text)
-    if wrong := [one for one in given if not 1 <= one <= most]:
+    if wrong := [number for number in value if not 1 <= number <= most]:
         raise unreadable(f"names number {wrong[0]}, but there are {most}", text)
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(value))
 
 
-def _object(text: str, shown: str) -> Mapping[str, Any]:
+def _object(text: str, prompt: str) -> Mapping[str, Any]:
     """The last JSON object of an answer that does not merely repeat the prompt."""
-    _, own = whole_objects(text, shown)
+    _, own = whole_objects(text, prompt)
     if not own:
         raise unreadable("holds no JSON object", text)
     return own[-1]
 
 
-def _texts(found: Mapping[str, Any], name: str, text: str) -> tuple[str, ...]:
-    given = found.get(name)
-    said = [" ".join(clean(one).split()) for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    said = list(dict.fromkeys(one for one in said if one))
-    if not said:
+def _texts(reply: Mapping[str, Any], name: str, text: str) -> tuple[str, ...]:
+    value = reply.get(name)
+    texts = (
+        [" ".join(clean(item).split()) for item in value if isinstance(item, str)] if isinstance(value, list) else []
+    )
+    texts = list(dict.fromkeys(item for item in texts if item))
+    if not texts:
         raise unreadable(f"lists no {name}", text)
-    return tuple(said)
+    return tuple(texts)
 
 
-def _shown(**parts: str) -> dict[str, str]:
+def _tag_parts(**parts: str) -> dict[str, str]:
     return {name: tagged(name, text) for name, text in parts.items()}
 
 
@@ -379,15 +384,15 @@ async def build(
     stop: asyncio.Event | None = None,
     reviews: Mapping[str, bool] | None = None,
 ) -> Built:
-    """Makes the records that the set does not have yet, then writes the set and the items for people.
+    """Generates the missing records, then writes the set and the items for people.
 
     Args:
-        items: questions with reference answers; facts that they bring are kept as they are.
-        source: the file that they were read from, for the manifest.
+        items: questions with reference answers; their own facts are kept.
+        source: their file, for the manifest.
         out: the set's folder.
         at_once: questions worked on at the same time.
-        told: called with the number of records that were just made.
-        stop: set to end after the questions that are being worked on.
+        told: called with the number of new records.
+        stop: set it to end after the questions in progress.
         reviews: whether people accept a question of the set, by id; None where nobody reviewed it.
 
     Raises:
@@ -398,7 +403,7 @@ async def build(
     _check(items, source)
     claim_folder(out, "set of questions", frozenset({MANIFEST, RECORDS, QUESTIONS, FACT_ITEMS, SEQUENCE_ITEMS}))
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, _manifest(items, source, maker)))) as records:
-        found = Built(len(items), resumed=records.lines)
+        built = Built(len(items), resumed=records.lines)
         done = {one.id: one for name in list(records.groups()) for one in records.of_group(name)}
         told(len(done))
 
@@ -408,17 +413,17 @@ async def build(
             told(1)
 
         left = [item for item in items if item.id not in done]
-        found.work = await work_through(left, make, at_once=at_once, stop=stop, noun="questions")
+        built.work = await work_through(left, make, at_once=at_once, stop=stop, noun="questions")
     for one in done.values():
-        found.states[one.state] += 1
+        built.states[one.state] += 1
         if one.state is not State.ACCEPTED:
-            found.reasons[one.reason.partition(":")[0]] += 1
-    said = reviews or {}
-    kept = [done[item.id] for item in items if item.id in done and done[item.id].state is State.ACCEPTED]
-    kept = [one for one in kept if said.get(one.id, True)]
-    found.written, found.reviewed = len(kept), sum(one.id in said for one in kept)
-    write_set(out, kept, frozenset(said))
-    return found
+            built.reasons[one.reason.partition(":")[0]] += 1
+    marks = reviews or {}
+    accepted = [done[item.id] for item in items if item.id in done and done[item.id].state is State.ACCEPTED]
+    accepted = [one for one in accepted if marks.get(one.id, True)]
+    built.written, built.reviewed = len(accepted), sum(one.id in marks for one in accepted)
+    write_set(out, accepted, frozenset(marks))
+    return built
 
 
 def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
@@ -450,14 +455,14 @@ def read_reviews(paths: Sequence[Path]) -> dict[str, bool]:
                     one.get(name) != "0" for one in values for name in one if name != "notes"
                 )
     return {
-        name: all(said.values())
-        for name, said in marks.items()
-        if len(said) == len(_REVIEWED_BY) or False in said.values()
+        name: all(by_form.values())
+        for name, by_form in marks.items()
+        if len(by_form) == len(_REVIEWED_BY) or False in by_form.values()
     }
 
 
 _REVIEWED_BY = {"knowmt_facts": "complete", "knowmt_sequences": "no_leak"}
-"""The forms, and a mark that no other of them has."""
+"""Each form, and a mark that only it has."""
 
 
 def _check(items: Sequence[QuestionItem], source: Path) -> None:
@@ -503,26 +508,28 @@ def write_set(out: Path, records: Sequence[QuestionRecord], reviewed: frozenset[
         reviewed: ids of records that people accepted; the others say `unreviewed`.
     """
     files: dict[str, list[dict[str, Any]]] = {QUESTIONS: [], SEQUENCE_ITEMS: [], FACT_ITEMS: []}
-    for one in records:
-        files[QUESTIONS].append(_question(one, one.id in reviewed))
-        files[SEQUENCE_ITEMS].append({"id": one.id, "questions": _numbered(one.questions), "answer": one.answer})
+    for record in records:
+        files[QUESTIONS].append(_question(record, record.id in reviewed))
+        files[SEQUENCE_ITEMS].append(
+            {"id": record.id, "questions": _numbered(record.questions), "answer": record.answer}
+        )
         files[FACT_ITEMS].append(
-            {"id": one.id, "question": one.question, "answer": one.answer, "claims": list(one.facts)}
+            {"id": record.id, "question": record.question, "answer": record.answer, "claims": list(record.facts)}
         )
     for name, rows in files.items():
         write_whole(out / name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def _question(one: QuestionRecord, reviewed: bool) -> dict[str, Any]:
+def _question(record: QuestionRecord, reviewed: bool) -> dict[str, Any]:
     row = {
-        "id": one.id,
-        "questions": list(one.questions),
-        "answer": one.answer,
-        "facts": list(one.facts),
-        "domain": list(one.domains),
-        "documents": list(one.documents),
-        "source": one.source,
-        "url": list(one.url),
+        "id": record.id,
+        "questions": list(record.questions),
+        "answer": record.answer,
+        "facts": list(record.facts),
+        "domain": list(record.domains),
+        "documents": list(record.documents),
+        "source": record.source,
+        "url": list(record.url),
         "review": "reviewed" if reviewed else "unreviewed",
     }
     return {key: value for key, value in row.items() if value or key == "review"}

@@ -21,7 +21,7 @@ RECORDS = "records.jsonl"
 
 
 class State(StrEnum):
-    """The end of a passage."""
+    """Outcome of a passage."""
 
     ACCEPTED = "accepted"
     """All gates passed."""
@@ -49,9 +49,9 @@ class Passage(_Part):
     document: str
     """The document's path below the folder, with `/` on every system."""
     first: int = Field(ge=0)
-    """The place of its first sentence in the document, from 0."""
+    """Index of its first sentence in the document."""
     sentences: int = Field(ge=1)
-    """How many sentences it has. K in the paper."""
+    """Number of sentences. K in the paper."""
     text: str = Field(min_length=1)
 
     @property
@@ -66,7 +66,7 @@ class GeneratedPair(_Part):
     claims: tuple[str, ...] = Field(min_length=1)
     """C = (c_1, …, c_n), in the passage's order (Eq. 1)."""
     altered: int = Field(ge=0)
-    """The place i in `claims` of the claim that was falsified, from 0."""
+    """Index i in `claims` of the claim that was falsified."""
     falsified: str
     """c̄_i (Eq. 2)."""
     factual: str
@@ -96,7 +96,7 @@ class NoPair:
 
 @dataclass(frozen=True)
 class Answered:
-    """The outcome of a passage, and how many calls it took."""
+    """A passage's pair, or why there is none, and the calls it took."""
 
     pair: GeneratedPair | NoPair
     attempts: int = 1
@@ -116,7 +116,7 @@ class GateVerdict(_Part):
 
 
 class Record(_Part):
-    """A passage and what became of it."""
+    """A passage and its outcome."""
 
     passage: Passage
     made_by: str
@@ -131,7 +131,7 @@ class Record(_Part):
     raw: str = ""
     """The last raw answer of the model where the record was rejected."""
     attempts: int = Field(default=1, ge=0)
-    """How many times the generator was asked."""
+    """Calls to the generator."""
 
     @model_validator(mode="after")
     def _whole_unless_rejected(self) -> Record:
@@ -151,7 +151,7 @@ RECORD_LINES = LineKind(
 
 
 def read_records(folder: Path) -> Iterator[Record]:
-    """The records of a generated set, in the order of writing. A last line that is still being written is left out.
+    """The records of a generated set, in the order of writing. An unfinished last line is skipped.
 
     Raises:
         ConfigError: a line is no record; names it.

@@ -34,7 +34,7 @@ ANSWER_FAULTS = ("refusal", "cut", "not-a-claim", "prose", "broken")
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact of a house in all its wordings. `false` has the same, told falsely; `same` is the claim in other words."""
+    """A fact of a house in all its wordings. `false…`: its falsified versions. `same`: a paraphrase of the claim."""
 
     claim: str
     near: str
@@ -81,17 +81,17 @@ class House:
 
 
 def houses(count: int, faults: Sequence[str] = (), share: float = 0.1, seed: int = 0) -> list[House]:
-    """So many houses; each fault is in `share` of them, and no house has two.
+    """`count` houses; each fault is in `share` of them, and no house has two.
 
     Raises:
         ValueError: the faults do not fit.
     """
-    each = round(count * share)
-    if each * len(faults) > count:
+    per_fault = round(count * share)
+    if per_fault * len(faults) > count:
         raise ValueError(f"{len(faults)} faults in {share:.0%} each do not fit into {count} houses")
     rng = Random(seed)
     names = rng.sample([f"{a}{b} {kind}" for a in _SYLLABLES for b in _ENDS for kind in _KINDS], count)
-    drawn = [*(fault for fault in faults for _ in range(each)), *[""] * (count - each * len(faults))]
+    drawn = [*(fault for fault in faults for _ in range(per_fault)), *[""] * (count - per_fault * len(faults))]
     rng.shuffle(drawn)
     return [
         House(
@@ -112,10 +112,10 @@ def answer_of(house: House) -> dict[str, Any]:
     opened = f"{house.name} opened in {house.year}."
     claims = [opened, *(fact.claim for fact in house.facts)]
     first = opened if house.wording == "copy" else f"The year {house.year} saw the opening of {house.name}."
-    told = [first, *(fact.told(house.wording) for fact in house.facts)]
+    factual = [first, *(fact.told(house.wording) for fact in house.facts)]
     fact, at = house.facts[place], place + 1
-    untold = [*told[:at], fact.told_falsely(house.wording), *told[at + 1 :]]
-    made = _Made(claims, at, fact.false, told, untold)
+    unfactual = [*factual[:at], fact.told_falsely(house.wording), *factual[at + 1 :]]
+    made = _Made(claims, at, fact.false, factual, unfactual)
     if house.fault in _FAULTS:
         _FAULTS[house.fault](made, house, fact)
     altered = {"original": made.claims[made.at], "falsified": made.falsified}
@@ -125,7 +125,7 @@ def answer_of(house: House) -> dict[str, Any]:
 
 @dataclass
 class _Made:
-    """An answer before it is written down."""
+    """An answer being assembled."""
 
     claims: list[str]
     at: int
@@ -247,11 +247,11 @@ def pair_script(known: Sequence[House]) -> Callable[[ReceivedRequest], str]:
     pattern = re.compile("|".join(sorted(map(re.escape, by_name), key=len, reverse=True)))
 
     def answer(request: ReceivedRequest) -> str:
-        asked = html.unescape(request.user)
-        found = pattern.search(asked)
-        if found is None:
-            raise LookupError(f"no scripted house stands in the user message, which begins {asked[:200]!r}")
-        return scripted_answer(by_name[found.group()], request.schema)
+        message = html.unescape(request.user)
+        match = pattern.search(message)
+        if match is None:
+            raise LookupError(f"no scripted house stands in the user message, which begins {message[:200]!r}")
+        return scripted_answer(by_name[match.group()], request.schema)
 
     return answer
 

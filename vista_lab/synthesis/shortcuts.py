@@ -76,7 +76,7 @@ def row_of(raw: Mapping[str, Any], number: int, by: str = "kind") -> Row:
 
 
 def overlap(row: Row) -> list[float]:
-    """How many words of the claim the premise has, and how many numbers."""
+    """Overlap features: the claim's words and numbers that the premise has or lacks."""
     premise, claim = (set(_TOKEN.findall(text.lower())) for text in (row.premise, row.claim))
     numbers = {word for word in claim if any(c.isdigit() for c in word)}
     share = len(claim & premise) / max(1, len(claim))
@@ -90,7 +90,7 @@ def overlap(row: Row) -> list[float]:
 
 
 def words(texts: Sequence[str], pairs: bool) -> csr_matrix:
-    """Which words, and pairs of neighbouring words, a text has."""
+    """Binary features of each text: its words, with `pairs` also pairs of neighbouring words."""
     counter = CountVectorizer(binary=True, min_df=3, ngram_range=(1, 2) if pairs else (1, 1), token_pattern=r"\w+")
     return counter.fit_transform(texts)
 
@@ -107,7 +107,7 @@ def features(rows: Sequence[Row], premise: bool) -> csr_matrix:
     return csr_matrix(hstack([*parts, csr_matrix(np.array([overlap(r) for r in rows]))]))
 
 
-def guessed(rows: Sequence[Row], premise: bool) -> tuple[float, float]:
+def cross_validate(rows: Sequence[Row], premise: bool) -> tuple[float, float]:
     """Cross-validated accuracy of supported-or-not, and the area under the ROC curve."""
     x, y = features(rows, premise), np.array([row.supported for row in rows])
     groups, odds = np.array([row.twin for row in rows]), np.zeros(len(rows))
@@ -125,21 +125,21 @@ def check(rows: Sequence[Row], most: int = 0) -> list[Result]:
         by_kind[row.kind].append(row)
     groups = {**dict(sorted(by_kind.items())), "all": list(rows)}
     fit = {k: g for k, g in groups.items() if len({r.twin for r in g}) >= _FOLDS and len({r.supported for r in g}) == 2}
-    return [result(kind, thinned(group, most)) for kind, group in fit.items()]
+    return [result(kind, thin(group, most)) for kind, group in fit.items()]
 
 
-def thinned(rows: Sequence[Row], most: int) -> Sequence[Row]:
+def thin(rows: Sequence[Row], most: int) -> Sequence[Row]:
     """About ``most`` pairs, twins together."""
     if not 0 < most < len(rows):
         return rows
     twins = sorted({row.twin for row in rows})
-    kept = set(Random(SEED).sample(twins, max(_FOLDS, len(twins) * most // len(rows))))
-    return [row for row in rows if row.twin in kept]
+    drawn = set(Random(SEED).sample(twins, max(_FOLDS, len(twins) * most // len(rows))))
+    return [row for row in rows if row.twin in drawn]
 
 
 def result(kind: str, rows: Sequence[Row]) -> Result:
-    """The AUCs of both models for a kind."""
-    (claim, claim_auc), (sets, sets_auc) = guessed(rows, False), guessed(rows, True)
+    """Accuracy and AUC of both models for a kind."""
+    (claim, claim_auc), (sets, sets_auc) = cross_validate(rows, False), cross_validate(rows, True)
     return Result(kind, len(rows), claim, sets, claim_auc, sets_auc)
 
 

@@ -26,7 +26,7 @@ class SetPart(StrEnum):
 
 @dataclass(frozen=True)
 class Splitting:
-    """How a set is divided. `by`: document or passage. `test`: the share that is set aside. `validation`: of what is left."""
+    """Options of a split. `by`: document or passage. `test`: the share that is set aside. `validation`: of what is left."""
 
     by: str = "document"
     test: float = 0.1
@@ -52,16 +52,16 @@ def divide(records: Iterable[Record], how: Splitting) -> Mapping[SetPart, list[R
     """The records by part, each part in the set's order.
 
     Raises:
-        InputError: windows that share sentences would come to lie in two parts.
+        InputError: windows that share sentences would fall into two parts.
     """
-    found: dict[SetPart, list[Record]] = {part: [] for part in SetPart}
+    parts: dict[SetPart, list[Record]] = {part: [] for part in SetPart}
     by_document: dict[str, list[tuple[Passage, SetPart]]] = {}
     for record in records:
         part = how.part(record.passage)
-        found[part].append(record)
+        parts[part].append(record)
         if how.by == "passage":
             _check_leak(by_document.setdefault(record.passage.document, []), record.passage, part)
-    return found
+    return parts
 
 
 def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: SetPart) -> None:
@@ -75,5 +75,5 @@ def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: Set
 
 
 def named_share(name: str) -> float:
-    """A number in [0, 1) that depends on the name alone: the same wherever and whenever it is asked for."""
+    """A deterministic number in [0, 1), by the name alone."""
     return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") / 2**56

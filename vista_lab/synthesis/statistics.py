@@ -1,4 +1,4 @@
-"""Figures of a generated set: the paper's Table 2, what became of the passages, what each gate passed, and shortcuts."""
+"""Figures of a generated set: the paper's Table 2, outcomes by state and gate, and shortcuts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vista_lab.synthesis.twins import MatePassages, twins
 
 _TOKEN = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
 _FEWEST = 40
-"""Pairs below which nothing is learnt."""
+"""Fewest pairs for the shortcut check."""
 OVERLAPS = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 """Edges of the bands of word overlap between F and its passage."""
 
@@ -73,7 +73,7 @@ def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
     reasons: Counter[str] = Counter()
     gates: dict[str, Counter[Grade]] = defaultdict(Counter)
     overlaps: dict[str, Counter[State]] = defaultdict(Counter)
-    kept: list[Record] = []
+    usable: list[Record] = []
     passages: list[Passage] = []
     for record in records:
         if shortcuts:
@@ -86,23 +86,25 @@ def figures(records: Iterable[Record], *, shortcuts: bool = True) -> SetFigures:
         if record.pair is not None:
             overlaps[band(copied(record.pair.factual, record.passage.text))][record.state] += 1
         if record.state is not State.REJECTED:
-            kept.append(record)
-    found = shortcut_results(kept, passages) if shortcuts else ((), ())
-    return SetFigures(table_2(kept), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), *found)
+            usable.append(record)
+    results = shortcut_results(usable, passages) if shortcuts else ((), ())
+    return SetFigures(
+        table_2(usable), states, dict(reasons.most_common()), gates, dict(sorted(overlaps.items())), *results
+    )
 
 
 def reason_of(record: Record) -> str:
-    """A record's reason without what it is about: the gate's name, or the first words."""
+    """A record's reason without details: the gate's name, or the first words."""
     return re.split(r": | \(", record.reason, maxsplit=1)[0]
 
 
 def worst_grades(record: Record) -> dict[str, Grade]:
     """The worst grade that each gate gave to a record."""
     order = list(Grade)  # from passed to failed
-    found: dict[str, Grade] = {}
+    worst: dict[str, Grade] = {}
     for verdict in record.verdicts:
-        found[verdict.gate] = max(found.get(verdict.gate, Grade.PASSED), verdict.grade, key=order.index)
-    return found
+        worst[verdict.gate] = max(worst.get(verdict.gate, Grade.PASSED), verdict.grade, key=order.index)
+    return worst
 
 
 def band(share: float) -> str:
@@ -140,8 +142,8 @@ def shortcut_results(records: Sequence[Record], passages: Sequence[Passage]) -> 
         for one in edited
     ]
     mated = [row_of(row, number) for number, row in enumerate(twins(records, MatePassages(passages)))]
-    return _checked(plain), _checked(mated)
+    return _check_shortcuts(plain), _check_shortcuts(mated)
 
 
-def _checked(rows: Sequence[Row]) -> list[Result]:
+def _check_shortcuts(rows: Sequence[Row]) -> list[Result]:
     return check(rows) if len(rows) >= _FEWEST else []

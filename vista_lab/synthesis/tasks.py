@@ -48,9 +48,9 @@ def _claims(record: Record, pair: GeneratedPair) -> Iterator[dict[str, Any]]:
         ("original", pair.original, Label.VERIFIED),
         ("falsified", pair.falsified, Label.CONTRADICTED),
     ):
-        given = [{"claim_text": claim, "human_judgement": JUDGEMENTS[label]}]
+        claims = [{"claim_text": claim, "human_judgement": JUDGEMENTS[label]}]
         turn = _turn(record, name, claim, true=label is Label.VERIFIED)
-        yield {**turn, "retrieved_document": pair.factual, "human_claims": given}
+        yield {**turn, "retrieved_document": pair.factual, "human_claims": claims}
 
 
 def _turn(record: Record, name: str, text: str, *, true: bool) -> dict[str, Any]:

@@ -20,13 +20,13 @@ from vista_lab.synthesis.rewriters.windows import stems
 
 _WORD = re.compile(r"\w+")
 _TRIED = 40
-"""MatePassages that are looked at for one word."""
+"""Most candidate mates tried for one premise."""
 _SHARED = 0.34
 """Share of a claim's content words that a mate may have: with more it might decide the claim itself."""
 
 
 class MatePassages:
-    """Passages by their words."""
+    """Word index of passages, to find mates."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
         self._passages = passages
@@ -37,12 +37,12 @@ class MatePassages:
 
     def beside(self, passage: Passage, claims: Sequence[str], words: frozenset[str], rng: Random) -> str | None:
         """A passage of another document that has all these words and decides none of the claims."""
-        held = [self._places.get(word) for word in words]
-        if not held or any(places is None for places in held):
+        postings = [self._places.get(word) for word in words]
+        if not postings or any(places is None for places in postings):
             return None
-        both = sorted(set.intersection(*(set(places) for places in held if places is not None)))
+        candidates = sorted(set.intersection(*(set(places) for places in postings if places is not None)))
         wanted = stems(" ".join(claims))
-        for place in rng.sample(both, min(_TRIED, len(both))):
+        for place in rng.sample(candidates, min(_TRIED, len(candidates))):
             other = self._passages[place]
             if other.document != passage.document and len(stems(other.text) & wanted) <= _SHARED * len(wanted):
                 return other.text
@@ -57,10 +57,10 @@ def twins(records: Sequence[Record], mates: MatePassages, seed: int = 0) -> Iter
     """
     for record in records:
         if record.pair is not None:
-            yield from _of_pair(record.passage, record.pair, mates, Random(f"{seed}:{record.passage.id}"))
+            yield from _twin_rows(record.passage, record.pair, mates, Random(f"{seed}:{record.passage.id}"))
 
 
-def _of_pair(passage: Passage, pair: GeneratedPair, mates: MatePassages, rng: Random) -> Iterator[dict[str, Any]]:
+def _twin_rows(passage: Passage, pair: GeneratedPair, mates: MatePassages, rng: Random) -> Iterator[dict[str, Any]]:
     """The four rows of a pair; none where a mate is missing."""
     premises = [(side, _premise(passage, pair, text, words, mates, rng)) for side, text, words in _sides(passage, pair)]
     if any(premise is None for _, premise in premises):
@@ -74,7 +74,7 @@ def _of_pair(passage: Passage, pair: GeneratedPair, mates: MatePassages, rng: Ra
 
 
 def _sides(passage: Passage, pair: GeneratedPair) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Premise by premise: its text, and the words that it lacks of those that tell the two claims apart."""
+    """Side and text of each premise, and the words distinguishing the claims that it lacks."""
     old, new = (
         frozenset(_WORD.findall(" ".join(part).lower())) for part in changed_words(pair.original, pair.falsified)
     )

@@ -48,20 +48,20 @@ class Overlap(LabellingJudge):
         self.info = JudgeInfo(name="overlap", version=f"threshold {threshold:g}")
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check]:
-        """By the words of the turn's documents, and no others."""
-        known = _known_words(evidence.documents)
-        return [self._check(claim, share(claim.text, known)) for claim in claims]
+        """Checks claims by the words of the turn's documents alone."""
+        document_words = _known_words(evidence.documents)
+        return [self._check(claim, share(claim.text, document_words)) for claim in claims]
 
-    def _check(self, claim: Claim, found: float) -> Check:
-        label = Label.VERIFIED if found >= self._threshold else Label.LACKING_EVIDENCE
-        reason = f"{found:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
+    def _check(self, claim: Claim, fraction: float) -> Check:
+        label = Label.VERIFIED if fraction >= self._threshold else Label.LACKING_EVIDENCE
+        reason = f"{fraction:.0%} of its words are in the documents, and {self._threshold:.0%} must be"
         return labelled_check(claim, label, reason)
 
 
 def words(text: str) -> set[str]:
     """The content words of a text, in lower case."""
-    found = _WORD.findall(text.casefold().replace("’", "'"))
-    return {word.removesuffix("'s") for word in found} - _NO_CONTENT
+    tokens = _WORD.findall(text.casefold().replace("’", "'"))
+    return {word.removesuffix("'s") for word in tokens} - _NO_CONTENT
 
 
 def _known_words(texts: Iterable[Document | Passage]) -> set[str]:
@@ -69,9 +69,9 @@ def _known_words(texts: Iterable[Document | Passage]) -> set[str]:
 
 
 def share(claim: str, known: set[str]) -> float:
-    """How many of the claim's content words are known, in [0, 1]; 1 when it has none."""
-    asked = words(claim)
-    return len(asked & known) / len(asked) if asked else 1.0
+    """Share of the claim's content words that are known, in [0, 1]; 1 when it has none."""
+    claim_words = words(claim)
+    return len(claim_words & known) / len(claim_words) if claim_words else 1.0
 
 
 FITTED = ("majority", "overlap")
@@ -99,7 +99,7 @@ def fit(
     measured: MeasuredRows,
     claims: Literal["given", "judge"] = "judge",
 ) -> Mapping[str, str]:
-    """Options of system `majority` or `overlap`, as the entries of another set than the measured one have them.
+    """Options of system `majority` or `overlap`, fitted on entries of another set than the measured one.
 
     `claims` says whether the labels of given claims count, or those of whole turns. Raises ConfigError if the system has
     nothing to fit; the set is a test set, is the measured one, or looks for something else; it has no labels.
@@ -146,7 +146,7 @@ def _most_frequent(labels: Iterator[Label], on: DataSet) -> Label:
 
 
 def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
-    """Of each turn with gold, how many of its words its documents have, and whether it is unverifiable."""
+    """Share of words in the documents, and whether it is unverifiable, of each turn with gold."""
     for row in rows:
         for index, gold in row.gold.items():
             turn = row.conversation.turns[index]
@@ -155,8 +155,10 @@ def _shares(rows: Sequence[LoggedConversation]) -> Iterator[tuple[float, bool]]:
 
 
 def _best_threshold(turns: Sequence[tuple[float, bool]], on: DataSet) -> float:
-    """The observed share at which most turns are told right; the lowest of equals."""
+    """The observed share that classifies most turns correctly; the lowest of equals."""
     if not turns:
         raise ConfigError(f"{on.name} {on.split} has no labelled turns to fit a threshold on; choose another set")
-    candidates = sorted({found for found, _ in turns})
-    return max(candidates, key=lambda least: (sum((found < least) == positive for found, positive in turns), -least))
+    candidates = sorted({observed for observed, _ in turns})
+    return max(
+        candidates, key=lambda least: (sum((observed < least) == positive for observed, positive in turns), -least)
+    )

@@ -1,4 +1,4 @@
-"""All systems by name, and orders for one: names and numbers that can be sent to another process, which builds it."""
+"""All systems by name, and orders for one: plain values that another process can build it from."""
 
 from __future__ import annotations
 
@@ -96,13 +96,13 @@ def _majority(order: Order) -> Judge:
 
 
 def _overlap(order: Order) -> Judge:
-    given = order.options.get("threshold", str(THRESHOLD))
+    text = order.options.get("threshold", str(THRESHOLD))
     try:
-        threshold = float(given)
+        threshold = float(text)
     except ValueError:
         threshold = -1.0
     if not 0.0 <= threshold <= 1.0:
-        raise ConfigError(f"option threshold of system overlap is {given!r}; it must be a share of words in [0, 1]")
+        raise ConfigError(f"option threshold of system overlap is {text!r}; it must be a share of words in [0, 1]")
     return Overlap(threshold)
 
 
@@ -113,11 +113,11 @@ def _oasis(order: Order) -> Judge:
     with the folders of `vista-guard oasis train` on trained ones. It passes a claim that no passage speaks of, as the paper does,
     so it is a system to compare with and no way to guard.
     """
-    given = order.options.get("passages", str(PASSAGES))
-    if not given.isdecimal() or int(given) < 1:
-        raise ConfigError(f"option passages of system {order.name} is {given!r}; it must be a whole number from 1 on")
+    text = order.options.get("passages", str(PASSAGES))
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"option passages of system {order.name} is {text!r}; it must be a whole number from 1 on")
     order.given = None  # Algorithm 1, whatever judge is named.
-    limits = order.settings.limits.model_copy(update={"retrieved": int(given)})
+    limits = order.settings.limits.model_copy(update={"retrieved": int(text)})
     order.settings = order.settings.model_copy(update={"judge": "embedded", "weighing": "first", "limits": limits})
     return order.judge()
 
@@ -137,11 +137,11 @@ def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
 def _fact_check(order: Order, *, evidence: bool) -> Judge:
     temperature, system_role = read_options(order.name, order.options)
     parameters = order.given.model.parameters if isinstance(order.given, ModelJudge) else {}
-    own = parameters.get("temperature", temperature)
-    if own != temperature:
+    configured = parameters.get("temperature", temperature)
+    if configured != temperature:
         raise ConfigError(
-            f"system {order.name} asks at temperature {temperature:g}, and the model of the judge that was given has {own}. "
-            f"Make it with that temperature, or give option temperature={own}"
+            f"system {order.name} asks at temperature {temperature:g}, and the model of the judge that was given "
+            f"has {configured}. Make it with that temperature, or give option temperature={configured}"
         )
     asking = order.settings.model.model_copy(update={"temperature": temperature})
     warm = replace(order, settings=order.settings.model_copy(update={"model": asking}))
@@ -203,7 +203,7 @@ METRICS: Mapping[str, SystemRecipe] = {
 class Ordered:
     """The arguments of `make_system`.
 
-    `settings` are plain values; `kept_documents` says whether turns without documents are held against those of
+    `settings` are plain values; `kept_documents` says whether turns without documents are checked against those of
     `vista-guard documents add`, in the process that builds the system. With `evidence` each claim has its own.
     """
 
@@ -215,7 +215,7 @@ class Ordered:
     evidence: EvidenceOrder | None = None
 
     def __call__(self, max_cost: float | None = None) -> GuardSystem:
-        """Builds it.
+        """Builds the system.
 
         Args:
             max_cost: US dollars that it may spend; any amount when None.
@@ -224,12 +224,12 @@ class Ordered:
             ConfigError: see `make_system`.
             StoreError: the documents cannot be opened.
         """
-        given = dict(self.settings)
+        settings = dict(self.settings)
         if max_cost is not None:
-            given["model"] = {"budget": {"run": {"cost": max_cost}}}
+            settings["model"] = {"budget": {"run": {"cost": max_cost}}}
         if self.kept_documents if self.evidence is None else self.evidence.kind == "corpus":
             from vista_guard.assembly import kept_documents
             from vista_guard.settings.sources import Settings
 
-            given["documents"] = kept_documents(Settings.load(), given.get("embedder"))
-        return make_system(self.name, task=self.task, options=self.options, evidence=self.evidence, **given)
+            settings["documents"] = kept_documents(Settings.load(), settings.get("embedder"))
+        return make_system(self.name, task=self.task, options=self.options, evidence=self.evidence, **settings)

@@ -39,7 +39,7 @@ _FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 
 class KeptAnswer(BaseModel):
-    """A judge's answer that was read. `key` names the prompt, the model with its parameters, and the sentence with its claims."""
+    """A stored answer of a judge. `key` names the prompt, the model with its parameters, and the sentence with its claims."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +58,7 @@ _KEPT = LineKind(
 
 @contextmanager
 def kept_answers(path: Path) -> Iterator[LineFile[KeptAnswer]]:
-    """The file of answers at `path`, which is made where there is none.
+    """Opens the file of answers at `path`, creating it if missing.
 
     Raises ConfigError if it holds something else, is in use, or cannot be opened.
     """
@@ -76,9 +76,9 @@ class ClaimJudge(Generic[T]):
     Args:
         model: behind its endpoint.
         prompt: its name.
-        read: the verdicts of an answer on claims.
+        read: parses an answer into verdicts on the claims.
         schema: the answer's JSON schema.
-        kept: answers of earlier calls, and where new ones go.
+        kept: the file of answers, which new ones are added to.
 
     Raises:
         ConfigError: the extra `model` is missing.
@@ -113,27 +113,27 @@ class ClaimJudge(Generic[T]):
             json.dumps([self.name, about.question, about.context, about.sentence, *about.claims]).encode()
         ).hexdigest()[:32]
         if key not in self._known and self._kept is not None:
-            self._known.update((one.key, one.text) for one in self._kept.of_group(key))
+            self._known.update((answer.key, answer.text) for answer in self._kept.of_group(key))
         if key in self._known:
             return self._read(self._known[key], about.claims)
-        said: list[str] = []
+        replies: list[str] = []
 
         def read(text: str) -> T:
-            said.append(_json_of(text))
-            return self._read(said[-1], about.claims)
+            replies.append(_json_of(text))
+            return self._read(replies[-1], about.claims)
 
-        found = await ask_model(self.model, self._request(about), read)
+        verdicts = await ask_model(self.model, self._request(about), read)
         if key not in self._known:  # the same claims may have been asked about meanwhile
-            self._known[key] = said[-1]
+            self._known[key] = replies[-1]
             if self._kept is not None:
-                self._kept.append(KeptAnswer(key=key, text=said[-1]))
-        return found
+                self._kept.append(KeptAnswer(key=key, text=replies[-1]))
+        return verdicts
 
     def _request(self, about: Decomposition) -> ChatRequest:
-        listed = "\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(about.claims, 1))
+        numbered = "\n".join(f"{number}. {' '.join(claim.split())}" for number, claim in enumerate(about.claims, 1))
         texts = {"question": about.question, "context": about.context or about.sentence, "sentence": about.sentence}
-        shown = {name: _STYLE.part(name, text) for name, text in {**texts, "claims": listed or NOTHING}.items()}
-        messages = (Message("system", fill(self._file.system, {})), Message("user", fill(self._file.input, shown)))
+        slots = {name: _STYLE.part(name, text) for name, text in {**texts, "claims": numbered or NOTHING}.items()}
+        messages = (Message("system", fill(self._file.system, {})), Message("user", fill(self._file.input, slots)))
         return ChatRequest(messages, "judge", self._schema)
 
     async def aclose(self) -> None:
@@ -143,9 +143,9 @@ class ClaimJudge(Generic[T]):
 
 def _json_of(text: str) -> str:
     """The answer without thoughts and without the fence that many models put around JSON."""
-    seen = readable(text).text.strip()
-    fenced = _FENCE.fullmatch(seen)
-    return fenced.group(1) if fenced else seen
+    body = readable(text).text.strip()
+    fenced = _FENCE.fullmatch(body)
+    return fenced.group(1) if fenced else body
 
 
 def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,16 +160,19 @@ def _entries(field: str, marks: Mapping[str, Mapping[str, Any]]) -> dict[str, An
 
 def _checks_schema() -> dict[str, Any]:
     def answers(name: str) -> dict[str, Any]:
-        return {"type": "string", "enum": [str(one) for one in CheckAnswer if one != "NA" or name in MAY_BE_NA]}
+        return {
+            "type": "string",
+            "enum": [str(answer) for answer in CheckAnswer if answer != "NA" or name in MAY_BE_NA],
+        }
 
-    each = _entries("checks", {name: answers(name) for name in (GATE, *CHECK_WEIGHTS)})
-    return _object(claims={"type": "array", "items": each})
+    entry = _entries("checks", {name: answers(name) for name in (GATE, *CHECK_WEIGHTS)})
+    return _object(claims={"type": "array", "items": entry})
 
 
 def _marks_schema() -> dict[str, Any]:
     bit = {"type": "integer", "enum": [0, 1]}
-    whole = _entries("marks", dict.fromkeys(OF_SENTENCES, bit))["properties"]
-    sentence = _object(**{name: whole[name] for name in ("rationales", "marks")})
+    properties = _entries("marks", dict.fromkeys(OF_SENTENCES, bit))["properties"]
+    sentence = _object(**{name: properties[name] for name in ("rationales", "marks")})
     return _object(
         claims={"type": "array", "items": _entries("marks", dict.fromkeys(OF_CLAIMS, bit))}, sentence=sentence
     )
@@ -188,18 +191,18 @@ def desiderata_judge(model: ChatModel, kept: LineFile[KeptAnswer] | None = None)
 async def ask_all(
     judge: ClaimJudge[T], about: Mapping[str, Decomposition], told: Callable[[int], None] = lambda done: None
 ) -> tuple[dict[str, T], dict[str, str]]:
-    """Verdicts on many sentences, asked at once, by their names; and why it said nothing of the others."""
-    found: dict[str, T] = {}
+    """Verdicts on many sentences by name, asked concurrently, and the errors of those that failed."""
+    verdicts: dict[str, T] = {}
     failed: dict[str, str] = {}
     free = asyncio.Semaphore(AT_ONCE)
 
-    async def one(name: str, made: Decomposition) -> None:
+    async def one(name: str, decomposition: Decomposition) -> None:
         async with free:
             try:
-                found[name] = await judge.ask(made)
+                verdicts[name] = await judge.ask(decomposition)
             except JudgeError as exc:
                 failed[name] = str(exc)
         told(1)
 
-    await asyncio.gather(*(one(name, made) for name, made in about.items()))
-    return {name: found[name] for name in about if name in found}, failed
+    await asyncio.gather(*(one(name, sentence) for name, sentence in about.items()))
+    return {name: verdicts[name] for name in about if name in verdicts}, failed

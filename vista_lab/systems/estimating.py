@@ -31,10 +31,10 @@ _TURN = re.compile(r"<turn>\n(.*?)\n</turn>", re.DOTALL)
 _SENTENCE = re.compile(r"<sentence>\n(.*?)\n</sentence>|<SOS>(.*?)<EOS>", re.DOTALL)
 _CLAIM = re.compile(r"<claim>(.*?)</claim>", re.DOTALL)
 _PLAIN = "Not Factual"
-"""Of a system that asks for no more than a word."""
+"""Answer to a system that asks for no more than a word."""
 _ID = re.compile(r"^(c\d+): ", re.MULTILINE)
 _CLAIMS_A_TURN = 4
-"""Where the turn does not stand in tags: 888 claims in 227 turns (VISTA, Table 1)."""
+"""Assumed where no turn is in tags: 888 claims in 227 turns (VISTA, Table 1)."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class _Books:
         self.cost = None if cost is None or self.cost is None else self.cost + cost
 
     def scale(self, turns: int, sampled: int) -> Estimate:
-        """For all turns, from those that were rehearsed."""
+        """Extrapolates from the rehearsed turns to all."""
         share = turns / sampled if sampled else 0.0
         calls, asked, answered = (
             math.ceil(count * share) for count in (self.calls, self.input_tokens, self.output_tokens)
@@ -134,11 +134,11 @@ class Rehearsal:
         return self.model.parameters
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """An answer that nobody thought about."""
+        """Counts the call, and returns a made-up answer."""
         self._asked += 1
         answer = _answer(request, self._asked)
-        asked = sum(len(message.content) for message in request.messages) + self._schema(request)
-        self.books.add(self.model, _tokens(asked), _tokens(len(answer)))
+        characters = sum(len(message.content) for message in request.messages) + self._schema(request)
+        self.books.add(self.model, _tokens(characters), _tokens(len(answer)))
         return Reply(answer)
 
     def _schema(self, request: ChatRequest) -> int:
@@ -162,10 +162,10 @@ def _tokens(characters: int) -> int:
 
 
 def _claims(request: ChatRequest) -> list[str]:
-    found = _TURN.findall(request.messages[-1].content)
-    if not found:
+    turns = _TURN.findall(request.messages[-1].content)
+    if not turns:
         return [_TWELVE_WORDS] * _CLAIMS_A_TURN
-    return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=found[-1].partition(": ")[2]), ())]
+    return [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=turns[-1].partition(": ")[2]), ())]
 
 
 def _sentence(request: ChatRequest) -> str:
@@ -176,7 +176,7 @@ def _sentence(request: ChatRequest) -> str:
 
 def _sentence_claims(request: ChatRequest, _: int = 0) -> dict[str, Any]:
     sentence = _sentence(request)
-    return {"claims": [one.text for one in decompose(Turn(role=Role.ASSISTANT, text=sentence), ())] or [sentence]}
+    return {"claims": [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=sentence), ())] or [sentence]}
 
 
 def _claim_lines(request: ChatRequest, _: int) -> str:
@@ -184,14 +184,14 @@ def _claim_lines(request: ChatRequest, _: int) -> str:
 
 
 def _steps(request: ChatRequest, _: int) -> str:
-    """Four steps say the sentence twice, and some words of each; then its claims, as the rules of English find them."""
+    """Four steps that repeat the sentence twice, then its claims by the rules of English."""
     sentence = _sentence(request)
     steps = "\n".join(f"STEP {number}: {_TWELVE_WORDS} {sentence * (number < 3)}" for number in range(1, 5))
     claims = json.dumps(_sentence_claims(request)["claims"])
     return f"<think>\n{steps}\n</think>\n<output>{claims}</output>"
 
 
-def _rewritten(request: ChatRequest, _: int) -> dict[str, str]:
+def _rewrite_answer(request: ChatRequest, _: int) -> dict[str, str]:
     return {"reason": _TWELVE_WORDS, "sentence": _sentence(request)}
 
 
@@ -221,17 +221,22 @@ def _category_answer(*_: object) -> dict[str, Any]:
 
 def _judgement(request: ChatRequest, _: int) -> dict[str, Any]:
     ids = _ID.findall(request.messages[-1].content)
-    return {"answers": [{"id": one, **_label_answer(number)} for number, one in enumerate(dict.fromkeys(ids), 1)]}
+    return {
+        "answers": [{"id": claim_id, **_label_answer(number)} for number, claim_id in enumerate(dict.fromkeys(ids), 1)]
+    }
 
 
 def _fused_answer(request: ChatRequest, _: int) -> dict[str, Any]:
     claims = [{"claim": claim, **_label_answer(number)} for number, claim in enumerate(_claims(request), 1)]
-    return {"claims": [{**one, "evidence": _TWELVE_WORDS} for one in claims]}
+    return {"claims": [{**entry, "evidence": _TWELVE_WORDS} for entry in claims]}
 
 
 def _turn(request: ChatRequest, _: int) -> dict[str, Any]:
     properties = (request.schema or {}).get("properties", {})
-    return {name: one.get("enum", [f"{_TWELVE_WORDS} {_TWELVE_WORDS}"])[0] for name, one in properties.items()}
+    return {
+        name: value_schema.get("enum", [f"{_TWELVE_WORDS} {_TWELVE_WORDS}"])[0]
+        for name, value_schema in properties.items()
+    }
 
 
 _ANSWERS: Mapping[str, Callable[[ChatRequest, int], Mapping[str, Any] | str]] = {
@@ -245,8 +250,8 @@ _ANSWERS: Mapping[str, Callable[[ChatRequest, int], Mapping[str, Any] | str]] = 
     "factscore": _sentence_claims,
     "veriscore": _sentence_claims,
     "veriscore-sft": _claim_lines,
-    "claimify-select": _rewritten,
-    "claimify-disambiguate": _rewritten,
+    "claimify-select": _rewrite_answer,
+    "claimify-disambiguate": _rewrite_answer,
     "claimify-decompose": _sentence_claims,
     "dydecomp": _halves,
 }

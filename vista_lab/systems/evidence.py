@@ -52,7 +52,7 @@ _BLOCK, _BLOCKS = 1 << 20, 64
 
 @dataclass(frozen=True)
 class Place:
-    """The turn that a claim is of."""
+    """The turn of a claim."""
 
     conversation: str
     turn: int
@@ -113,17 +113,17 @@ class EvidenceOrder:
         kind, _, source = text.partition(":")
         needed = {"wiki": "FILE", "search": "MODULE:NAME", "recorded": "FILE"}
         if kind not in KINDS:
-            known = ", ".join(f"{one}:{needed[one]}" if one in needed else one for one in KINDS)
-            raise ConfigError(f"--evidence is {text!r}, of an unknown kind; the kinds are {known}")
+            kinds = ", ".join(f"{name}:{needed[name]}" if name in needed else name for name in KINDS)
+            raise ConfigError(f"--evidence is {text!r}, of an unknown kind; the kinds are {kinds}")
         if bool(source) != (kind in needed):
             expected = f"{kind}:{needed[kind]}" if kind in needed else f"{kind} alone"
             raise ConfigError(f"--evidence is {text!r}; give {expected}")
-        whole = str(Path(source).resolve()) if needed.get(kind) == "FILE" else source
-        return cls(kind, whole, k or PASSAGES.get(kind, OF_A_PAGE), record)
+        resolved = str(Path(source).resolve()) if needed.get(kind) == "FILE" else source
+        return cls(kind, resolved, k or PASSAGES.get(kind, OF_A_PAGE), record)
 
 
 def open_evidence(order: EvidenceOrder, embedder: Embedder, documents: DocumentStore | None) -> ClaimEvidence:
-    """The evidence that was ordered; `embedder` ranks the passages of `given` and `wiki`, `documents` is the store of `corpus`.
+    """Opens the ordered evidence; `embedder` ranks the passages of `given` and `wiki`, `documents` is the store of `corpus`.
 
     Raises:
         ConfigError: the dump, the function or the recording cannot be used, or there is no document store.
@@ -173,7 +173,7 @@ EVIDENCE_LINES = LineKind(
 class ClaimEvidence:
     """Evidence for the claims of a run: each is looked up once, and written down.
 
-    A turn's own documents give way to one that only names the turn (`give_out`), by which the judge asks for its evidence.
+    `give_out` replaces a turn's documents with one that only names the turn, by which the judge finds its evidence.
 
     Args:
         source: finds passages.
@@ -190,25 +190,27 @@ class ClaimEvidence:
 
     @property
     def info(self) -> EvidenceInfo:
-        """As the run's manifest names it."""
+        """The source, as the run's manifest names it."""
         return self.source.info
 
     def rehearsal(self) -> ClaimEvidence:
-        """The same for a rehearsal, which records nothing and asks no search engine."""
-        asked = self.info.kind == "search" and not self.info.replayed
-        return ClaimEvidence(RehearsedSearch(self.info) if asked else self.source, owner=False)
+        """A copy for a rehearsal, which records nothing and asks no search engine."""
+        calls_engine = self.info.kind == "search" and not self.info.replayed
+        return ClaimEvidence(RehearsedSearch(self.info) if calls_engine else self.source, owner=False)
 
     def without_page(self, topics: Iterable[str]) -> list[str]:
         """The topics that the dump of Wikipedia has no page of, each once; none of another source."""
         source = self.source
-        return [one for one in dict.fromkeys(topics) if not source.has(one)] if isinstance(source, Wikipedia) else []
+        return (
+            [topic for topic in dict.fromkeys(topics) if not source.has(topic)] if isinstance(source, Wikipedia) else []
+        )
 
     def around(self, judge: Judge) -> Judge:
-        """The judge, each claim held against its own evidence."""
+        """Wraps a judge so that each claim is checked against its own evidence."""
         return _Sourced(judge, self)
 
     def give_out(self, entry: LoggedConversation) -> LoggedConversation:
-        """The conversation with turns that name their places, and what a recording has of it in memory."""
+        """The conversation with documents that name its turns. Loads what the recording has of it."""
         name = str(entry.conversation.id)
         if self.path is not None:
             self._file = self._file or LineFile.open(self.path, EVIDENCE_LINES, AnyMaker())
@@ -223,9 +225,9 @@ class ClaimEvidence:
         return replace(entry, conversation=entry.conversation.model_copy(update={"turns": tuple(turns)}))
 
     def finder(self, evidence: EvidenceSet) -> Find | None:
-        """Finds evidence for claims of the turn that this evidence names; None where it names none."""
+        """The search for claims of the turn that this evidence names; None where it names none."""
         names = (self._places.get(passage.source_id) for passage in evidence.documents)
-        place = next((one for one in names if one is not None), None)
+        place = next((candidate for candidate in names if candidate is not None), None)
         return None if place is None else (lambda claim: self._find(claim, place))
 
     async def _find(self, claim: str, place: Place) -> tuple[Passage, ...]:
@@ -243,7 +245,7 @@ class ClaimEvidence:
         return self._found[key]
 
     def forget(self, conversation: str) -> None:
-        """Lets go of a conversation that is done."""
+        """Forgets a conversation that is done."""
         self._places = {name: place for name, place in self._places.items() if place.conversation != conversation}
         self._found = {key: passages for key, passages in self._found.items() if key[0] != conversation}
 
@@ -287,10 +289,10 @@ class StoredDocuments:
             raise ConfigError("--evidence corpus finds no documents; add some with vista-guard documents add")
         self._documents = documents
         stored = getattr(documents, "stored", None)
-        listed = [] if stored is None else _aio.run(stored())
-        text = "\n".join(f"{one.id}\0{one.passages}\0{one.version}" for one in listed)
+        entries = [] if stored is None else _aio.run(stored())
+        text = "\n".join(f"{entry.id}\0{entry.passages}\0{entry.version}" for entry in entries)
         digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        self.info = EvidenceInfo(kind="corpus", source=f"{len(listed)} documents", k=k, fingerprint=digest)
+        self.info = EvidenceInfo(kind="corpus", source=f"{len(entries)} documents", k=k, fingerprint=digest)
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         return await self._documents.search(claim, self.info.k)
@@ -315,7 +317,7 @@ class Wikipedia:
                 f"--evidence wiki: {file} does not exist; give FActScore's dump of Wikipedia, a SQLite file"
             )
         self._query("SELECT title, text FROM documents LIMIT 1")
-        self.info = EvidenceInfo(kind="wiki", source=file.name, k=k, fingerprint=_sampled(file))
+        self.info = EvidenceInfo(kind="wiki", source=file.name, k=k, fingerprint=_sample_digest(file))
 
     def _query(self, sql: str, *values: str) -> list[tuple[Any, ...]]:
         try:
@@ -362,7 +364,7 @@ def _plain(text: str) -> str:
     return storable(" ".join(text.split()))
 
 
-def _sampled(file: Path) -> str:
+def _sample_digest(file: Path) -> str:
     """The sha256 of a file's size and of at most 64 blocks of 1 MiB, evenly spread over it."""
     size = file.stat().st_size
     digest = sha256(str(size).encode())
@@ -374,7 +376,7 @@ def _sampled(file: Path) -> str:
 
 
 class WebPassage(BaseModel):
-    """A passage as a search function gives it, where it gives more than the text."""
+    """A search function's result with more than its text."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -387,24 +389,24 @@ _RESULTS = TypeAdapter(list[str | WebPassage])
 
 
 class SearchFunction:
-    """Implements `EvidenceSource` with a function of the user's, of a claim.
+    """Implements `EvidenceSource` with a user's function of a claim.
 
-    It gives a list of texts, or of mappings with text, title and url. It may be async; another one runs in a thread. What it
-    raises leaves the claim unchecked.
+    It returns a list of texts, or of mappings with text, title and url. It may be async; a sync one runs in a thread. An
+    exception leaves the claim unchecked.
     """
 
     def __init__(self, name: str, k: int) -> None:
         module, _, attribute = name.rpartition(":")
         try:
-            found = import_named(module or name, attribute)
+            function = import_named(module or name, attribute)
         except Exception as exc:  # a user's module may raise anything
             why = f"{type(exc).__name__}: {exc}"
             raise ConfigError(f"--evidence search:{name} cannot be imported: {why}. Name MODULE:FUNCTION") from exc
-        if not callable(found):
-            raise ConfigError(f"--evidence search:{name} is a {type(found).__name__}; name a function of a claim")
+        if not callable(function):
+            raise ConfigError(f"--evidence search:{name} is a {type(function).__name__}; name a function of a claim")
         self._name = name
-        self._search = cast("Callable[[str], Any]", found)
-        self.info = EvidenceInfo(kind="search", source=name, k=k, fingerprint=_source_of(found))
+        self._search = cast("Callable[[str], Any]", function)
+        self.info = EvidenceInfo(kind="search", source=name, k=k, fingerprint=_source_of(function))
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         try:
@@ -417,8 +419,10 @@ class SearchFunction:
             ) from exc
         except Exception as exc:  # a user's code, and a network behind it
             raise JudgeError(f"search {self._name} failed: {type(exc).__name__}: {exc}") from exc
-        found = [WebPassage(text=one) if isinstance(one, str) else one for one in results]
-        return [_passage(one, number) for number, one in enumerate(found, 1) if one.text.strip()][: self.info.k]
+        web_passages = [WebPassage(text=result) if isinstance(result, str) else result for result in results]
+        return [_passage(result, number) for number, result in enumerate(web_passages, 1) if result.text.strip()][
+            : self.info.k
+        ]
 
     async def _ask(self, claim: str) -> object:
         if inspect.iscoroutinefunction(self._search):
@@ -428,10 +432,10 @@ class SearchFunction:
         return list(answer) if isinstance(answer, tuple) else answer
 
 
-def _passage(found: WebPassage, number: int) -> Passage:
-    title = None if found.title is None else storable(found.title)
-    name = storable(found.url or f"result {number}")
-    return Passage(source=SourceKind.DOCUMENT, source_id=name, text=storable(found.text), title=title)
+def _passage(result: WebPassage, number: int) -> Passage:
+    title = None if result.title is None else storable(result.title)
+    name = storable(result.url or f"result {number}")
+    return Passage(source=SourceKind.DOCUMENT, source_id=name, text=storable(result.text), title=title)
 
 
 def _source_of(function: object) -> str:
@@ -446,7 +450,7 @@ def _source_of(function: object) -> str:
 class RecordedEvidence:
     """Implements `EvidenceSource` with what another run found, from its `evidence.jsonl`; `recorded` is of that run's manifest.
 
-    A claim that it has no evidence of is an error.
+    A claim that is not in the recording is an error.
     """
 
     def __init__(self, file: Path, recorded: EvidenceInfo | None) -> None:
@@ -456,10 +460,10 @@ class RecordedEvidence:
         try:
             self.info = recorded.model_copy(update={"replayed": fingerprint(file)})
             with file.open("rb") as lines:
-                found = [EVIDENCE_LINES.read(file, line, number) for number, line in enumerate(lines, 1)]
+                evidence_lines = [EVIDENCE_LINES.read(file, line, number) for number, line in enumerate(lines, 1)]
         except (OSError, InputError) as exc:
             raise ConfigError(f"--evidence recorded: {file} cannot be read: {exc}") from exc
-        self._found = {line.key: line.passages for line in found}
+        self._found = {line.key: line.passages for line in evidence_lines}
 
     async def find(self, claim: str, place: Place) -> Sequence[Passage]:
         try:
@@ -472,7 +476,7 @@ class RecordedEvidence:
 
 
 class RehearsedSearch:
-    """Implements `EvidenceSource` in an estimate: as many passages as a search gives, and nobody is asked."""
+    """Implements `EvidenceSource` in an estimate: made-up passages, as many as a search returns."""
 
     def __init__(self, info: EvidenceInfo) -> None:
         self.info = info

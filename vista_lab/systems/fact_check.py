@@ -57,10 +57,10 @@ def read_verdict(text: str) -> bool | None:
         >>> read_verdict("Not Factual."), read_verdict('Output: "Factual"'), read_verdict("It is factual or not factual.")
         (False, True, None)
     """
-    lines = [found for line in text.splitlines() if (found := _VERDICT.match(line))]
+    lines = [match for line in text.splitlines() if (match := _VERDICT.match(line))]
     first = _FIRST.match(text)
-    said = {found["not"] is None for found in ([first] if first else []) + lines}
-    return said.pop() if len(said) == 1 else None
+    verdicts = {match["not"] is None for match in ([first] if first else []) + lines}
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 class FactCheck(WholeTurnJudge):
@@ -77,12 +77,12 @@ class FactCheck(WholeTurnJudge):
         super().__init__(model, options, file, f"fact-check{'+evidence' * evidence}", system_role)
 
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
-        shown = EvidenceSet(documents=evidence.documents if self._evidence else ())
+        visible = EvidenceSet(documents=evidence.documents if self._evidence else ())
 
-        async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> bool:
-            return await ask_model(self._model, self._request(claim, seen), _read)
+        async def ask(trimmed: EvidenceSet, _: Sequence[Turn]) -> bool:
+            return await ask_model(self._model, self._request(claim, trimmed), _read)
 
-        factual = await ask_trimmed(ask, self._model.name, claim.text, shown, ())
+        factual = await ask_trimmed(ask, self._model.name, claim.text, visible, ())
         label = Label.VERIFIED if factual else POSITIVE[Task.UNVERIFIABLE]
         return labelled_check(claim, label, f"the judge called the text {'Factual' if factual else 'Not Factual'}")
 
@@ -101,7 +101,7 @@ def _read(text: str) -> bool:
 
 
 def fact_check_limits(order: Order) -> Mapping[str, Any]:
-    """The guard's limits, with as many passages of a store or of the turn's own documents, where the settings name no number."""
+    """The guard's limits, with `RETRIEVED` passages where the settings have the default."""
     limits, usual = order.settings.limits, Limits()
     names = ("retrieved", "passages")
     changed = {name: RETRIEVED for name in names if getattr(limits, name) == getattr(usual, name)}
@@ -109,14 +109,14 @@ def fact_check_limits(order: Order) -> Mapping[str, Any]:
 
 
 def read_options(name: str, options: Mapping[str, str]) -> tuple[float, bool]:
-    """Temperature, and whether there is a system message. Raises ConfigError if an option's value is none."""
-    given = {**DEFAULTS, **options}
+    """Temperature, and whether there is a system message. Raises ConfigError if an option's value is invalid."""
+    values = {**DEFAULTS, **options}
     try:
-        temperature = float(given["temperature"])
+        temperature = float(values["temperature"])
     except ValueError:
         temperature = -1.0
     if not 0 <= temperature <= 2:
-        raise ConfigError(f"option temperature of system {name} is {given['temperature']!r}; it must lie in [0, 2]")
-    if given["system_role"] not in ("yes", "no"):
-        raise ConfigError(f"option system_role of system {name} is {given['system_role']!r}; give yes or no")
-    return temperature, given["system_role"] == "yes"
+        raise ConfigError(f"option temperature of system {name} is {values['temperature']!r}; it must lie in [0, 2]")
+    if values["system_role"] not in ("yes", "no"):
+        raise ConfigError(f"option system_role of system {name} is {values['system_role']!r}; give yes or no")
+    return temperature, values["system_role"] == "yes"

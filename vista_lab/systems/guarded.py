@@ -51,16 +51,16 @@ class NoKnowledge(MemoryKnowledge):
     """A conversation that never establishes anything: no stage sees accumulated claims (−AC of Table 5)."""
 
     async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """The turn was delivered, and nothing else."""
+        """Records the turn without its claims."""
         await super().remember(conversation_id, turn_key, claims[:0])
 
 
 class Ablated:
-    """Implements `TurnJudge` around a judge that does not get to see all. What was left out is part of its version.
+    """Implements `TurnJudge` around a judge, hiding part of its input. Its version names what is hidden.
 
     Args:
-        judge: who is asked.
-        history: whether decomposing sees what was said before the turn (Stage 1).
+        judge: the inner judge.
+        history: whether decomposition sees the turns before (Stage 1).
         knowledge: the stages that see accumulated claims. A judge that gives verdict and label at once sees none of them
             where `verify` is left out. The persona, which is not accumulated, always stays.
     """
@@ -74,7 +74,7 @@ class Ablated:
 
     @property
     def info(self) -> JudgeInfo:
-        """The inner judge's, and what it does not see."""
+        """The inner judge's info, with what it does not see."""
         inner = self._judge.info
         hidden = [] if self._history else ["no history in decompose"]
         hidden += [f"no knowledge in {stage}" for stage in ("verify", "categorize") if stage not in self._knowledge]
@@ -94,9 +94,11 @@ class Ablated:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        seen = history if self._history else ()
-        answers = await ensemble.judge_turn(self._judge, turn, seen, self._visible("verify", evidence))
-        return answers if answers is None or self._history else [_answer_with_place(one, history) for one in answers]
+        visible_history = history if self._history else ()
+        answers = await ensemble.judge_turn(self._judge, turn, visible_history, self._visible("verify", evidence))
+        return (
+            answers if answers is None or self._history else [_answer_with_place(answer, history) for answer in answers]
+        )
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         return await self._judge.verify(claims, self._visible("verify", evidence))
@@ -107,7 +109,7 @@ class Ablated:
     def _visible(self, stage: Sees, evidence: EvidenceSet) -> EvidenceSet:
         if stage in self._knowledge:
             return evidence
-        persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
+        persona = tuple(passage for passage in evidence.knowledge if passage.source is SourceKind.PERSONA)
         return evidence.model_copy(update={"knowledge": persona})
 
 
@@ -125,7 +127,7 @@ def _answer_with_place(answer: Check | Unchecked, history: Sequence[Turn]) -> Ch
 
 
 Around = Callable[["ChatModel"], "ChatModel"]
-"""Wraps a model: gives the model itself, or one that only counts."""
+"""Wraps a model: returns the model itself, or one that only counts."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,8 @@ class GuardSystem:
             name=self.name,
             judge=self.guard.parts.judge.info,
             options={**verdict_settings(self.guard), **self.more},
-            prompts={stage: one.fingerprint for stage, one in self.prompts.items()},
-            shots={stage: one.shots for stage, one in self.prompts.items()},
+            prompts={stage: prompt.fingerprint for stage, prompt in self.prompts.items()},
+            shots={stage: prompt.shots for stage, prompt in self.prompts.items()},
             evidence=self.evidence and self.evidence.info,
         )
 
@@ -175,13 +177,13 @@ class GuardSystem:
         self, entry: LoggedConversation, turns: Collection[int], done: Sequence[TurnReport]
     ) -> AsyncIterator[TurnReport]:
         """Judges the turns. Knowledge that finished turns established is restored first."""
-        asked = {*turns, *(report.turn_index for report in done)}
+        requested = {*turns, *(report.turn_index for report in done)}
         entry = entry if self.evidence is None else self.evidence.give_out(entry)
         conversation = _without_claims(entry.conversation) if self.whole_turns else entry.conversation
-        heard = asked | _before(conversation, max(asked)) if asked and self.establishes else asked
-        async with aclosing(self.guard.areplay(conversation, done=done, turns=heard)) as reports:
+        judged = requested | _before(conversation, max(requested)) if requested and self.establishes else requested
+        async with aclosing(self.guard.areplay(conversation, done=done, turns=judged)) as reports:
             async for report in reports:
-                if report.turn_index in asked:
+                if report.turn_index in requested:
                     yield report
 
     async def forget(self, conversation_id: str) -> None:
@@ -200,22 +202,22 @@ def verdict_settings(guard: Guard) -> dict[str, str]:
     """Settings of a guard that change a verdict, its judge aside; limits only where they differ from the default."""
     parts = guard.parts
     limits = parts.limits.model_dump()
-    changed = {name: limits[name] for name, usual in Limits().model_dump().items() if limits[name] != usual}
+    changed_limits = {name: limits[name] for name, usual in Limits().model_dump().items() if limits[name] != usual}
     optional = {
         "rules": rules_key(parts.policy),
         "persona": parts.persona and parts.persona.key,
-        "documents": parts.documents and _retrieved(parts.documents, parts.retrieve_by),
-        **{f"limits.{name}": str(value) for name, value in changed.items()},
+        "documents": parts.documents and _retrieval_text(parts.documents, parts.retrieve_by),
+        **{f"limits.{name}": str(value) for name, value in changed_limits.items()},
     }
-    known = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
-    return {**known, **{name: value for name, value in optional.items() if value}}
+    required = {"policy": parts.policy.name, "context": parts.context, "ungrounded": parts.ungrounded}
+    return {**required, **{name: value for name, value in optional.items() if value}}
 
 
-def _retrieved(store: DocumentStore, by: RetrieveBy) -> str:
-    """How the document store is used. Runs of before there was `retrieve_by` and `search` say nothing of it, and are resumed."""
-    how = {"turn": "retrieved", "claim": "retrieved by claim", "both": "retrieved by turn and claim"}
+def _retrieval_text(store: DocumentStore, by: RetrieveBy) -> str:
+    """Use of the document store, in words. Defaults read as in runs from before `retrieve_by` and `search`, so these resume."""
+    descriptions = {"turn": "retrieved", "claim": "retrieved by claim", "both": "retrieved by turn and claim"}
     mode = {"hybrid": ", by words and meaning", "words": ", by words"}.get(getattr(store, "search_mode", "vectors"), "")
-    return f"{how[by]} for turns that bring none{mode}"
+    return f"{descriptions[by]} for turns that bring none{mode}"
 
 
 def _before(conversation: Conversation, last: int) -> set[int]:
@@ -289,7 +291,7 @@ class Order:
         self.countable = False
         return self._behind_decomposer(self.given)
 
-    def sourced(self, judge: Judge) -> Judge:
+    def with_evidence(self, judge: Judge) -> Judge:
         """The judge with evidence by claim, where there is some."""
         if self.evidence is None:
             return judge
@@ -299,7 +301,12 @@ class Order:
     def _behind_decomposer(self, judge: Judge) -> Judge:
         # The evidence is found behind the decomposer: one that verifies what it splits has it too.
         return with_decomposer(
-            self.sourced(judge), self.decomposer, self.settings, OnnxEmbedder(), around=self.around, on_made=self._note
+            self.with_evidence(judge),
+            self.decomposer,
+            self.settings,
+            OnnxEmbedder(),
+            around=self.around,
+            on_made=self._note,
         )
 
     def _note(self, decomposer: Decomposer) -> None:
@@ -313,12 +320,12 @@ class Order:
         Raises ConfigError if that judge is not simply a model.
         """
         if isinstance(self.given, ModelJudge):
-            return self.sourced(self._asking(asking)(self.given.model, self.given.options))
+            return self.with_evidence(self._asking(asking)(self.given.model, self.given.options))
         if self.given is None and names_model(self.settings.judge):
-            return self.sourced(build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking)))
-        named = self.given.info.name if self.given is not None else self.settings.judge
+            return self.with_evidence(build_judge(self.settings, OnnxEmbedder(), asking=self._asking(asking)))
+        judge_name = self.given.info.name if self.given is not None else self.settings.judge
         raise ConfigError(
-            f"system {self.name} needs a chat model as judge, not {named!r}. Name a model: openai:MODEL, "
+            f"system {self.name} needs a chat model as judge, not {judge_name!r}. Name a model: openai:MODEL, "
             "openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL"
         )
 
@@ -338,8 +345,8 @@ class SystemRecipe:
     """One kind of system.
 
     Attributes:
-        judge: who judges.
-        context: whether verification sees what was said before (`full`).
+        judge: makes the judge.
+        context: whether verification sees the turns before (`full`).
         knowledge: whether conversations establish anything.
         retrieval: settings of the guard that say how passages are found, where the system has its own.
         whole_turns: whether a turn is judged as it is, whatever claims it brings.
@@ -380,27 +387,31 @@ def build(
             f"system {name} checks no claims, so it takes no evidence by claim; choose vista, factscore or oasis"
         )
     # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
-    named = {key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)}
+    named_settings = {
+        key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)
+    }
     # A folder's path is a name like others.
-    named |= {key: str(named[key]) for key in MODELS if key in named and named[key] is not None}
-    settings = Settings.load(**named)
+    named_settings |= {
+        key: str(named_settings[key]) for key in MODELS if key in named_settings and named_settings[key] is not None
+    }
+    settings = Settings.load(**named_settings)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
             f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
         )
-    objects = {key: given[key] for key in _OBJECTS if key in given and key not in named}
+    objects = {key: given[key] for key in _OBJECTS if key in given and key not in named_settings}
     embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
     models = (objects.get("judge"), objects.get("verifier"), objects.get("decomposer"), embedder)
     if isinstance(evidence, EvidenceOrder):
         evidence, given = open_evidence(evidence, embedder, given.get("documents")), {**given, "documents": None}
     order = Order(name, task, options, settings, *models, metric, around, evidence=evidence)
     judge = recipe.judge(order)
-    judge = judge if order.has_evidence else order.sourced(judge)
+    judge = judge if order.has_evidence else order.with_evidence(judge)
 
     def rehearse(around: Around) -> GuardSystem:
-        kept = {**given, **_UNKEPT}
-        system = build(recipe, name, task, options, metric, kept, around, evidence and evidence.rehearsal())
-        # Turns that are only tried out are no turns to a tracer or a sink.
+        unrecorded = {**given, **_UNKEPT}
+        system = build(recipe, name, task, options, metric, unrecorded, around, evidence and evidence.rehearsal())
+        # Rehearsed turns must reach no tracer and no sink.
         system.guard.parts = replace(system.guard.parts, telemetry=Telemetry.silent(), sinks=())
         return system
 
@@ -413,7 +424,7 @@ def build(
             **({} if recipe.knowledge else {"knowledge": "none"}),
             **options,
         },
-        prompts={stage: prompt for one in order.made for stage, prompt in one.prompts.items()},
+        prompts={stage: prompt for asker in order.made for stage, prompt in asker.prompts.items()},
         whole_turns=recipe.whole_turns,
         establishes=recipe.knowledge,
         rehearse=rehearse if order.countable else None,
@@ -436,30 +447,34 @@ _FIXED = {
 """Settings of the guard that each system fixes."""
 
 
-def _guard(recipe: SystemRecipe, judge: Judge, given: Mapping[str, Any]) -> Guard:
-    rest = {key: value for key, value in given.items() if key not in ("judge", "verifier", "decomposer", "policy")}
+def _guard(recipe: SystemRecipe, judge: Judge, guard_settings: Mapping[str, Any]) -> Guard:
+    other_settings = {
+        key: value for key, value in guard_settings.items() if key not in ("judge", "verifier", "decomposer", "policy")
+    }
     if not recipe.knowledge:
-        rest["knowledge"] = NoKnowledge(OnnxEmbedder())
+        other_settings["knowledge"] = NoKnowledge(OnnxEmbedder())
     return Guard.from_settings(
         judge=judge,
-        policy=given.get("policy") or "monitor",
+        policy=guard_settings.get("policy") or "monitor",
         store="memory",
         reports=None,
         context=recipe.context,
-        **rest,
+        **other_settings,
     )
 
 
-def _check(recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], given: Mapping[str, Any]) -> None:
+def _check(
+    recipe: SystemRecipe, name: str, task: Task, options: Mapping[str, str], guard_settings: Mapping[str, Any]
+) -> None:
     if recipe.tasks and task not in recipe.tasks:
-        known = " or ".join(recipe.tasks)
+        tasks = " or ".join(recipe.tasks)
         raise ConfigError(
-            f"system {name} detects turns that are {known}, not the task {str(task)!r}; choose another system"
+            f"system {name} detects turns that are {tasks}, not the task {str(task)!r}; choose another system"
         )
     unknown = [option for option in options if option not in recipe.options]
     if unknown:
         takes = f"takes {', '.join(recipe.options)}" if recipe.options else "takes none"
         raise ConfigError(f"system {name} has no option {unknown[0]!r}; it {takes}")
     for key, why in _FIXED.items():
-        if key in given:
+        if key in guard_settings:
             raise ConfigError(f"{key} cannot be set for a system: {why}")

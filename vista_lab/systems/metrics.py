@@ -40,9 +40,9 @@ class MetricCase:
 
     @property
     def messages(self) -> list[tuple[Role, str]]:
-        """The conversation with the answer at its end; what is neither user's nor assistant's is left out."""
-        said = [(turn.role, turn.text) for turn in self.history if turn.role in (Role.USER, Role.ASSISTANT)]
-        return [*said, (Role.ASSISTANT, self.answer)]
+        """The user's and the assistant's messages, with the answer at the end."""
+        earlier = [(turn.role, turn.text) for turn in self.history if turn.role in (Role.USER, Role.ASSISTANT)]
+        return [*earlier, (Role.ASSISTANT, self.answer)]
 
 
 class Scorer(Protocol):
@@ -53,11 +53,11 @@ class Scorer(Protocol):
 
     @property
     def version(self) -> str:
-        """The library's version, and what of the metric decides: its threshold and its model."""
+        """The library's version, with the metric's threshold and model."""
         ...
 
     async def score(self, case: MetricCase) -> tuple[bool, str]:
-        """Whether an answer passes, and the reason with its score. Whatever it raises makes the turn unchecked."""
+        """True if an answer passes, and the reason with its score. Any exception makes the turn unchecked."""
         ...
 
 
@@ -74,16 +74,16 @@ class MetricJudge(LabellingJudge):
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """Scores the turn, its only claim."""
-        return [await self._judged(claim, evidence) for claim in claims]
+        return [await self._score_turn(claim, evidence) for claim in claims]
 
-    async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+    async def _score_turn(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         case = MetricCase(claim.text, tuple(passage.text for passage in evidence.documents), evidence.history)
         try:
             passed, why = await self._scorer.score(case)
         except JudgeError as exc:
             return Unchecked(claim=claim, error=str(exc))
         except Exception as exc:
-            # A metric is somebody else's code. Whatever it raises, the turn was not scored.
+            # Third-party code: whatever it raises, the turn was not scored.
             return Unchecked(claim=claim, error=f"{self.info.name} failed: {type(exc).__name__}: {exc}")
         return labelled_check(claim, Label.VERIFIED if passed else self._label, why)
 
@@ -96,7 +96,7 @@ _UNTRACKED: Mapping[str, tuple[str, str]] = {
 
 
 def load_library(library: str) -> str:
-    """Imports the library, which tells nobody of it, and returns its version.
+    """Imports the library with its telemetry off, and returns its version.
 
     Raises ConfigError if it is not installed, or cannot be imported; says what installs it.
     """
@@ -110,29 +110,29 @@ def load_library(library: str) -> str:
 
 
 def load_metric(library: str, name: str) -> object:
-    """The metric of `deepeval` or `ragas`, imported before, that is meant.
+    """A metric of `deepeval` or `ragas`, which is imported already.
 
     `name` is a class of `LIBRARY.metrics`, or `MODULE:NAME` for a metric, its class, or a function that makes one. Raises
     ConfigError if there is none, or it cannot be made without arguments.
     """
     module, _, attribute = name.rpartition(":")
     try:
-        found = import_named(module or f"{library}.metrics", attribute)
+        candidate = import_named(module or f"{library}.metrics", attribute)
     except (ImportError, AttributeError, ValueError) as exc:
         raise ConfigError(
             f"{library} metric {name!r} does not exist: {exc}. Name a class of {library}.metrics, or MODULE:NAME for a metric "
             "of your own"
         ) from exc
-    if not isinstance(found, type) and _is_metric(found):
-        return found
+    if not isinstance(candidate, type) and _is_metric(candidate):
+        return candidate
     try:
-        made: object = found()  # type: ignore[operator]  # a class, or a function of the user's
+        metric: object = candidate()  # type: ignore[operator]  # a class, or a function of the user's
     except Exception as exc:
         raise ConfigError(
             f"the {library} metric {name!r} cannot be made without arguments: {type(exc).__name__}: {exc}. Write a module that "
             f"makes it, and name it {library}:MODULE:NAME"
         ) from exc
-    return made
+    return metric
 
 
 def import_named(module: str, attribute: str) -> object:
@@ -142,14 +142,14 @@ def import_named(module: str, attribute: str) -> object:
     """
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    found: object = import_module(module)
+    target: object = import_module(module)
     for part in attribute.split("."):
-        found = getattr(found, part)
-    return found
+        target = getattr(target, part)
+    return target
 
 
-def _is_metric(found: object) -> bool:
-    return any(hasattr(found, name) for name in ("a_measure", "single_turn_ascore", "multi_turn_ascore", "ascore"))
+def _is_metric(candidate: object) -> bool:
+    return any(hasattr(candidate, name) for name in ("a_measure", "single_turn_ascore", "multi_turn_ascore", "ascore"))
 
 
 _QUIET = {"_show_indicator": False, "_log_metric_to_confident": False}
@@ -171,8 +171,8 @@ class DeepEvalScorer:
         if metric.threshold is None:
             raise ConfigError(f"{type(metric).__name__} has no threshold; set one, so that turns can pass or fail")
         self._metric = metric
-        asked = signature(metric.a_measure).parameters
-        self._quiet = {name: value for name, value in _QUIET.items() if name in asked}
+        parameters = signature(metric.a_measure).parameters
+        self._quiet = {name: value for name, value in _QUIET.items() if name in parameters}
 
     @property
     def name(self) -> str:
@@ -206,9 +206,9 @@ class DeepEvalScorer:
 
 
 def _book(metric: Any) -> None:
-    """Tells the turn's meter what the metric says it used. How many calls that were it does not say."""
-    told = {"input_tokens": metric.input_tokens, "output_tokens": metric.output_tokens, "cost": metric.evaluation_cost}
-    meter().add(Usage(**{name: value for name, value in told.items() if isinstance(value, int | float) and value > 0}))
+    """Adds the metric's usage to the turn's meter. The number of calls is not known."""
+    usage = {"input_tokens": metric.input_tokens, "output_tokens": metric.output_tokens, "cost": metric.evaluation_cost}
+    meter().add(Usage(**{name: value for name, value in usage.items() if isinstance(value, int | float) and value > 0}))
 
 
 OPTIONS = ("at_least", "at_most", "passes")
@@ -240,13 +240,13 @@ class RagasScorer:
         return f"{self._library}; {option} {value}"
 
     async def score(self, case: MetricCase) -> tuple[bool, str]:
-        value, why = await self._scored(case)
+        value, why = await self._ask_metric(case)
         if value is None or (isinstance(value, float) and math.isnan(value)):
             raise JudgeError(f"{self.name} gave no score")
         option, bound = self._bound
-        return self._passed(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}"
+        return self._passes(value), f"scored {value}, to pass {option} {bound}{f': {why}' if why else ''}"
 
-    def _passed(self, value: Any) -> bool:
+    def _passes(self, value: Any) -> bool:
         option, bound = self._bound
         if option == "passes":
             return str(value).strip().casefold() == str(bound).casefold()
@@ -254,29 +254,29 @@ class RagasScorer:
             raise JudgeError(f"{self.name} answers with a word ({value!r}); set passes=WORD to the word that passes")
         return float(value) >= float(bound) if option == "at_least" else float(value) <= float(bound)
 
-    async def _scored(self, case: MetricCase) -> tuple[Any, str | None]:
+    async def _ask_metric(self, case: MetricCase) -> tuple[Any, str | None]:
         metric, samples = self._metric, import_module("ragas.dataset_schema")
         texts = {"user_input": case.question, "response": case.answer, "retrieved_contexts": list(case.passages)}
         if isinstance(metric, self._bases.SingleTurnMetric):
             return await metric.single_turn_ascore(samples.SingleTurnSample(**texts)), None
         if isinstance(metric, self._bases.MultiTurnMetric):
             return await metric.multi_turn_ascore(samples.MultiTurnSample(user_input=_messages(case))), None
-        asked = signature(metric.ascore).parameters
-        takes_all = any(one.kind is Parameter.VAR_KEYWORD for one in asked.values())
-        result = await metric.ascore(**{name: text for name, text in texts.items() if takes_all or name in asked})
+        parameters = signature(metric.ascore).parameters
+        takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values())
+        result = await metric.ascore(**{name: text for name, text in texts.items() if takes_all or name in parameters})
         return result.value, result.reason
 
     def _read(self, options: Mapping[str, str]) -> tuple[str, str | float]:
-        given = [name for name in OPTIONS if name in options]
-        if len(given) > 1:
-            raise ConfigError(f"{self.name} has the options {' and '.join(given)}; give one of them")
-        if given == ["passes"]:
+        names = [name for name in OPTIONS if name in options]
+        if len(names) > 1:
+            raise ConfigError(f"{self.name} has the options {' and '.join(names)}; give one of them")
+        if names == ["passes"]:
             return "passes", options["passes"]
-        if given:
+        if names:
             try:
-                return given[0], float(options[given[0]])
+                return names[0], float(options[names[0]])
             except ValueError:
-                raise ConfigError(f"the option {given[0]} is {options[given[0]]!r}; it must be a number") from None
+                raise ConfigError(f"the option {names[0]} is {options[names[0]]!r}; it must be a number") from None
         binary = getattr(self._bases.MetricOutputType, "BINARY", None)
         if getattr(self._metric, "output_type", None) is not binary or binary is None:
             raise ConfigError(
@@ -287,10 +287,10 @@ class RagasScorer:
 
 
 def _messages(case: MetricCase) -> list[object]:
-    """The conversation as Ragas has it. The documents stand before the answer, as what a tool gave: there is no other place."""
+    """The conversation as Ragas has it. The documents precede the answer as a tool's output, their only place there."""
     types = import_module("ragas.messages")
-    made = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}
-    *before, answer = [made[role](content=text) for role, text in case.messages]
+    classes = {Role.USER: types.HumanMessage, Role.ASSISTANT: types.AIMessage}
+    *before, answer = [classes[role](content=text) for role, text in case.messages]
     if not case.passages:
         return [*before, answer]
     call = types.AIMessage(content="", tool_calls=[types.ToolCall(name="documents", args={})])

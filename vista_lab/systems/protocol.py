@@ -32,7 +32,7 @@ class EvidenceInfo(BaseModel):
     replayed: str = ""
 
     def same_as(self, other: EvidenceInfo | None) -> bool:
-        """True if both runs held their claims against the same source, so that their figures can be compared."""
+        """True if both runs checked their claims against the same source, so that their figures can be compared."""
         return other is not None and self.model_copy(update={"replayed": other.replayed}) == other
 
 
@@ -55,7 +55,7 @@ class SystemInfo(BaseModel):
 
     @model_serializer(mode="wrap")
     def _as_before(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without `evidence` where there is none: earlier versions go on reading such runs."""
+        """Leaves out `evidence` where there is none, so that earlier versions can read such runs."""
         return {key: value for key, value in write(self).items() if key != "evidence" or value is not None}
 
 
@@ -70,7 +70,7 @@ class System(Protocol):
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why it will answer nothing more in this run, such as a spent budget. None while it will."""
+        """Reason that it answers nothing more in this run, such as a spent budget. None while it does."""
         ...
 
     def judge(
@@ -90,7 +90,7 @@ class System(Protocol):
         ...
 
     async def forget(self, conversation_id: str) -> None:
-        """Lets go of what it holds of a conversation. Called when its last turn is reported."""
+        """Forgets a conversation. Called when its last turn is reported."""
         ...
 
     async def aclose(self) -> None: ...
@@ -101,7 +101,7 @@ POSITIVE: Mapping[Task, Label] = {
     Task.CONTRADICTS: Label.CONTRADICTED,
     Task.ABSTAINS: Label.ABSTENTION,
 }
-"""The label of a turn of which it is only known that it is what the data set looks for. One that it is not is VERIFIED."""
+"""The label of a positive turn, where nothing else is known of it. A negative one is VERIFIED."""
 
 
 def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
@@ -118,13 +118,13 @@ def whole_turn(turn: Turn, history: Sequence[Turn]) -> list[Claim]:
 
 
 def labelled_check(claim: Claim, label: Label, reason: str) -> Check:
-    """A verdict that came with its label, and with the reason for it, so that no other stage is asked for one."""
+    """A verdict with its label and reason, so that no other stage is asked for one."""
     finding = Finding(claim=claim, label=label, confidence=1.0, reason=reason)
     return Check(claim=claim, supported=label is Label.VERIFIED, confidence=1.0, finding=finding)
 
 
 class LabellingJudge:
-    """The stages that judges share whose one claim is the turn, and whose verdict is its label."""
+    """Stages shared by judges whose one claim is the turn, and whose verdict is its label."""
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         return whole_turn(turn, history)

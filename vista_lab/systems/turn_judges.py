@@ -25,7 +25,7 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge, ModelOptions, Roles
 from vista_guard.judges.model.answers.labels import Untrusted
-from vista_guard.judges.model.answers.tolerant import read, strings, unreadable
+from vista_guard.judges.model.answers.tolerant import read, text_field, unreadable
 from vista_guard.judges.model.judge import RAW_CHARS, ask_model
 from vista_guard.judges.model.prompt_files import PromptFile, Stage, Style, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
@@ -46,8 +46,8 @@ class FActScore(LabellingJudge):
     """
 
     def __init__(self, model: ChatModel, options: ModelOptions, *, by_sentence: bool = False) -> None:
-        asked = {"strategy": "per_claim", "shots": "few", "knowledge": "off", "prompts_dir": FACTSCORE_PROMPTS}
-        self._judge = ModelJudge(model, options.model_copy(update=asked))
+        overrides = {"strategy": "per_claim", "shots": "few", "knowledge": "off", "prompts_dir": FACTSCORE_PROMPTS}
+        self._judge = ModelJudge(model, options.model_copy(update=overrides))
         self._by_sentence = by_sentence
         self.claims_per_call = 1
 
@@ -70,11 +70,11 @@ class FActScore(LabellingJudge):
         await self._judge.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """The turn's facts, or those of each of its sentences, all asked at once. What was said before is not looked at."""
+        """The turn's facts, or those of each sentence, asked concurrently. Earlier turns are ignored."""
         whole = Span(start=0, end=len(turn.text))
         spans = sentence_spans(turn.text) if self._by_sentence else [whole]
-        found = await asyncio.gather(*(self._facts(turn, span) for span in spans))
-        facts = [fact for part in found for fact in part]
+        parts = await asyncio.gather(*(self._facts(turn, span) for span in spans))
+        facts = [fact for part in parts for fact in part]
         return [fact.model_copy(update={"id": f"t{len(history)}.c{number}"}) for number, fact in enumerate(facts, 1)]
 
     async def _facts(self, turn: Turn, span: Span) -> list[Claim]:
@@ -82,7 +82,7 @@ class FActScore(LabellingJudge):
         return [_shift(fact, span.start) for fact in await self._judge.decompose(piece, ())]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Supported by the documents, or not, which is all that is said."""
+        """Checks each claim as supported by the documents or not, without further labels."""
         answers = await self._judge.verify(claims, EvidenceSet(documents=evidence.documents))
         return [_two_labels(answer) for answer in answers]
 
@@ -174,14 +174,14 @@ class WholeTurnJudge(LabellingJudge, ABC):
         await self._model.aclose()
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """One call a claim, which is the turn. What cannot be read is asked for once more, then unchecked."""
-        return await ensemble.together([self._checked(claim, evidence) for claim in claims])
+        """One call a claim, which is the turn. An unreadable answer is asked for once more, then unchecked."""
+        return await ensemble.gather([self._check_turn(claim, evidence) for claim in claims])
 
     @abstractmethod
     async def _judged(self, claim: Claim, evidence: EvidenceSet) -> Check:
         """Asks about one turn. Raises JudgeError if there is no answer that can be read."""
 
-    async def _checked(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
+    async def _check_turn(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         try:
             return await self._judged(claim, evidence)
         except JudgeError as exc:
@@ -196,7 +196,7 @@ class WholeTurnJudge(LabellingJudge, ABC):
 
 
 class LLMJudge(WholeTurnJudge):
-    """Says of a turn whether it is what the task looks for. A guard shows it the conversation with `context="full"`."""
+    """Asks whether a turn is what the task looks for. A guard shows it the conversation with `context="full"`."""
 
     def __init__(self, model: ChatModel, options: ModelOptions, task: Task) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
@@ -211,8 +211,8 @@ class LLMJudge(WholeTurnJudge):
         untrusted = [claim.text, *texts, *(turn.text for turn in evidence.history)]
         documents_only = evidence.model_copy(update={"knowledge": ()})
 
-        async def ask(seen: EvidenceSet, _: Sequence[Turn]) -> tuple[bool, str]:
-            return await ask_model(self._model, self._request(claim, seen), lambda text: self._read(text, untrusted))
+        async def ask(trimmed: EvidenceSet, _: Sequence[Turn]) -> tuple[bool, str]:
+            return await ask_model(self._model, self._request(claim, trimmed), lambda text: self._read(text, untrusted))
 
         positive, why = await ask_trimmed(ask, self._model.name, claim.text, documents_only, ())
         label = POSITIVE[self._task] if positive else Label.VERIFIED
@@ -225,18 +225,18 @@ class LLMJudge(WholeTurnJudge):
         return ChatRequest(messages, "turn", self._question.schema)
 
     def _read(self, text: str, untrusted: Sequence[str]) -> tuple[bool, str]:
-        """The verdict and why. Two verdicts that differ, or one that only repeats what the prompt held, are none."""
+        """The verdict and its explanation. Verdicts that differ, and those quoted from the prompt, do not count."""
         question, sources, answer = self._question, Untrusted(untrusted), read(text)
-        said = [
-            (strings(piece.value.get(question.field)).casefold(), strings(piece.value.get("explanation")))
+        answers = [
+            (text_field(piece.value.get(question.field)).casefold(), text_field(piece.value.get("explanation")))
             for piece in answer.pieces
             if isinstance(piece.value, dict)
             and piece.closed
             and question.field in piece.value
             and not sources.hold(answer.text[piece.start : piece.end])
         ]
-        verdicts = {verdict for verdict, _ in said}
+        verdicts = {verdict for verdict, _ in answers}
         if len(verdicts) != 1 or not verdicts <= {question.negative, question.positive}:
             raise unreadable(f"has neither {question.negative} nor {question.positive}", text)
-        verdict, why = said[-1]
+        verdict, why = answers[-1]
         return verdict == question.positive, why[:RAW_CHARS]

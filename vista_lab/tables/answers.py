@@ -17,7 +17,7 @@ from vista_lab.runs.line_file import write_whole
 from vista_lab.tables.html import content_policy, page_environment
 
 MOST = 300
-"""Items that are drawn, those whose S_f or S_h differ most."""
+"""Most items shown: those whose S_f or S_h differ most."""
 _SIGNS = {"entailed": "✓", "contradicted": "✗", "both": "⚠", "neither": "–", "unjudged": "?"}
 _STYLE = (
     ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;margin:1.5rem auto;max-width:90rem;padding:0 1rem}"
@@ -33,7 +33,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class AnswerSide:
-    """One cohort's answer to an item, judged whole."""
+    """One cohort's answer to an item, with every pair judged."""
 
     answer: str
     withheld: str | None
@@ -52,31 +52,33 @@ class ItemAnswers:
 
     @property
     def distance(self) -> float:
-        """How far the two are apart: the larger difference of S_f and S_h, in [0, 1]."""
+        """Distance of the two answers: the larger difference of S_f and S_h, in [0, 1]."""
         one, other = (side.figures for side in self.sides)
         return max(abs(one.s_f - other.s_f), abs(one.s_h - other.s_h))
 
 
 def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = PairReading.CODE) -> int:
-    """Writes the page of two cohorts, on one set and by one decomposer and judge, whole or not at all.
+    """Writes the page of two cohorts with the same data set, decomposer and judge, atomically.
 
     Returns:
-        The number of items that are shown.
+        Number of items shown.
 
     Raises:
         ConfigError: there are not two such cohorts, jinja2 is missing, or the file cannot be written.
-        InputError: no item has an answer of both that is judged whole.
+        InputError: no item has a fully judged answer in both.
     """
     environment = page_environment()
     if len(cohorts) != 2 or cohorts[0].judged_by != cohorts[1].judged_by:
-        said = ", ".join(f"{one.run}: {one.model}, {one.setting}, {one.judge}" for one in cohorts)
+        listing = ", ".join(f"{cohort.run}: {cohort.model}, {cohort.setting}, {cohort.judge}" for cohort in cohorts)
         raise ConfigError(
-            f"two cohorts of one set, decomposer and judge stand side by side; there are {said}; choose with --setting"
+            f"two cohorts of one set, decomposer and judge stand side by side; there are {listing}; choose with --setting"
         )
-    both = sorted(_both(cohorts[0], cohorts[1], reading), key=lambda one: (-one.distance, one.item.id))
+    both = sorted(
+        _shared_items(cohorts[0], cohorts[1], reading), key=lambda answers: (-answers.distance, answers.item.id)
+    )
     if not both:
         raise InputError("no item has an answer of both that is judged whole")
-    names = [f"{one.run}: {one.model}, {one.setting}" for one in cohorts]
+    names = [f"{side.run}: {side.model}, {side.setting}" for side in cohorts]
     text = environment.get_template("answers.html.j2").render(
         style=_STYLE,
         policy=content_policy(_STYLE),
@@ -93,7 +95,7 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
 
 
 def kind(finding: PairFinding) -> str:
-    """The result of a pair, in a word.
+    """A pair's verdict in one word.
 
     Examples:
         >>> kind(PairFinding(True, False)), kind(PairFinding(None, False))
@@ -106,7 +108,7 @@ def kind(finding: PairFinding) -> str:
     return "entailed" if finding.entails else "contradicted" if finding.contradicts else "neither"
 
 
-def _both(first: Cohort, second: Cohort, reading: PairReading) -> list[ItemAnswers]:
+def _shared_items(first: Cohort, second: Cohort, reading: PairReading) -> list[ItemAnswers]:
     return [
         ItemAnswers(first.items[name], (_side(first, name, reading), _side(second, name, reading)))
         for name in first.by_id

@@ -1,7 +1,6 @@
 """DAD's Tables 1 to 4, filled from runs over its six settings: sentences of FActScore's biographies, and whole responses.
 
-A row is a way to take responses apart together with its verifier, a column a setting. Which sentence a claim is of tells its
-place in the text.
+A row is a decomposer with its verifier, a column a setting. A claim's place in the text tells its sentence.
 """
 
 from __future__ import annotations
@@ -57,38 +56,38 @@ class Setting:
 
     @cached_property
     def units(self) -> Mapping[UnitName, JudgedUnit]:
-        """Name of the unit judged there."""
+        """Judged units by name."""
         return units_of(self.run)
 
     @cached_property
-    def met(self) -> Supported:
+    def results(self) -> Supported:
         return Supported(list(self.units.values()))
 
     @property
     def n(self) -> str:
-        return f"{self.met.detection.judged:,}"
+        return f"{self.results.detection.judged:,}"
 
     def values(self) -> tuple[float | None, float | None, float | None]:
-        """In the order of `METRICS`, in [0, 1]."""
-        met = self.met.detection
-        return met.balanced_accuracy, met.macro_f1, met.other.f1
+        """Figures in the order of `METRICS`, in [0, 1]."""
+        detection = self.results.detection
+        return detection.balanced_accuracy, detection.macro_f1, detection.other.f1
 
     def cells(self) -> list[str]:
         """The values with intervals, and the number of claims."""
-        met = self.met
-        intervals = met.balanced_interval(), met.macro_f1_interval(), met.f1_supported_interval()
+        results = self.results
+        intervals = results.balanced_interval(), results.macro_f1_interval(), results.f1_supported_interval()
         figures = [in_brackets(value, interval) for value, interval in zip(self.values(), intervals, strict=True)]
-        return [*figures, decimals(met.claims, 2)]
+        return [*figures, decimals(results.claims, 2)]
 
 
 Lines = Mapping[str, Mapping[str, Setting]]
-"""Settings by name, by the name of the row."""
+"""By row, then by the setting's name."""
 
 
 def units_of(run: Measured) -> dict[UnitName, JudgedUnit]:
-    """The units of a run's gold, each with the outcomes of its claims; those of turns without a report were not judged.
+    """Units of a run's gold with the outcomes of their claims; those of turns without a report are unjudged.
 
-    Examples: a turn with gold of four sentences gives four units, one with a label of the whole gives one.
+    Examples: a turn with gold for four sentences gives four units, one with a single label gives one.
     """
     return {
         (*name, place): unit
@@ -100,30 +99,32 @@ def units_of(run: Measured) -> dict[UnitName, JudgedUnit]:
 def _units(line: GoldLine, report: TurnReport | None) -> Iterator[JudgedUnit]:
     outcomes = report.outcomes if report is not None else ()
     if line.places:
-        lost = report is None or any(one.claim.span is None for one in outcomes)
-        for place, some in zip(line.places, outcomes_by_place(line.places, outcomes), strict=True):
-            yield JudgedUnit(line.drawn_with, "sentence", not place.positive, tuple(some), place.facts, unplaced=lost)
+        lost = report is None or any(outcome.claim.span is None for outcome in outcomes)
+        for place, placed in zip(line.places, outcomes_by_place(line.places, outcomes), strict=True):
+            yield JudgedUnit(line.drawn_with, "sentence", not place.positive, tuple(placed), place.facts, unplaced=lost)
     elif line.positive is not None:
         facts = len(line.claims) + line.unlabelled
         yield JudgedUnit(line.drawn_with, "response", not line.positive, outcomes, facts, unplaced=report is None)
 
 
 def outcomes_by_place(places: Sequence[PlaceGold], outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
-    """Each place's outcomes: a claim is of the place that it shares most of its text with, if any.
+    """Outcomes by place: a claim belongs to the place it overlaps most, if any.
 
-    What was not judged is of each place that it touches: nothing is known of any of them.
+    An unjudged claim belongs to every place it touches, and leaves them all unknown.
     """
-    found: list[list[Outcome]] = [[] for _ in places]
+    by_place: list[list[Outcome]] = [[] for _ in places]
     for outcome in outcomes:
         span = outcome.claim.span
-        shared = [0 if span is None else sum(_overlap(span, one) for one in place.spans) for place in places]
+        shared = [
+            0 if span is None else sum(_overlap(span, gold_span) for gold_span in place.spans) for place in places
+        ]
         most = max(shared, default=0)
         for number, length in enumerate(shared):
             if length and (length == most or not isinstance(outcome, Finding)):
-                found[number].append(outcome)
+                by_place[number].append(outcome)
                 if isinstance(outcome, Finding):
                     break
-    return found
+    return by_place
 
 
 def _overlap(one: Span, other: Span) -> int:
@@ -131,11 +132,11 @@ def _overlap(one: Span, other: Span) -> int:
 
 
 def setting_of(run: Measured) -> Setting | None:
-    """The paper's setting that a run is of; None where it is of another data set."""
+    """A run in its setting of the paper; None for other data sets."""
     for name, about in printed("settings").items():
-        rest = run.data_set.removeprefix(about["set"])
-        if rest != run.data_set and (not rest or rest.startswith("-")):
-            return Setting(name, rest.removeprefix("-") or "test", run)
+        suffix = run.data_set.removeprefix(about["set"])
+        if suffix != run.data_set and (not suffix or suffix.startswith("-")):
+            return Setting(name, suffix.removeprefix("-") or "test", run)
     return None
 
 
@@ -143,7 +144,7 @@ def numbers(asked: str) -> frozenset[int]:
     """The tables in a list such as `1,2`.
 
     Raises:
-        InputError: something in it is no number of such a table.
+        InputError: an entry is not one of these tables.
     """
     parts = [part.strip() for part in asked.split(",")]
     wrong = next((part for part in parts if part not in map(str, NUMBERS)), None)
@@ -153,33 +154,33 @@ def numbers(asked: str) -> frozenset[int]:
 
 
 def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
-    """The tables, and which of those asked for nothing fills.
+    """The tables, and messages about requested ones that no run fills.
 
     Raises:
         InputError: runs on one data set cannot be compared: other evidence, other files, other gold, or one system twice.
     """
     lines = lines_of(runs)
-    made = {1: [table_1, details, differences], 2: [table_2], 3: [table_3], 4: [table_4]}
-    found: list[Sheet] = []
+    makers = {1: [table_1, details, differences], 2: [table_2], 3: [table_3], 4: [table_4]}
+    tables: list[Sheet] = []
     empty = []
     for number in sorted(asked or NUMBERS):
-        filled = [sheet for make in made[number] if lines and (sheet := make(lines)).rows]
-        found += filled
+        filled = [sheet for make in makers[number] if lines and (sheet := make(lines)).rows]
+        tables += filled
         if not filled and asked is not None:
             empty.append(f"nothing fills Table {number}: it needs {NEEDS[number]}")
-    return found, empty
+    return tables, empty
 
 
 def lines_of(runs: Sequence[Measured]) -> Lines:
     """The rows of the tables: runs of one system and one part, by setting. Runs over other data sets are left out."""
-    known = [setting for run in runs if (setting := setting_of(run)) is not None]
-    check_comparable([one.run for one in known], any_claims=True)
-    names = names_of([one.run for one in known], across=True)
-    found: dict[str, dict[str, Setting]] = defaultdict(dict)
-    for one in known:
+    settings = [setting for run in runs if (setting := setting_of(run)) is not None]
+    check_comparable([one.run for one in settings], any_claims=True)
+    names = names_of([one.run for one in settings], across=True)
+    lines: dict[str, dict[str, Setting]] = defaultdict(dict)
+    for one in settings:
         part = "" if one.part == "test" else f", {one.part}"
-        found[f"{names[one.run.name]}{part}"][one.name] = one
-    return found
+        lines[f"{names[one.run.name]}{part}"][one.name] = one
+    return lines
 
 
 def table_1(lines: Lines) -> Sheet:
@@ -187,10 +188,10 @@ def table_1(lines: Lines) -> Sheet:
     settings = list(printed("settings"))
     heads = [Heading(head, name) for name in settings for head in ("n", *METRICS, "claims")]
     heads += [Heading(head, "Overall") for head in (*METRICS, "claims")]
-    body = [row(name, *_table_1_cells(found, settings)) for name, found in lines.items()]
+    body = [row(name, *_table_1_cells(by_setting, settings)) for name, by_setting in lines.items()]
     paper = [row(PAPER + name, *_printed_cells(cells, settings)) for name, cells in rows().items()]
     title = f"Table 1. {printed('table01')['title']}"
-    runs = [one.run for found in lines.values() for one in found.values()]
+    runs = [setting.run for by_setting in lines.values() for setting in by_setting.values()]
     notes = (*ABOUT, BORROWED, *_empty(lines), *_evidence(lines), *notes_of(runs))
     return Sheet("dad-table-1", title, (_NAME, *heads), tuple(body), notes).below(paper)
 
@@ -198,31 +199,31 @@ def table_1(lines: Lines) -> Sheet:
 _NAME = Heading("decomposer and verifier", figures=False)
 
 
-def _table_1_cells(found: Mapping[str, Setting], settings: Sequence[str]) -> Iterator[str | None]:
+def _table_1_cells(by_setting: Mapping[str, Setting], settings: Sequence[str]) -> Iterator[str | None]:
     for name in settings:
-        one = found.get(name)
-        yield from [None] * 5 if one is None else [one.n, *one.cells()]
-    if len(found) < len(settings):
+        setting = by_setting.get(name)
+        yield from [None] * 5 if setting is None else [setting.n, *setting.cells()]
+    if len(by_setting) < len(settings):
         yield from [None] * 4
         return
-    for values in zip(*(one.values() for one in found.values()), strict=True):
+    for values in zip(*(setting.values() for setting in by_setting.values()), strict=True):
         yield percent(None if None in values else fmean(value for value in values if value is not None))
-    yield decimals(fmean(one.met.claims or 0 for one in found.values()), 2)
+    yield decimals(fmean(setting.results.claims or 0 for setting in by_setting.values()), 2)
 
 
 def _printed_cells(cells: Sequence[Sequence[object]], settings: Sequence[str]) -> Iterator[str | None]:
     sizes = printed("table04")["rows"]
     for name, cell in zip(settings, cells, strict=False):
         f1 = str(cell[F1])
-        both = (None, f1) if name in RESPONSES else (f1, None)
-        yield from (str(sizes[name][2]), str(cell[BALANCED]), *both, str(cell[CLAIMS]))
+        both_f1 = (None, f1) if name in RESPONSES else (f1, None)
+        yield from (str(sizes[name][2]), str(cell[BALANCED]), *both_f1, str(cell[CLAIMS]))
     overall = cells[-1]
     # The printed mean is of both kinds of F1, so it is neither.
     yield from (str(overall[BALANCED]), None, None, str(overall[CLAIMS]))
 
 
 def details(lines: Lines) -> Sheet:
-    """Recalls of both classes, size of claims, and what a turn costs."""
+    """Recall of both classes, size of claims, and cost of a turn."""
     heads = headings(
         ("decomposer and verifier", "setting"),
         *(
@@ -235,7 +236,7 @@ def details(lines: Lines) -> Sheet:
         ),
         ("a turn", "calls", "tokens", "seconds"),
     )
-    body = [_details_row(name, one) for name, found in lines.items() for one in found.values()]
+    body = [_details_row(name, setting) for name, by_setting in lines.items() for setting in by_setting.values()]
     note = (
         "log2 atomicity: people's facts (of BingCheck, its own claims) per claim; 0 is one fact a claim, higher is coarser. Of "
         "units that have both."
@@ -243,15 +244,16 @@ def details(lines: Lines) -> Sheet:
     return Sheet("dad-recalls", "Recalls, claims and spending", heads, tuple(body), (note,))
 
 
-def _details_row(name: str, one: Setting) -> Row:
-    met, spent = one.met.detection, one.run.spending
+def _details_row(name: str, setting: Setting) -> Row:
+    detection, spent = setting.results.detection, setting.run.spending
     turns = spent.turns if spent is not None else 0
-    used = spent.usage if spent is not None else None
-    tokens = None if used is None else (used.input_tokens + used.output_tokens) / turns
+    usage = spent.usage if spent is not None else None
+    tokens = None if usage is None else (usage.input_tokens + usage.output_tokens) / turns
     return row(
-        name, one.name, one.n, percent(met.coverage.value, 1), percent(met.specificity.value), percent(met.recall.value),
-        f"{one.met.without_claims:,}", decimals(one.met.claims, 2), decimals(one.met.atomicity, 2),
-        decimals(None if used is None else used.calls / turns, 2), None if tokens is None else f"{tokens:,.0f}",
+        name, setting.name, setting.n, percent(detection.coverage.value, 1),
+        percent(detection.specificity.value), percent(detection.recall.value),
+        f"{setting.results.without_claims:,}", decimals(setting.results.claims, 2), decimals(setting.results.atomicity, 2),
+        decimals(None if usage is None else usage.calls / turns, 2), None if tokens is None else f"{tokens:,.0f}",
         decimals(None if spent is None else spent.mean, 2),
     )  # fmt: skip
 
@@ -262,7 +264,7 @@ def differences(lines: Lines) -> Sheet:
     body = [
         _difference(setting, first, second, lines)
         for setting in printed("settings")
-        for first, second in combinations([name for name, found in lines.items() if setting in found], 2)
+        for first, second in combinations([name for name, by_setting in lines.items() if setting in by_setting], 2)
         if lines[first][setting].run.data_set == lines[second][setting].run.data_set
     ]
     return Sheet("dad-differences", "Differences (McNemar)", heads, tuple(body))
@@ -275,21 +277,23 @@ def _difference(setting: str, first: str, second: str, lines: Lines) -> Row:
 
 
 def discordant_units(first: Mapping[UnitName, JudgedUnit], second: Mapping[UnitName, JudgedUnit]) -> Discordant:
-    """Units of which one run alone is right, among those that both judged."""
+    """Units that only one of two runs gets right, among those both judged."""
     shared = [(first[name], second[name]) for name in first.keys() & second.keys()]
-    said = [(one.supported, one.predicted(), other.predicted()) for one, other in shared]
-    return Discordant.of((left is gold, right is gold) for gold, left, right in said if None not in (left, right))
+    verdicts = [(one.supported, one.predicted(), other.predicted()) for one, other in shared]
+    return Discordant.of((left is gold, right is gold) for gold, left, right in verdicts if None not in (left, right))
 
 
 def table_2(lines: Lines) -> Sheet:
-    """Every setting and metric in every row: which verifier a decomposer gains from."""
+    """One row per setting and metric, one column per decomposer and verifier."""
     table = printed("table02")
     columns = headings(("setting", "metric"), *lines, *(PAPER + name for name in table["columns"]))
     body = []
     for setting in printed("settings"):
-        found = [lines[name].get(setting) for name in lines]
+        settings = [lines[name].get(setting) for name in lines]
         for place, metric in enumerate(METRICS):
-            values = [None if one is None else f"{percent(one.values()[place])} (n = {one.n})" for one in found]
+            values = [
+                None if scored is None else f"{percent(scored.values()[place])} (n = {scored.n})" for scored in settings
+            ]
             if any(values):
                 paper = _printed_of_table_2(table["rows"][setting], setting, metric)
                 body.append(row(setting, metric, *values, *paper))
@@ -297,20 +301,20 @@ def table_2(lines: Lines) -> Sheet:
 
 
 def _printed_of_table_2(cells: Sequence[Sequence[object]], setting: str, metric: str) -> list[str | None]:
-    """The paper calls its F1 macro-F1 here too; of responses it is F1 of SUPPORTED, as in Table 1."""
+    """The paper's cells for a metric. Its macro-F1 of responses is F1 of SUPPORTED, as in Table 1."""
     f1 = METRICS[2] if setting in RESPONSES else METRICS[1]
     place = {METRICS[0]: BALANCED, f1: F1}.get(metric)
     return [None, None] if place is None else [str(value) for value in cells[place]]
 
 
 def table_3(lines: Lines) -> Sheet:
-    """F1 and claims on two settings, for ways to train a decomposer."""
+    """F1 and claims on two settings, by how the decomposer was trained."""
     table = printed("table03")
     heads = [Heading(head, name) for name in table["settings"] for head in ("n", *METRICS[1:], "claims")]
     body = [
-        row(name, *_table_3_cells(found, table["settings"]))
-        for name, found in lines.items()
-        if any(setting in found for setting in table["settings"])
+        row(name, *_table_3_cells(by_setting, table["settings"]))
+        for name, by_setting in lines.items()
+        if any(setting in by_setting for setting in table["settings"])
     ]
     paper = []
     for name, cells in table["rows"].items():
@@ -324,21 +328,21 @@ def table_3(lines: Lines) -> Sheet:
     return sheet.below(paper) if body else sheet
 
 
-def _table_3_cells(found: Mapping[str, Setting], settings: Sequence[str]) -> Iterator[str | None]:
+def _table_3_cells(by_setting: Mapping[str, Setting], settings: Sequence[str]) -> Iterator[str | None]:
     for setting in settings:
-        one = found.get(setting)
-        yield from [None] * 4 if one is None else [one.n, *one.cells()[1:]]
+        scored = by_setting.get(setting)
+        yield from [None] * 4 if scored is None else [scored.n, *scored.cells()[1:]]
 
 
 def table_4(lines: Lines) -> Sheet:
-    """The data sets as they were scored, and as the paper prints them."""
+    """The data sets as scored here and as the paper prints them."""
     heads = (
         *headings(("setting", "granularity"), "atomicity", "n", "SUPPORTED", "NOT SUPPORTED", "log2 facts"),
         Heading("evidence", figures=False),
     )
-    sets = {one.run.data_set: one for found in lines.values() for one in found.values()}
+    sets = {setting.run.data_set: setting for by_setting in lines.values() for setting in by_setting.values()}
     table = printed("table04")
-    body = [row(name, *table["rows"][one.name][:2], *_sizes(one)) for name, one in sorted(sets.items())]
+    body = [row(name, *table["rows"][setting.name][:2], *_sizes(setting)) for name, setting in sorted(sets.items())]
     paper = [
         row(PAPER + name, granularity, atomicity, str(size), None, None, None, source)
         for name, (granularity, atomicity, size, source) in table["rows"].items()
@@ -346,12 +350,12 @@ def table_4(lines: Lines) -> Sheet:
     return Sheet("dad-table-4", f"Table 4. {table['title']}", heads, tuple(body)).below(paper)
 
 
-def _sizes(one: Setting) -> list[str]:
-    units = list(one.units.values())
+def _sizes(setting: Setting) -> list[str]:
+    units = list(setting.units.values())
     supported = sum(unit.supported for unit in units)
     facts = [log2(unit.facts) for unit in units if unit.facts]
     size = [f"{len(units):,}", f"{supported:,}", f"{len(units) - supported:,}"]
-    return [*size, decimals(fmean(facts) if facts else None, 2), _source(one.run)]
+    return [*size, decimals(fmean(facts) if facts else None, 2), _source(setting.run)]
 
 
 def _source(run: Measured) -> str:
@@ -362,18 +366,21 @@ def _source(run: Measured) -> str:
 
 
 def _empty(lines: Lines) -> Iterator[str]:
-    """Of rows with units that have no claims: the figures both ways."""
-    for name, found in lines.items():
-        for one in found.values():
-            if one.met.without_claims:
-                other = Supported(one.met.units, empty=False).detection
-                balanced, f1 = percent(other.balanced_accuracy), percent(other.macro_f1)
+    """Figures with units without claims counted as supported, and as not."""
+    for name, by_setting in lines.items():
+        for setting in by_setting.values():
+            if setting.results.without_claims:
+                detection = Supported(setting.results.units, empty=False).detection
+                balanced, f1 = percent(detection.balanced_accuracy), percent(detection.macro_f1)
                 yield (
-                    f"{name} on {one.name}: {one.met.without_claims:,} of {len(one.met.units):,} units have no claims and count "
-                    f"as supported; as not supported, the balanced accuracy is {balanced} and macro-F1 {f1}"
+                    f"{name} on {setting.name}: {setting.results.without_claims:,} of {len(setting.results.units):,} units "
+                    f"have no claims and count as supported; "
+                    f"as not supported, the balanced accuracy is {balanced} and macro-F1 {f1}"
                 )
 
 
 def _evidence(lines: Lines) -> list[str]:
-    found = {one.run.data_set: _source(one.run) for some in lines.values() for one in some.values()}
-    return [f"Evidence of {name}: {source}." for name, source in found.items()]
+    sources = {
+        setting.run.data_set: _source(setting.run) for by_setting in lines.values() for setting in by_setting.values()
+    }
+    return [f"Evidence of {name}: {source}." for name, source in sources.items()]

@@ -1,6 +1,6 @@
 """Tables of the quality of decompositions: measures without a model, and desiderata by a judge or people (DAD, App. A).
 
-Short because runs, metrics and people have the figures; here they are only laid out.
+Layout only: the figures come from `runs`, `metrics` and `people`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vista_lab.runs.decompositions import DecomposedRun, MeasuredRun
 from vista_lab.tables.writers import NOTHING, Sheet, decimals, headings, row
 
 Held = Sequence[tuple[str, bool]]
-"""Values of each claim, sentence or fact, with the response that it is of."""
+"""Response and value of each claim, sentence or fact."""
 
 
 def share(held: Held) -> str:
@@ -25,7 +25,7 @@ def share(held: Held) -> str:
 
 
 def measures(runs: Sequence[MeasuredRun], notes: Sequence[str] = ()) -> Sheet:
-    """Claims a sentence, atomicity, and the three measures that need no model, a row a run."""
+    """Claims a sentence, atomicity and the three measures without a model, one row per run."""
     rows = [row(run.run.name, run.run.judge, *_counts(run), *map(share, _shares(run).values())) for run in runs]
     remarks = (
         "Entailed: P(supported) of at least 0.5. Repeated: a cosine above 0.9 with an earlier claim, or the same words.",
@@ -44,17 +44,17 @@ def _shares(run: MeasuredRun) -> Mapping[str, Held]:
     by_sentence: list[tuple[str, bool]] = []
     in_context: list[tuple[str, bool]] = []
     repeated: list[tuple[str, bool]] = []
-    for one, measured in zip(run.run.sentences, run.sentences, strict=True):
-        by_sentence += [(one.made.group, p >= SUPPORTED) for p in measured.by_sentence]
-        in_context += [(one.made.group, p >= SUPPORTED) for p in measured.in_context]
-        repeated += [(one.made.group, again) for again in measured.repeats]
-    facts = [(f"{turn[0]}#{turn[1]}", one) for turn, told in run.covered.items() for one in told]
+    for sentence, measured in zip(run.run.sentences, run.sentences, strict=True):
+        by_sentence += [(sentence.made.group, p >= SUPPORTED) for p in measured.by_sentence]
+        in_context += [(sentence.made.group, p >= SUPPORTED) for p in measured.in_context]
+        repeated += [(sentence.made.group, is_repeat) for is_repeat in measured.repeats]
+    facts = [(f"{turn[0]}#{turn[1]}", is_covered) for turn, covered in run.covered.items() for is_covered in covered]
     return dict(zip(_SHARES, (by_sentence, in_context, repeated, facts), strict=True))
 
 
 def _counts(run: MeasuredRun) -> Iterator[str]:
-    claims = [len(one.made.claims) for one in run.run.sentences]
-    atoms = atomicity(facts for one in run.sentences for facts in one.facts)
+    claims = [len(sentence.made.claims) for sentence in run.run.sentences]
+    atoms = atomicity(facts for sentence in run.sentences for facts in sentence.facts)
     yield f"{len(claims):,}"
     yield f"{claims.count(0):,}"
     yield f"{sum(claims):,}"
@@ -65,29 +65,29 @@ def _counts(run: MeasuredRun) -> Iterator[str]:
 def desiderata(
     runs: Sequence[DecomposedRun], marks: Mapping[str, Mapping[str, Marks]], notes: Sequence[str] = ()
 ) -> Sheet:
-    """The five desiderata, a row for each run and each who marked it.
+    """The five desiderata, one row per run and marker.
 
-    `marks` are by who marked (`judge`, `people`), then by the sentence's id; `notes` stand below the table.
+    `marks` are by marker (`judge`, `people`), then by the sentence's id; `notes` stand below the table.
     """
     rows = [
-        row(run.name, who, *(share(held) for held in _marked(run, own).values()))
+        row(run.name, who, *(share(held) for held in _by_desideratum(run, by_sentence).values()))
         for run in runs
-        for who, own in marks.items()
+        for who, by_sentence in marks.items()
     ]
     remarks = ("Coverage and uniqueness are of sentences, the others of claims.", *notes)
     heads = headings(("run", "marked by"), *DESIDERATA)
     return Sheet("desiderata", "Five desiderata", heads, tuple(rows), remarks)
 
 
-def _marked(run: DecomposedRun, marks: Mapping[str, Marks]) -> Mapping[str, Held]:
-    found: dict[str, list[tuple[str, bool]]] = {name: [] for name in DESIDERATA}
-    for one in run.sentences:
-        if (own := marks.get(one.id)) is None:
+def _by_desideratum(run: DecomposedRun, marks: Mapping[str, Marks]) -> Mapping[str, Held]:
+    bits: dict[str, list[tuple[str, bool]]] = {name: [] for name in DESIDERATA}
+    for sentence in run.sentences:
+        if (sentence_marks := marks.get(sentence.id)) is None:
             continue
-        for mark in own.claims:
+        for mark in sentence_marks.claims:
             for name, bit in mark.items():
-                found[name].append((one.made.group, bool(bit)))
+                bits[name].append((sentence.made.group, bool(bit)))
         for name in OF_SENTENCES:
-            if one.made.claims or name == "coverage":  # without claims none repeats another
-                found[name].append((one.made.group, bool(own.sentence[name])))
-    return found
+            if sentence.made.claims or name == "coverage":  # without claims none repeats another
+                bits[name].append((sentence.made.group, bool(sentence_marks.sentence[name])))
+    return bits

@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 HERE: Final = Path(__file__).parent
 MOST_CHANGED: Final = 500
-"""Turns that change which are drawn: those with the largest steps."""
+"""Most changed turns shown: those with the largest steps."""
 MOST_TURNS: Final = 2000
-"""Turns that are drawn conversation by conversation. A turn with its claims takes some three kilobytes."""
+"""Most turns listed by conversation. A turn with its claims takes about three kilobytes."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """A conversation's turns. `changes` is on how many of them the policies differ."""
+    """A conversation's turns. `changes` counts those on which the policies differ."""
 
     name: str
     turns: Sequence[ReplayedTurn]
@@ -50,7 +50,7 @@ class Talk:
 
 
 def check_place(path: Path) -> None:
-    """Passes when a page can be written there, and jinja2 is installed: asked before anything is judged.
+    """Checks before anything is judged that a page can be written there and jinja2 is installed.
 
     Raises:
         ConfigError: it cannot.
@@ -63,9 +63,9 @@ def check_place(path: Path) -> None:
 
 
 def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> None:
-    """Writes the page whole, or not at all.
+    """Writes the page atomically.
 
-    `log` is its name and `now` the time, for people; `out` are the reports that were decided on, `heard` the log that was read.
+    `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log.
 
     Raises:
         ConfigError: jinja2 is missing, or the file cannot be written.
@@ -81,10 +81,10 @@ def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed
 
 
 def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> Iterator[str]:
-    """The page, piece by piece; see `write_page`."""
+    """The page in pieces, from the arguments of `write_page`."""
     style = _style()
-    changed = [it.case.report_id for it in replayed.found.changed]
-    shown = {turn.report.id: turn for turn in turns(out, heard, replayed, frozenset(changed[:MOST_CHANGED]))}
+    changed_ids = [change.case.report_id for change in replayed.found.changed]
+    turns_by_id = {turn.report.id: turn for turn in turns(out, heard, replayed, frozenset(changed_ids[:MOST_CHANGED]))}
     environment = page_environment()
     environment.globals.update(
         actions=tuple(Action),
@@ -108,9 +108,9 @@ def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime
         judges=", ".join(f"{judge.name} {judge.version}" for judge in replayed.fits),
         totals=replayed.found.totals,
         agreement=replayed.found.agreement(replayed.fine),
-        groups=_groups([shown[name] for name in changed if name in shown]),
-        counts=Counter((it.first, it.second) for it in replayed.found.changed),
-        changed=len(changed),
+        groups=_groups([turns_by_id[name] for name in changed_ids if name in turns_by_id]),
+        counts=Counter((change.first, change.second) for change in replayed.found.changed),
+        changed=len(changed_ids),
         recipes=[(policy.name, _lines(policy)) for policy in replayed.policies],
         talks=_talks(out, heard, replayed),
         most=(MOST_CHANGED, MOST_TURNS),
@@ -118,7 +118,7 @@ def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime
 
 
 def page_environment() -> Environment:
-    """Templates of this folder, strict and escaping. Texts lose what turns lines around; markup is the templates' own.
+    """Strict, escaping environment for this folder's templates; texts lose characters that change direction.
 
     Raises:
         ConfigError: jinja2 is not installed.
@@ -143,40 +143,43 @@ def content_policy(style: str) -> str:
 
 
 def _style() -> str:
-    """The style sheet, with a class for each width of a bar: attributes with style are what the content policy forbids."""
+    """The style sheet, with a class for each width of a bar, as the content policy forbids style attributes."""
     widths = "".join(f".w{share}{{width:{share}%}}" for share in range(101))
     return (HERE / "policies.css").read_text(encoding="utf-8") + widths
 
 
-def _groups(shown: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:
-    """Turns by what the two do, the largest steps first."""
-    found: dict[tuple[Action, Action], list[ReplayedTurn]] = {}
-    for turn in shown:
-        found.setdefault((turn.first.action, turn.second.action), []).append(turn)
-    return list(found.items())
+def _groups(changed_turns: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:
+    """Turns grouped by the two actions, largest steps first."""
+    groups: dict[tuple[Action, Action], list[ReplayedTurn]] = {}
+    for turn in changed_turns:
+        groups.setdefault((turn.first.action, turn.second.action), []).append(turn)
+    return list(groups.items())
 
 
 def _talks(out: Path, heard: Heard, replayed: Replayed) -> list[Talk]:
-    """Conversations in the order of the log, turns in that of the talk, up to so many turns."""
+    """Conversations in the log's order with their turns in order, `MOST_TURNS` turns at most."""
     places = {name: place for place, name in enumerate(heard.questions)}
     order = sorted(replayed.found.cases, key=lambda case: places[case.conversation_id or "", case.turn_index])
-    wanted = frozenset(case.report_id for case in order[:MOST_TURNS])
-    found = sorted(
-        turns(out, heard, replayed, wanted),
-        key=lambda it: places[it.report.conversation_id or "", it.report.turn_index],
+    wanted_ids = frozenset(case.report_id for case in order[:MOST_TURNS])
+    sorted_turns = sorted(
+        turns(out, heard, replayed, wanted_ids),
+        key=lambda turn: places[turn.report.conversation_id or "", turn.report.turn_index],
     )
-    return [Talk(name, list(part)) for name, part in groupby(found, key=lambda it: it.report.conversation_id or "")]
+    return [
+        Talk(name, list(part))
+        for name, part in groupby(sorted_turns, key=lambda turn: turn.report.conversation_id or "")
+    ]
 
 
 def _quotes(outcome: Outcome) -> list[tuple[str, str]]:
-    """Where each piece of a claim's evidence is from, and its words."""
-    named = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
+    """Source and quote of each piece of a claim's evidence."""
+    source_names = {SourceKind.KNOWLEDGE: "said before", SourceKind.PERSONA: "persona", SourceKind.HISTORY: "history"}
     pieces = getattr(outcome, "evidence", ())
-    return [(named.get(piece.source) or piece.title or piece.source_id, piece.quote) for piece in pieces]
+    return [(source_names.get(piece.source) or piece.title or piece.source_id, piece.quote) for piece in pieces]
 
 
 def _lines(policy: NamedPolicy) -> str:
-    """The policy as a settings file has it."""
+    """The policy as lines of a settings file, or as JSON where it has no such lines."""
     try:
         return policy.recipe.toml()
     except ConfigError:

@@ -1,7 +1,7 @@
-"""KnowMT-Bench's tables from runs of dialogues, and what a guard before the assistant changes.
+"""KnowMT-Bench's tables from runs of dialogues, and the effect of a guard.
 
 Figures (Table 12), the change from one setting to another (Tables 14 to 18), by number of turns (Fig. 5) and by domain (Table 2).
-Cohorts stand in one table only where data, decomposer, judge and counter of tokens are the same.
+Cohorts share a table only if data, decomposer, judge and token counter are the same.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from vista_lab.tables.knowmt_settings import (
 from vista_lab.tables.writers import NOTHING, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
 NUMBERS = ("2", "12", "13", "14", "9", "10", "fig4", "fig5", "guard", *(one.name for one in EXPERIMENTS))
-"""Of the paper's tables and figures that runs fill; 14 stands for 14 to 18, which are its tests one by one, fig4 also for 14."""
+"""The paper's tables and figures that runs fill; 14 stands for Tables 14 to 18, fig4 also for Figure 14."""
 SIGNIFICANT = 0.05
 
 NOTES = (
@@ -55,7 +55,7 @@ NOTES = (
 
 @dataclass(frozen=True)
 class DeliveryMeasure:
-    """A figure of one answer. `sign`: which way the paper expects it to go from one question to a dialogue (App. H.2)."""
+    """A figure of one answer. `sign`: the direction the paper expects from one question to a dialogue (App. H.2)."""
 
     name: str
     of: Callable[[Delivery], float]
@@ -106,18 +106,19 @@ def sheets(
 ) -> list[Sheet]:
     """The tables that cohorts fill: those of `asked`, names of `NUMBERS`; all but 13 when None."""
     makers: Mapping[str, Callable[[Sequence[Cohort], str, PairReading], list[Sheet]]] = {
-        "12": _delivery, "13": _overlap, "14": _changes, "2": _parts, "fig5": _by_turns, "fig4": _relations, "guard": _guarded,
+        "12": _delivery, "13": _overlap, "14": _changes, "2": _parts, "fig5": _by_turns, "fig4": _relations,
+        "guard": _guard_sheets,
     }  # fmt: skip
-    found: list[Sheet] = []
-    known = sorted((one for one in cohorts if one.by_id), key=lambda one: one.judged_by)
-    for judged_by, together in groupby(known, key=lambda one: one.judged_by):
+    tables: list[Sheet] = []
+    scored = sorted((cohort for cohort in cohorts if cohort.by_id), key=lambda cohort: cohort.judged_by)
+    for judged_by, together in groupby(scored, key=lambda cohort: cohort.judged_by):
         group = list(together)
         where = f"{judged_by[1]} and {judged_by[2]} on data {judged_by[0]}, tokens: {judged_by[3]}"
         for name, make in makers.items():
             if name in asked if asked is not None else name != "13":
-                found += make(group, where, reading)
-        found += experiment_sheets(group, asked, where, reading)
-    return [*found, *other_judges(known, asked, reading)]
+                tables += make(group, where, reading)
+        tables += experiment_sheets(group, asked, where, reading)
+    return [*tables, *other_judges(scored, asked, reading)]
 
 
 def numbers(asked: str) -> frozenset[str]:
@@ -126,17 +127,17 @@ def numbers(asked: str) -> frozenset[str]:
     Raises:
         ConfigError: runs fill no table of that number.
     """
-    found = frozenset(part.strip() for part in asked.split(","))
-    if unknown := sorted(found - set(NUMBERS)):
+    names = frozenset(part.strip() for part in asked.split(","))
+    if unknown := sorted(names - set(NUMBERS)):
         raise ConfigError(
             f"--tables has {unknown[0]!r}; of KnowMT-Bench runs fill {', '.join(NUMBERS)} (14 with 15 to 18, fig4 with 14)"
         )
-    return found
+    return names
 
 
 def _names(cohorts: Sequence[Cohort]) -> tuple[str, ...]:
-    """Heads of the columns that tell cohorts apart: the run only where there are several."""
-    return ("run", "model", "setting") if len({one.run for one in cohorts}) > 1 else ("model", "setting")
+    """Columns that name a cohort; the run only where there are several."""
+    return ("run", "model", "setting") if len({cohort.run for cohort in cohorts}) > 1 else ("model", "setting")
 
 
 def _place(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
@@ -145,8 +146,11 @@ def _place(cohort: Cohort, names: Sequence[str]) -> tuple[str, ...]:
 
 def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     names = _names(cohorts)
-    each = [(one, figures(one.answers, reading)) for one in cohorts]
-    best = {"s_f": max(found.s_f for _, found in each), "s_h": min(found.s_h for _, found in each)}
+    scored = [(cohort, figures(cohort.answers, reading)) for cohort in cohorts]
+    best = {
+        "s_f": max(cohort_figures.s_f for _, cohort_figures in scored),
+        "s_h": min(cohort_figures.s_h for _, cohort_figures in scored),
+    }
     columns = headings(
         names,
         *("dialogues", "answered", "judged %"),
@@ -156,8 +160,8 @@ def _delivery(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> li
         ("pooled", "D_f ↓", "D_h"),
         "tokens",
     )
-    rows = tuple(_row(one, found, names, best, reading) for one, found in each)
-    name, notes = file_name("delivery", *_judged_name(cohorts[0])), (*NOTES, *_remarks(each))
+    rows = tuple(_row(cohort, cohort_figures, names, best, reading) for cohort, cohort_figures in scored)
+    name, notes = file_name("delivery", *_judged_name(cohorts[0])), (*NOTES, *_remarks(scored))
     return [Sheet(name, f"Table 12. Facts delivered ({where})", columns, rows, notes)]
 
 
@@ -166,38 +170,42 @@ def _judged_name(cohort: Cohort) -> tuple[str, ...]:
 
 
 def _row(
-    cohort: Cohort, found: DeliveryFigures, names: Sequence[str], best: Mapping[str, float], reading: PairReading
+    cohort: Cohort,
+    cohort_figures: DeliveryFigures,
+    names: Sequence[str],
+    best: Mapping[str, float],
+    reading: PairReading,
 ) -> Row:
-    each = [delivery(one, reading) for one in cohort.by_id.values()]
+    deliveries = [delivery(answer, reading) for answer in cohort.by_id.values()]
 
     def mean(name: str) -> Cell:
-        value = getattr(found, name)
+        value = getattr(cohort_figures, name)
         return Cell(percent(value), bold=value == best[name])
 
     return row(
         *_place(cohort, names),
         len(cohort.lines) + sum(cohort.missing.values()),
         len(cohort.lines),
-        percent(found.coverage, 1),
-        percent(found.r_f),
-        percent(found.p_f),
+        percent(cohort_figures.coverage, 1),
+        percent(cohort_figures.r_f),
+        percent(cohort_figures.p_f),
         mean("s_f"),
-        _interval(each, "S_f"),
-        percent(found.r_m),
-        percent(found.p_fc),
+        _interval(deliveries, "S_f"),
+        percent(cohort_figures.r_m),
+        percent(cohort_figures.p_fc),
         mean("s_h"),
-        _interval(each, "S_h"),
-        *_cost(found.d_f),
-        *_cost(found.d_h),
-        _tokens(found.d_r.mean),
-        _tokens(found.d_f.pooled),
-        _tokens(found.d_h.pooled),
-        f"{fmean(one.tokens for one in each):.1f}",
+        _interval(deliveries, "S_h"),
+        *_cost(cohort_figures.d_f),
+        *_cost(cohort_figures.d_h),
+        _tokens(cohort_figures.d_r.mean),
+        _tokens(cohort_figures.d_f.pooled),
+        _tokens(cohort_figures.d_h.pooled),
+        f"{fmean(answer.tokens for answer in deliveries):.1f}",
     )
 
 
-def _interval(each: Sequence[Delivery], name: str) -> str:
-    return range_text(share_interval([_BY_NAME[name].of(one) for one in each], each))
+def _interval(deliveries: Sequence[Delivery], name: str) -> str:
+    return range_text(share_interval([_BY_NAME[name].of(answer) for answer in deliveries], deliveries))
 
 
 def _cost(cost: Cost) -> tuple[str, str]:
@@ -208,44 +216,51 @@ def _tokens(value: float | None) -> str:
     return decimals(value if value is not None and isfinite(value) else None, 1)
 
 
-def _remarks(each: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
-    """Remarks that fit no column, one a cohort that has any."""
-    for cohort, found in each:
+def _remarks(scored: Sequence[tuple[Cohort, DeliveryFigures]]) -> Iterator[str]:
+    """Remarks that fit no column, one per cohort."""
+    for cohort, cohort_figures in scored:
         parts = [f"{count} × {reason}" for reason, count in sorted(cohort.missing.items())]
-        said = [f"no answer: {', '.join(parts)}"] if parts else []
-        said += ["oracle: retrieved from the reference answers"] if cohort.oracle else []
-        said += [f"{cohort.bare} without facts or reference, not scored"] if cohort.bare else []
+        remarks = [f"no answer: {', '.join(parts)}"] if parts else []
+        remarks += ["oracle: retrieved from the reference answers"] if cohort.oracle else []
+        remarks += [f"{cohort.bare} without facts or reference, not scored"] if cohort.bare else []
         thought = sum(bool(line.thoughts) for line in cohort.lines.values())
-        said += [f"{thought} with thoughts before the answer, not scored"] if thought else []
-        if found.unjudged:
-            (low, high), (least, most) = found.bounds
-            said.append(
-                f"{found.unjudged} unjudged: S_f {percent(low)} to {percent(high)}, S_h {percent(least)} to {percent(most)}"
+        remarks += [f"{thought} with thoughts before the answer, not scored"] if thought else []
+        if cohort_figures.unjudged:
+            (low, high), (least, most) = cohort_figures.bounds
+            remarks.append(
+                f"{cohort_figures.unjudged} unjudged: S_f {percent(low)} to {percent(high)}, "
+                f"S_h {percent(least)} to {percent(most)}"
             )
-        said += [f"{found.without_statements} without statements (P = S = 0)"] if found.without_statements else []
-        said += [f"{found.conflicts} pairs both entailed and contradicted"] if found.conflicts else []
-        s_f, s_h = percent(found.s_f_of_means), percent(found.s_h_of_means)
-        said.append(f"Eq. 2 and 3 of the means: S_f {s_f}, S_h {s_h}")
-        yield f"{cohort.run}, {cohort.model}, {cohort.setting}: {'; '.join(said)}"
+        remarks += (
+            [f"{cohort_figures.without_statements} without statements (P = S = 0)"]
+            if cohort_figures.without_statements
+            else []
+        )
+        remarks += (
+            [f"{cohort_figures.conflicts} pairs both entailed and contradicted"] if cohort_figures.conflicts else []
+        )
+        s_f, s_h = percent(cohort_figures.s_f_of_means), percent(cohort_figures.s_h_of_means)
+        remarks.append(f"Eq. 2 and 3 of the means: S_f {s_f}, S_h {s_h}")
+        yield f"{cohort.run}, {cohort.model}, {cohort.setting}: {'; '.join(remarks)}"
 
 
 def change(
     before: Cohort, after: Cohort, measure: DeliveryMeasure, reading: PairReading = PairReading.CODE, *, sides: int = 1
 ) -> Change | None:
-    """A measure in two cohorts on the items that both have judged whole; None where they share none.
+    """Change of a measure between two cohorts, over the items fully judged in both; None if they share none.
 
-    A cost counts with the largest of its cohort where an answer has no such fact. With one side the test asks whether the measure
-    goes the way of its `sign`, with two `sides` whether it changes.
+    An answer without such a fact counts with its cohort's largest cost. With one side the test is in the direction of the
+    measure's `sign`, with two `sides` it is two-sided.
     """
     shared = [name for name in before.by_id if name in after.by_id]
     if not shared:
         return None
     first, second = (
-        filled([measure.of(delivery(one.by_id[name], reading)) for name in shared]) for one in (before, after)
+        filled([measure.of(delivery(cohort.by_id[name], reading)) for name in shared]) for cohort in (before, after)
     )
-    known = isfinite(first[0]) and isfinite(second[0])
-    gains = np.array(second) - np.array(first) if known else np.zeros(len(shared))
-    interval = bootstrap_interval(shared, lambda rows: float(gains[rows].mean())) if known else (nan, nan)
+    finite = isfinite(first[0]) and isfinite(second[0])
+    gains = np.array(second) - np.array(first) if finite else np.zeros(len(shared))
+    interval = bootstrap_interval(shared, lambda rows: float(gains[rows].mean())) if finite else (nan, nan)
     return Change(
         measure,
         fmean(first) if isfinite(first[0]) else inf,
@@ -265,7 +280,7 @@ def _wilcoxon(gains: np.ndarray, alternative: str) -> float:
 
 
 def setting_pairs(cohorts: Sequence[Cohort], *, guarded: bool) -> Iterator[tuple[Cohort, Cohort]]:
-    """Cohorts of one run and model: one question against dialogues, or no guard against a guard."""
+    """Pairs of cohorts of one run and model: one question and a dialogue, or without and with a guard."""
     for before in cohorts:
         for after in cohorts:
             if (before.run, before.model) == (after.run, after.model) and before is not after:
@@ -290,10 +305,10 @@ def _change_sheet(
     pairs: Sequence[tuple[Cohort, Cohort]], name: str, title: str, reading: PairReading, sides: int, note: str
 ) -> list[Sheet]:
     rows = [
-        _change_row(before, after, found, sides)
+        _change_row(before, after, delta, sides)
         for before, after in pairs
         for measure in MEASURES
-        if (found := change(before, after, measure, reading, sides=sides)) is not None
+        if (delta := change(before, after, measure, reading, sides=sides)) is not None
     ]
     if not rows:
         return []
@@ -301,63 +316,63 @@ def _change_sheet(
     return [Sheet(file_name(name, *_judged_name(pairs[0][0])), title, columns, tuple(rows), (note, NOTES[0], NOTES[1]))]
 
 
-def _change_row(before: Cohort, after: Cohort, found: Change, sides: int) -> Row:
-    arrow = "" if sides == 2 else " ↑" if found.measure.sign > 0 else " ↓"
-    factor, digits = (100, 2) if found.measure.share else (1, 1)
+def _change_row(before: Cohort, after: Cohort, delta: Change, sides: int) -> Row:
+    arrow = "" if sides == 2 else " ↑" if delta.measure.sign > 0 else " ↓"
+    factor, digits = (100, 2) if delta.measure.share else (1, 1)
 
     def shown(value: float, sign: str = "") -> str:
         return f"{factor * value:{sign}.{digits}f}" if isfinite(value) else NOTHING
 
-    low, high = found.interval
+    low, high = delta.interval
     return row(
-        *(before.run, before.model, before.setting, after.setting, found.measure.name + arrow),
-        found.items,
-        shown(found.before),
-        shown(found.after),
-        shown(found.difference, "+"),
+        *(before.run, before.model, before.setting, after.setting, delta.measure.name + arrow),
+        delta.items,
+        shown(delta.before),
+        shown(delta.after),
+        shown(delta.difference, "+"),
         f"{shown(low, '+')} to {shown(high, '+')}" if isfinite(low) else NOTHING,
-        f"{found.p:.4f}",
-        stars(found.p),
+        f"{delta.p:.4f}",
+        stars(delta.p),
     )
 
 
 def _parts(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """By number of turns and by domain."""
+    """Tables by number of turns, by domain and by source."""
     by: Mapping[str, Callable[[Cohort, str], Sequence[str]]] = {
         "turns": lambda cohort, name: [str(len(cohort.items[name].questions))],
         "domain": _domains,
-        "source": lambda cohort, name: [one for one in [cohort.items[name].source] if one],
+        "source": lambda cohort, name: [source for source in [cohort.items[name].source] if source],
     }
     titles = {"turns": "By number of turns", "domain": "Table 2. By domain", "source": "By source"}
-    found = []
+    tables = []
     names = _names(cohorts)
-    for what, keys in by.items():
+    for grouping, keys in by.items():
         rows = [
             row(*_place(cohort, names), key, len(answers), *_brief(answers, reading))
             for cohort in cohorts
             for key, answers in sorted(_split(cohort, keys).items())
         ]
         if rows:
-            name, title = file_name("by", what, *_judged_name(cohorts[0])), f"{titles[what]} ({where})"
-            found.append(Sheet(name, title, headings((*names, what), *BRIEF), tuple(rows), NOTES[:2]))
-    return found
+            name, title = file_name("by", grouping, *_judged_name(cohorts[0])), f"{titles[grouping]} ({where})"
+            tables.append(Sheet(name, title, headings((*names, grouping), *BRIEF), tuple(rows), NOTES[:2]))
+    return tables
 
 
 def _domains(cohort: Cohort, name: str) -> list[str]:
-    """An item's domains, and those of the set that it is not of, as Table 2 has both."""
+    """An item's domains, and `not DOMAIN` for the others of the set, as in Table 2."""
     own = cohort.items[name].domains
-    known = {one for item in cohort.items.values() for one in item.domains}
-    return [*own, *(f"not {one}" for one in sorted(known) if one not in own and len(known) > 1)]
+    all_domains = {domain for item in cohort.items.values() for domain in item.domains}
+    return [*own, *(f"not {domain}" for domain in sorted(all_domains) if domain not in own and len(all_domains) > 1)]
 
 
 def _by_turns(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """How far each figure goes from one question to a dialogue, relatively, by the number of turns."""
+    """Relative change of each figure from one question to a dialogue, by number of turns."""
     rows = []
     for before, after in setting_pairs(cohorts, guarded=False):
         turns = {name: len(after.items[name].questions) for name in after.by_id if name in before.by_id}
         for number in sorted(set(turns.values())):
             names = [name for name, count in turns.items() if count == number]
-            first, second = (figures([one.by_id[name] for name in names], reading) for one in (before, after))
+            first, second = (figures([cohort.by_id[name] for name in names], reading) for cohort in (before, after))
             changes = (_relative(*pair) for pair in zip(four(first), four(second), strict=True))
             rows.append(row(after.run, after.model, after.setting, number, len(names), *changes))
     if not rows:
@@ -372,7 +387,7 @@ FOUR = ("S_f", "S_h", "D_f", "D_h")
 
 
 def four(found: DeliveryFigures) -> tuple[float | None, ...]:
-    """`FOUR` of a cohort, in order."""
+    """A cohort's figures in the order of `FOUR`."""
     return found.s_f, found.s_h, found.d_f.mean, found.d_h.mean
 
 
@@ -381,36 +396,36 @@ def _relative(before: float | None, after: float | None) -> str:
 
 
 def _split(cohort: Cohort, keys: Callable[[Cohort, str], Sequence[str]]) -> dict[str, list[JudgedAnswer]]:
-    found: dict[str, list[JudgedAnswer]] = {}
+    groups: dict[str, list[JudgedAnswer]] = {}
     for name, answer in cohort.by_id.items():
         for key in keys(cohort, name):
-            found.setdefault(key, []).append(answer)
-    return found
+            groups.setdefault(key, []).append(answer)
+    return groups
 
 
 def _brief(answers: Sequence[JudgedAnswer], reading: PairReading) -> tuple[str, ...]:
-    found, each = figures(answers, reading), [delivery(one, reading) for one in answers]
+    group_figures, deliveries = figures(answers, reading), [delivery(answer, reading) for answer in answers]
     return (
-        percent(found.s_f),
-        _interval(each, "S_f"),
-        percent(found.s_h),
-        _interval(each, "S_h"),
-        _tokens(found.d_f.mean),
-        _tokens(found.d_h.mean),
+        percent(group_figures.s_f),
+        _interval(deliveries, "S_f"),
+        percent(group_figures.s_h),
+        _interval(deliveries, "S_h"),
+        _tokens(group_figures.d_f.mean),
+        _tokens(group_figures.d_h.mean),
     )
 
 
 def _overlap(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """Table 13: overlap of n-grams with the reference answer, and how far it goes with S_f (Fig. 15)."""
+    """Table 13: overlap of n-grams with the reference answer, and its correlation with S_f (Fig. 15)."""
     from scipy.stats import pearsonr
 
     names, rows = _names(cohorts), []
     for cohort in cohorts:
-        found = {name: overlaps(cohort.lines[name].answer or "", cohort.items[name].answer) for name in cohort.by_id}
-        s_f = [delivery(one, reading).s_f for one in cohort.by_id.values()]
+        scores = {name: overlaps(cohort.lines[name].answer or "", cohort.items[name].answer) for name in cohort.by_id}
+        s_f = [delivery(answer, reading).s_f for answer in cohort.by_id.values()]
         cells: list[str | None] = []
         for place in range(len(OVERLAPS)):
-            values = [found[name][place] for name in cohort.by_id]
+            values = [scores[name][place] for name in cohort.by_id]
             varied = len(values) > 2 and len(set(values)) > 1 and len(set(s_f)) > 1
             cells += [percent(fmean(values)), f"{pearsonr(values, s_f).statistic:.2f}" if varied else None]
         rows.append(row(*_place(cohort, names), len(s_f), *cells))
@@ -427,7 +442,7 @@ OVERLAPS = ("BLEU-4", "ROUGE-1", "ROUGE-2", "ROUGE-L")
 
 
 def overlaps(answer: str, reference: str) -> tuple[float, ...]:
-    """Overlap of n-grams of an answer with its reference, each in [0, 1]: `OVERLAPS` in order.
+    """Overlap of an answer's n-grams with its reference in the order of `OVERLAPS`, each in [0, 1].
 
     Raises:
         ConfigError: the extra `ngrams` is not installed.
@@ -442,20 +457,20 @@ def overlaps(answer: str, reference: str) -> tuple[float, ...]:
 
 
 FEWEST = 3
-"""Rows that a line is drawn through at least."""
+"""Fewest rows for a line."""
 
 
 def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
-    """How far S_f tells S_h and D_f tells D_h over the rows (Fig. 4), and what each row has beyond that (Fig. 14)."""
-    each = [(one, figures(one.answers, reading)) for one in cohorts]
+    """Regressions of S_h on S_f and of D_h on D_f over the rows (Fig. 4), and each row's residuals (Fig. 14)."""
+    scored = [(one, figures(one.answers, reading)) for one in cohorts]
     lines, beyond = [], {}
     pairs: Mapping[str, Callable[[DeliveryFigures], tuple[float | None, float | None]]] = {
         "S_f, S_h": lambda one: (100 * one.s_f, 100 * one.s_h),
         "D_f, D_h": lambda one: (one.d_f.mean, one.d_h.mean),
     }
     for name, of in pairs.items():
-        found = [(cohort, *of(one)) for cohort, one in each]
-        points = [(cohort, x, y) for cohort, x, y in found if x is not None and y is not None]
+        all_points = [(cohort, *of(means)) for cohort, means in scored]
+        points = [(cohort, x, y) for cohort, x, y in all_points if x is not None and y is not None]
         line = least_squares([x for _, x, _ in points], [y for *_, y in points])
         if line is None:
             continue
@@ -465,7 +480,10 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
         return []
     names = _names(cohorts)
     rows = [
-        row(*_place(one, names), *(f"{own[id(one)]:+.2f}" if id(one) in own else None for own in beyond.values()))
+        row(
+            *_place(one, names),
+            *(f"{residuals[id(one)]:+.2f}" if id(one) in residuals else None for residuals in beyond.values()),
+        )
         for one in cohorts
     ]
     heads = headings(["figures"], "rows", "slope", "R²", "p")
@@ -480,7 +498,7 @@ def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> l
 
 
 def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
-    """Slope, intercept, r and p of the line through points; None where they are too few or stand above each other."""
+    """Slope, intercept, r and p of the line through points; None if they are too few or share one x."""
     if len(given) < FEWEST or len(set(given)) < 2:
         return None
     from scipy.stats import linregress
@@ -488,12 +506,12 @@ def least_squares(given: Sequence[float], found: Sequence[float]) -> Any:
     return linregress(given, found)
 
 
-def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
+def _guard_sheets(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:
     """A guard's actions and their effect on the figures."""
     pairs = list(setting_pairs(cohorts, guarded=True))
     if not pairs:
         return []
-    same = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
+    caveat = f"Guarded by {pairs[0][1].guarded_by}, scored by {cohorts[0].judge}: what both misjudge, these figures do not show."
     columns = headings(
         ("run", "model", "setting"),
         ("answers", "all", "allowed", "flagged", "repaired", "blocked", "asked again", "withheld"),
@@ -503,26 +521,26 @@ def _guarded(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> lis
     rows = [_guard_row(after, reading) for _, after in pairs]
     note = (
         "Seconds and calls are of the last answer, in the mean. What the guard delivered is scored; delivered only: without "
-        f"dialogues whose last answer it changed. {same}"
+        f"dialogues whose last answer it changed. {caveat}"
     )
     name, title = file_name("guard", *_judged_name(cohorts[0])), f"What the guard did ({where})"
-    did = Sheet(name, title, columns, tuple(rows), (note,))
-    test = f"p: two-sided Wilcoxon signed-rank test on the same items. {same}"
-    return [did, *_change_sheet(pairs, "guard change", f"Without and with a guard ({where})", reading, 2, test)]
+    actions = Sheet(name, title, columns, tuple(rows), (note,))
+    test = f"p: two-sided Wilcoxon signed-rank test on the same items. {caveat}"
+    return [actions, *_change_sheet(pairs, "guard change", f"Without and with a guard ({where})", reading, 2, test)]
 
 
 def _guard_row(cohort: Cohort, reading: PairReading) -> Row:
-    did = [line.action for line in cohort.lines.values()]
+    actions = [line.action for line in cohort.lines.values()]
     delivered = [answer for name, answer in cohort.by_id.items() if name not in cohort.withheld]
-    found = figures(delivered, reading) if delivered else None
+    delivered_figures = figures(delivered, reading) if delivered else None
     return row(
-        *(cohort.run, cohort.model, cohort.setting, len(did)),
-        *(did.count(action.value) for action in (Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK)),
+        *(cohort.run, cohort.model, cohort.setting, len(actions)),
+        *(actions.count(action.value) for action in (Action.ALLOW, Action.FLAG, Action.REPAIR, Action.BLOCK)),
         sum(line.drafts > 1 for line in cohort.lines.values()),
         len(cohort.withheld),
         len(delivered),
-        percent(found.s_f if found else None),
-        percent(found.s_h if found else None),
+        percent(delivered_figures.s_f if delivered_figures else None),
+        percent(delivered_figures.s_h if delivered_figures else None),
         f"{fmean(line.seconds for line in cohort.lines.values()):.2f}",
         f"{fmean(line.calls for line in cohort.lines.values()):.2f}",
         f"{fmean(line.guard_calls for line in cohort.lines.values()):.2f}",
@@ -532,11 +550,11 @@ def _guard_row(cohort: Cohort, reading: PairReading) -> Row:
 _CONDITION = re.compile(r"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\d+(?:\.\d+)?|\.\d+)\s*")
 
 
-def failed(cohorts: Sequence[Cohort], condition: str, reading: PairReading = PairReading.CODE) -> list[str]:
-    """The cohorts for which a condition such as `S_f<0.2` holds, in words.
+def failures(cohorts: Sequence[Cohort], condition: str, reading: PairReading = PairReading.CODE) -> list[str]:
+    """Messages about the cohorts for which a condition such as `S_f<0.2` holds.
 
     Raises:
-        ConfigError: it is none; shares lie in [0, 1].
+        ConfigError: the condition cannot be read, or compares a share with a number above 1.
     """
     parsed = _CONDITION.fullmatch(condition)
     if parsed is None or parsed["name"] not in _BY_NAME:
@@ -546,26 +564,26 @@ def failed(cohorts: Sequence[Cohort], condition: str, reading: PairReading = Pai
     measure, limit, sign = _BY_NAME[parsed["name"]], float(parsed["limit"]), parsed["sign"]
     if measure.share and limit > 1:
         raise ConfigError(f"--fail-if {condition!r}: {measure.name} is a share from 0 to 1")
-    found = []
+    messages = []
     for cohort in cohorts:
         if not cohort.by_id:
-            found.append(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole")
+            messages.append(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole")
             continue
-        value = fmean(filled([measure.of(delivery(one, reading)) for one in cohort.by_id.values()]))
+        value = fmean(filled([measure.of(delivery(answer, reading)) for answer in cohort.by_id.values()]))
         holds = (value < limit if "<" in sign else value > limit) or ("=" in sign and value == limit)
         if holds:
-            found.append(
+            messages.append(
                 f"{cohort.run}, {cohort.model}, {cohort.setting}: {measure.name} is {value:.4f}, {sign} {limit:g}"
             )
-    return found
+    return messages
 
 
 def losses(
     cohorts: Sequence[Cohort], against: Sequence[Cohort], reading: PairReading = PairReading.CODE
 ) -> tuple[list[Sheet], list[str]]:
-    """Cohorts beside those of an earlier run: a table of the changes, and significant losses (S_f falls, S_h rises) in words.
+    """Changes against an earlier run: a table, and messages about significant losses (S_f falls, S_h rises).
 
-    Models are matched by name; where both sides have one model in a setting, these two are.
+    Models match by name; if both runs have a single model in a setting, those two match.
 
     Raises:
         ConfigError: no cohort has a counterpart.
@@ -573,25 +591,25 @@ def losses(
     pairs = []
     for after in cohorts:
         alike = [one for one in against if (one.judged_by, one.setting) == (after.judged_by, after.setting)]
-        named = [one for one in alike if one.model == after.model]
-        own = [one for one in cohorts if (one.judged_by, one.setting) == (after.judged_by, after.setting)]
-        match = named or (alike if len(alike) == len(own) == 1 else [])
+        same_model = [one for one in alike if one.model == after.model]
+        peers = [one for one in cohorts if (one.judged_by, one.setting) == (after.judged_by, after.setting)]
+        match = same_model or (alike if len(alike) == len(peers) == 1 else [])
         pairs += [(one, after) for one in match]
     if not pairs:
         raise ConfigError(
             "no model and setting has a counterpart in the run of --against: data, decomposer, judge and counter of tokens "
             "must be the same, and the model's name"
         )
-    found = []
+    messages = []
     for before, after in pairs:
         for name in ("S_f", "S_h"):
-            one = change(before, after, _BY_NAME[name], reading)
-            if one is not None and one.p < SIGNIFICANT:
-                found.append(
-                    f"{after.run}, {after.model}, {after.setting}: {name} went from {one.before:.4f} ({before.run}) to "
-                    f"{one.after:.4f} on {one.items} items (p = {one.p:.4f})"
+            delta = change(before, after, _BY_NAME[name], reading)
+            if delta is not None and delta.p < SIGNIFICANT:
+                messages.append(
+                    f"{after.run}, {after.model}, {after.setting}: {name} went from {delta.before:.4f} ({before.run}) to "
+                    f"{delta.after:.4f} on {delta.items} items (p = {delta.p:.4f})"
                 )
     table = _change_sheet(
         pairs, "against", "Against an earlier run", reading, 1, "p: one-sided Wilcoxon signed-rank test of a loss."
     )
-    return table, found
+    return table, messages

@@ -1,8 +1,8 @@
-"""LLM-OASIS's Tables 4, 5 and 8 and Figure 2, filled from runs and from what `oasis score retriever --json` printed.
+"""LLM-OASIS's Tables 4, 5 and 8 and Figure 2, filled from runs and from the output of `oasis score retriever --json`.
 
-Table 4 takes runs over texts that bring no documents (Task 1), Table 5 runs over claims that bring their evidence (Task 2). Which
-of the two a run is says how many of its turns bring documents, and not its name. Data that name no documents of turns,
-such as those of other papers, fill neither.
+Table 4 takes runs over texts without documents (Task 1), Table 5 runs over claims with their evidence (Task 2). The number of
+turns with documents tells the two apart, not the run's name. Data that do not say which turns have documents, such as those
+of other papers, fill neither.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vista_lab.tables.vista import PAPER
 from vista_lab.tables.writers import Cell, Sheet, decimals, headings, one_line, percent, row
 
 NUMBERS = (4, 5, 8)
-"""Of the paper's tables that runs and scores can fill. Table 2 is `oasis stats`, Table 3 `oasis agree`."""
+"""The paper's tables that runs and scores can fill. Table 2 is `oasis stats`, Table 3 `oasis agree`."""
 
 NEEDS = {
     4: "a run over texts without documents, with labels of their own (task1.json)",
@@ -40,7 +40,7 @@ NO_EVIDENCE = frozenset({WITHOUT, "majority"})
 """Systems that see no documents."""
 
 KS = (1, 5, 10, 20, 30, 50, 100)
-"""Of Figure 2's table."""
+"""Columns of Figure 2's table."""
 
 DRAWN = (
     "B-Acc.: mean of both classes' recalls. Brackets: 95 %, drawing documents where the data name them, else conversations. "
@@ -74,7 +74,7 @@ def read_scores(path: Path) -> RecallScores:
     """A retriever's scores.
 
     Raises:
-        InputError: the file cannot be read, or is something else.
+        InputError: the file cannot be read, or holds something else.
     """
     try:
         return RecallScores.model_validate(json.loads(path.read_bytes()))
@@ -94,7 +94,7 @@ def numbers(asked: str) -> frozenset[int]:
     """The tables in a list such as `4,5`.
 
     Raises:
-        InputError: something in it is no number of such a table.
+        InputError: an entry is not one of these tables.
     """
     parts = [part.strip() for part in asked.split(",")]
     wrong = next((part for part in parts if part not in map(str, NUMBERS)), None)
@@ -106,31 +106,31 @@ def numbers(asked: str) -> frozenset[int]:
 
 
 def sheets(material: OasisMaterial, asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
-    """The overview and the tables, and which of those asked for nothing fills.
+    """The overview and the tables, and messages about requested ones that nothing fills.
 
     Raises:
         InputError: runs on one data set cannot be compared.
     """
     check_comparable(material.runs)
-    found, empty = [overview(material.runs)] if material.runs else [], []
+    tables, empty = [overview(material.runs)] if material.runs else [], []
     filled = {4: table_4(material.runs), 5: table_5(material.runs), 8: table_8(material.scores)}
-    for number, made in filled.items():
+    for number, new_tables in filled.items():
         if asked is None or number in asked:
-            found += made
-            if not made and asked is not None:
+            tables += new_tables
+            if not new_tables and asked is not None:
                 empty.append(f"nothing fills Table {number}: it needs {NEEDS[number]}")
-    return found, empty
+    return tables, empty
 
 
-def _scored(runs: Sequence[Measured], *, grounded: bool) -> list[Measured]:
+def _fitting_runs(runs: Sequence[Measured], *, grounded: bool) -> list[Measured]:
     """Runs over turns that all bring documents, or of which none does."""
-    wanted = (run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL))
-    return [run for run in wanted if run.rows.grounded == (run.rows.turns if grounded else 0)]
+    candidates = (run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL))
+    return [run for run in candidates if run.rows.grounded == (run.rows.turns if grounded else 0)]
 
 
 def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     """Balanced accuracy end to end, without and with evidence: a row for each model, and for each other system."""
-    fitting = _scored(runs, grounded=False)
+    fitting = _fitting_runs(runs, grounded=False)
     if not fitting:
         return []
     names = names_of(fitting)
@@ -141,7 +141,7 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
         first = with_evidence or without
         assert first is not None  # every group has a run
         rows.append(
-            row(*place, _n(first), _coverage(first), None, *(_balanced(one) for one in (without, with_evidence)))
+            row(*place, _n(first), _coverage(first), None, *(_balanced(side) for side in (without, with_evidence)))
         )
         if without is not None and with_evidence is not None:
             gains.append(_gain(place[2], without, with_evidence))
@@ -157,20 +157,20 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
 
 
 def _by_model(runs: Sequence[Measured], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[Measured]]:
-    """Runs that share a row: one model without evidence and with it; every other run is a row of its own."""
-    found: dict[tuple[str, str, str], list[Measured]] = {}
+    """Runs by row: a model without and with evidence share one; every other run has its own."""
+    groups: dict[tuple[str, str, str], list[Measured]] = {}
     for run in runs:
         system = WITHOUT if run.system in (WITHOUT, WITH) else run.system
         place = (run.data_set, system, names[run.name])
-        if place in found and any(one.system == run.system for one in found[place]):
+        if place in groups and any(other.system == run.system for other in groups[place]):
             place = (run.data_set, run.system, f"{names[run.name]} ({run.name})")
-        found.setdefault(place, []).append(run)
-    return found
+        groups.setdefault(place, []).append(run)
+    return groups
 
 
 def table_5(runs: Sequence[Measured]) -> list[Sheet]:
     """Balanced accuracy on claims with their evidence. Systems that see no documents are left out."""
-    fitting = [run for run in _scored(runs, grounded=True) if run.system not in NO_EVIDENCE]
+    fitting = [run for run in _fitting_runs(runs, grounded=True) if run.system not in NO_EVIDENCE]
     if not fitting:
         return []
     names = names_of(fitting)
@@ -192,7 +192,7 @@ def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
     if not scores:
         return []
     k = printed("table08")["k"]
-    rows = [row(one.embedder, f"{one.claims:,}", decimals(one.at(k))) for one in scores]
+    rows = [row(score.embedder, f"{score.claims:,}", decimals(score.at(k))) for score in scores]
     paper = [row(PAPER + model, None, str(recall)) for model, recall in printed("table08")["rows"].items()]
     heads = headings(["retriever"], "claims", f"R@{k}")
     note = (
@@ -200,7 +200,7 @@ def table_8(scores: Sequence[RecallScores]) -> list[Sheet]:
         "claims is not printed."
     )
     title = f"Table 8. {printed('table08')['title']}"
-    curve = tuple(row(one.embedder, *(decimals(one.at(at)) for at in KS)) for one in scores)
+    curve = tuple(row(score.embedder, *(decimals(score.at(at)) for at in KS)) for score in scores)
     curves = headings(["retriever"], *(f"R@{at}" for at in KS))
     remark = "The paper prints no figures of its curve but R@30."
     figure = Sheet("oasis-figure-2", "Figure 2. Recall at k", curves, curve, (remark,))
@@ -217,9 +217,9 @@ def draw(scores: Sequence[RecallScores], folder: Path) -> list[Picture]:
         return []
     caption = "Recall at k of retrievers (the paper's Figure 2)"
     lines = []
-    for one in scores:
-        points = [Point(k, value, one.claims) for k, value in enumerate(one.recall, 1)]
-        lines.append((f"{one_line(one.embedder)}, {one.claims:,} claims", points))
+    for score in scores:
+        points = [Point(k, value, score.claims) for k, value in enumerate(score.recall, 1)]
+        lines.append((f"{one_line(score.embedder)}, {score.claims:,} claims", points))
     return [Picture(caption, *recall_curves(folder, "oasis-figure-2", caption, lines))]
 
 
@@ -240,20 +240,24 @@ def _n(run: Measured) -> str:
 
 
 def _coverage(run: Measured) -> str | None:
-    met = run.detection(Reading.ORIGINAL)
-    return None if met is None else percent(met.coverage.value, 1)
+    detection = run.detection(Reading.ORIGINAL)
+    return None if detection is None else percent(detection.coverage.value, 1)
 
 
 def _balanced(run: Measured | None) -> Cell | None:
-    met = None if run is None else run.detection(Reading.ORIGINAL)
-    if run is None or met is None:
+    detection = None if run is None else run.detection(Reading.ORIGINAL)
+    if run is None or detection is None:
         return None
-    return Cell(in_brackets(met.balanced_accuracy, run.balanced_interval(Reading.ORIGINAL)))
+    return Cell(in_brackets(detection.balanced_accuracy, run.balanced_interval(Reading.ORIGINAL)))
 
 
 def _gain(name: str, without: Measured, with_evidence: Measured) -> str:
-    met = [run.detection(Reading.ORIGINAL) for run in (without, with_evidence)]
-    values = [one.balanced_accuracy for one in met if one is not None and one.balanced_accuracy is not None]
+    detections = [run.detection(Reading.ORIGINAL) for run in (without, with_evidence)]
+    values = [
+        detection.balanced_accuracy
+        for detection in detections
+        if detection is not None and detection.balanced_accuracy is not None
+    ]
     if len(values) < 2:
         return f"{name}: evidence gains nothing that can be told, as one class alone was judged."
     test = discordant(with_evidence, without, Reading.ORIGINAL)

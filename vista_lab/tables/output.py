@@ -1,4 +1,4 @@
-"""The tables that runs can fill, by number; the folders where runs are found; and the files that tables are written to."""
+"""Finds the runs' folders, fills the tables by number, and writes them to files."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ class Picture:
 
 
 def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
-    """The runs' folders among places and below them, by names that tell them apart, in the order given.
+    """The runs' folders at and below these places, by unique names, in the order given.
 
     Raises:
-        InputError: a place is none and has none below it.
+        InputError: a place has no run's folder.
     """
-    found: dict[Path, None] = {}
+    all_folders: dict[Path, None] = {}
     for place in places:
         folders = list(_folders(place))
         if not folders:
-            what = (
+            fault = (
                 "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
             )
-            raise InputError(f"{place} is {what}; give folders that vista-guard eval wrote")
-        found |= dict.fromkeys(folders)
-    names = {folder: str(folder) for folder in found}
-    short = {folder: folder.resolve().name for folder in found}
+            raise InputError(f"{place} is {fault}; give folders that vista-guard eval wrote")
+        all_folders |= dict.fromkeys(folders)
+    names = {folder: str(folder) for folder in all_folders}
+    short = {folder: folder.resolve().name for folder in all_folders}
     if len(set(short.values())) == len(short):
         names = short
-    elif len(found) > 1:
-        above = os.path.commonpath([str(folder.resolve()) for folder in found])
-        names = {folder: str(folder.resolve().relative_to(above)) for folder in found}
-    return {names[folder]: folder for folder in found}
+    elif len(all_folders) > 1:
+        above = os.path.commonpath([str(folder.resolve()) for folder in all_folders])
+        names = {folder: str(folder.resolve().relative_to(above)) for folder in all_folders}
+    return {names[folder]: folder for folder in all_folders}
 
 
 def _folders(place: Path) -> Iterator[Path]:
@@ -63,16 +63,16 @@ def chosen_formats(asked: str, out: Path | None, *, figures: bool) -> list[str]:
     """The formats in a list such as `md,tex`.
 
     Raises:
-        ConfigError: one is unknown, or what was asked for cannot all go to stdout.
+        ConfigError: a format is unknown, or the output is too much for stdout.
     """
-    found = list(dict.fromkeys(part.strip() for part in asked.split(",")))
-    unknown = next((name for name in found if name not in FORMATS), None)
+    formats = list(dict.fromkeys(part.strip() for part in asked.split(",")))
+    unknown = next((name for name in formats if name not in FORMATS), None)
     if unknown is not None:
         raise ConfigError(f"--format {unknown!r} is unknown; there are {', '.join(FORMATS)}")
-    if out is None and (len(found) > 1 or figures):
-        what = "figures" if figures else f"{len(found)} formats"
-        raise ConfigError(f"{what} cannot go to stdout; name a folder with --out")
-    return found
+    if out is None and (len(formats) > 1 or figures):
+        content = "figures" if figures else f"{len(formats)} formats"
+        raise ConfigError(f"{content} cannot go to stdout; name a folder with --out")
+    return formats
 
 
 def text(sheets: Sequence[Sheet], form: str, title: str = TITLE) -> str:
@@ -89,10 +89,10 @@ def text(sheets: Sequence[Sheet], form: str, title: str = TITLE) -> str:
 def write(
     sheets: Sequence[Sheet], forms: Sequence[str], folder: Path, pictures: Sequence[Picture] = (), title: str = TITLE
 ) -> list[Path]:
-    """The tables as files: one for all in each format, and one each in CSV. HTML holds the pictures in itself.
+    """Writes all tables to one file per format, in CSV one file per table. HTML embeds the pictures.
 
     Returns:
-        What was written, and the pictures' files.
+        Paths of the tables and of the pictures.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -103,15 +103,17 @@ def write(
             names = unique_names(sheet.name for sheet in sheets)
             contents |= {f"{name}.csv": comma_separated(sheet) for name, sheet in zip(names, sheets, strict=True)}
         elif form == "html":
-            contents["tables.html"] = page(sheets, title, [(one.caption, _inline(one.svg)) for one in pictures])
+            contents["tables.html"] = page(
+                sheets, title, [(figure.caption, _inline(figure.svg)) for figure in pictures]
+            )
         else:
             contents[f"tables.{form}"] = text(sheets, form)
-    drawn = [path for picture in pictures for path in (picture.svg, picture.png)]
-    return [*write_files(folder, contents), *drawn]
+    picture_files = [path for picture in pictures for path in (picture.svg, picture.png)]
+    return [*write_files(folder, contents), *picture_files]
 
 
 def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]:
-    """Texts as files of a folder, which is made where it is not there; what is there is replaced.
+    """Writes texts to files of a folder, which is created if missing; existing files are replaced.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -119,7 +121,7 @@ def write_files(folder: Path, contents: Mapping[str, str | bytes]) -> list[Path]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            # Not `write_text`: a sheet's lines end as they are, on every system.
+            # Not `write_text`, which changes line ends on Windows.
             (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
     except OSError as exc:
         raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
@@ -131,16 +133,16 @@ def _inline(svg: Path) -> str:
 
 
 NUMBERS = (2, 3, 4, 5, *range(8, 22))
-"""Of the paper's tables that runs can fill. Tables 1, 6 and 7 are of annotations."""
+"""The paper's tables that runs can fill. Tables 1, 6 and 7 come from annotations."""
 
 
 def numbers(asked: str) -> frozenset[int]:
     """The tables in a list such as `2,3,8-11`.
 
     Raises:
-        InputError: something in it is no number of such a table.
+        InputError: an entry is not one of these tables.
     """
-    found: set[int] = set()
+    tables: set[int] = set()
     for part in asked.split(","):
         first, dash, last = part.strip().partition("-")
         try:
@@ -152,28 +154,28 @@ def numbers(asked: str) -> frozenset[int]:
                 f"table {part.strip()} cannot be filled from runs; 2, 3, 4, 5 and 8-21 can (Tables 1, 6 and 7 come "
                 "from annotations: see vista-guard agree)"
             )
-        found |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
-    return frozenset(found)
+        tables |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
+    return frozenset(tables)
 
 
 def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
-    """The overview and the tables, in the order of their numbers, and which of those asked for nothing fills.
+    """The overview and the tables by number, and messages about requested ones that no run fills.
 
-    `asked` are numbers of tables; all that can be filled when None.
+    `asked` are numbers of tables; all when None.
 
     Raises:
         InputError: runs on one data set cannot be compared.
     """
     check_comparable(runs)
-    found, empty = [overview(runs)], []
-    for own, fill, need in _FILLERS:
-        if asked is None or asked & {*own}:
+    tables, empty = [overview(runs)], []
+    for table_numbers, fill, need in _FILLERS:
+        if asked is None or asked & {*table_numbers}:
             filled = tables_12_to_19(runs, asked or ()) if fill is tables_12_to_19 else fill(runs)
-            found += filled
+            tables += filled
             if not filled and asked is not None:
-                name = f"{own[0]} to {own[-1]}" if len(own) > 1 else f"{own[0]}"
+                name = f"{table_numbers[0]} to {table_numbers[-1]}" if len(table_numbers) > 1 else f"{table_numbers[0]}"
                 empty.append(f"no run fills Table {name}: it needs {need}")
-    return found, empty
+    return tables, empty
 
 
 _FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[Measured]], list[Sheet]], str]] = (
@@ -186,4 +188,4 @@ _FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[Measured]], list[Shee
     ([20], table_20, "a data set of abstentions"),
     ([21], table_21, "a data set of abstentions"),
 )
-"""Numbers of tables, what fills them, and what they need of the runs."""
+"""Numbers of tables, the function that fills them, and what it needs of the runs."""

@@ -39,7 +39,7 @@ NOTES = (
 
 
 def overview(runs: Sequence[Measured]) -> Sheet:
-    """All runs, in the order in which they were given."""
+    """One row per run, in the order given."""
     names = names_of(runs)
     rows = [_row(run, names[run.name]) for run in runs]
     return Sheet("overview", "Overview", COLUMNS, tuple(rows), (*NOTES, *notes_of(runs)))
@@ -53,49 +53,70 @@ def in_brackets(value: float | None, interval: Interval | None) -> str:
 
 
 def _row(run: Measured, name: str) -> Row:
-    met = run.detection(run.reading)
+    detection = run.detection(run.reading)
     return row(
-        run.data_set, run.system, name, *_turns(run, met), *_score_cells(run, met), *_claims(run), *_cost_cells(run)
+        run.data_set,
+        run.system,
+        name,
+        *_turns(run, detection),
+        *_score_cells(run, detection),
+        *_claims(run),
+        *_cost_cells(run),
     )
 
 
-def _turns(run: Measured, met: Detection | None) -> list[str]:
-    n = met.turns if met is not None else len(run.reports)
+def _turns(run: Measured, detection: Detection | None) -> list[str]:
+    n = detection.turns if detection is not None else len(run.reports)
     reports = list(run.reports.values())
-    # Without gold there is still to say of how many turns each claim was judged.
-    covered = met.coverage if met is not None else Share.of(not report.unchecked for report in reports)
+    # Coverage needs no gold.
+    covered = detection.coverage if detection is not None else Share.of(not report.unchecked for report in reports)
     return [f"{n:,}", percent(covered.value, 1), *(accuracy_text(run, reading) for reading in Reading)]
 
 
 def accuracy_text(run: Measured, reading: Reading) -> str:
     """A run's turn accuracy under a reading, with its interval; a dash without gold."""
-    met = run.detection(reading)
-    return NOTHING if met is None else in_brackets(met.accuracy.value, run.accuracy_interval(reading))
+    detection = run.detection(reading)
+    return NOTHING if detection is None else in_brackets(detection.accuracy.value, run.accuracy_interval(reading))
 
 
-def _score_cells(run: Measured, met: Detection | None) -> list[str]:
-    if met is None:
+def _score_cells(run: Measured, detection: Detection | None) -> list[str]:
+    if detection is None:
         return [NOTHING] * 3
-    return [percent(met.precision.value), percent(met.recall.value), in_brackets(met.f1, run.f1_interval(run.reading))]
+    return [
+        percent(detection.precision.value),
+        percent(detection.recall.value),
+        in_brackets(detection.f1, run.f1_interval(run.reading)),
+    ]
 
 
 def _claims(run: Measured) -> list[str]:
     reports = list(run.reports.values())
     scores = [percent(micro_score(reports)), percent(macro_score(reports))]
-    met = run.confusion
-    if not met:
+    confusion = run.confusion
+    if not confusion:
         return [NOTHING, NOTHING, NOTHING, *scores]
-    return [f"{met.total():,}", percent(accuracy(met)), in_brackets(macro_f1(met), run.macro_f1_interval()), *scores]
+    return [
+        f"{confusion.total():,}",
+        percent(accuracy(confusion)),
+        in_brackets(macro_f1(confusion), run.macro_f1_interval()),
+        *scores,
+    ]
 
 
 def _cost_cells(run: Measured) -> list[str]:
-    took = run.spending
-    if took is None:
+    spending = run.spending
+    if spending is None:
         return [NOTHING] * 5
-    used = took.usage
-    tokens = (used.input_tokens + used.output_tokens) / took.turns
-    cost = NOTHING if took.cost is None else f"{took.cost:.5f}"
-    return [f"{took.median:.3f}", f"{took.p95:.3f}", f"{used.calls / took.turns:.1f}", f"{tokens:,.0f}", cost]
+    usage = spending.usage
+    tokens = (usage.input_tokens + usage.output_tokens) / spending.turns
+    cost = NOTHING if spending.cost is None else f"{spending.cost:.5f}"
+    return [
+        f"{spending.median:.3f}",
+        f"{spending.p95:.3f}",
+        f"{usage.calls / spending.turns:.1f}",
+        f"{tokens:,.0f}",
+        cost,
+    ]
 
 
 SIGNIFICANCE_NOTES = (
@@ -109,22 +130,22 @@ SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.",
 
 
 def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
-    """A table for each data set with two runs or more; the paper's rows below, where it has the data set.
+    """A table for each data set with at least two runs, with the paper's rows below where it has the data set.
 
-    Compared are systems of one judge, one system with several judges, and everything with systems that ask no judge.
+    Compares systems of one judge, one system with several judges, and all runs with systems that ask no judge.
     """
-    found = []
+    tables = []
     for name in data_sets_of(runs):
-        here = [run for run in runs if run.data_set == name and run.answers(run.reading)]
-        rows = [_significance_row(first, second, names_of(here)) for first, second in _pairs(here)]
+        set_runs = [run for run in runs if run.data_set == name and run.answers(run.reading)]
+        rows = [_significance_row(first, second, names_of(set_runs)) for first, second in _pairs(set_runs)]
         if rows:
-            known = paper_set(name)
-            number = f"Table {table('table08_11')[known]['number']}. " if known else ""
+            paper_name = paper_set(name)
+            number = f"Table {table('table08_11')[paper_name]['number']}. " if paper_name else ""
             title = f"{number}{name}: {table('table08_11')['title']}"
-            notes = (*SIGNIFICANCE_NOTES, *([OF_PAPER] if known else []), *notes_of(here))
+            notes = (*SIGNIFICANCE_NOTES, *([OF_PAPER] if paper_name else []), *notes_of(set_runs))
             sheet = Sheet(file_name("significance", name), title, SIGNIFICANCE_COLUMNS, tuple(rows), notes)
-            found.append(sheet.below(_printed(known) if known else []))
-    return found
+            tables.append(sheet.below(_paper_rows(paper_name) if paper_name else []))
+    return tables
 
 
 def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
@@ -139,18 +160,19 @@ def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
 
 def _significance_row(first: Measured, second: Measured, names: Mapping[str, str]) -> Row:
     left, right = names[first.name], names[second.name]
-    met = discordant(first, second, first.reading)
+    test = discordant(first, second, first.reading)
     pair = f"{title_of(first.system)} – {title_of(second.system)}"
-    p = f"{met.p:.6f}" if met.n else NOTHING
+    p = f"{test.p:.6f}" if test.n else NOTHING
     model = left if left == right else f"{left} / {right}"
-    return row(model, pair, f"{met.n:,}", percent(met.difference), p, met.stars, f"{met.first}", f"{met.second}")
+    return row(model, pair, f"{test.n:,}", percent(test.difference), p, test.stars, f"{test.first}", f"{test.second}")
 
 
-def _printed(data_set: str) -> list[Row]:
+def _paper_rows(data_set: str) -> list[Row]:
     turns = f"{table('table02')['turns'][data_set]:,}"
     return [
-        row(PAPER + one.model, f"{title_of(one.first)} – {title_of(one.second)}", turns, str(one.difference), str(one.p),
-            one.stars, str(one.only_first), str(one.only_second))
-        for one in differences()
-        if one.data_set == data_set
+        row(PAPER + difference.model, f"{title_of(difference.first)} – {title_of(difference.second)}", turns,
+            str(difference.difference), str(difference.p), difference.stars, str(difference.only_first),
+            str(difference.only_second))
+        for difference in differences()
+        if difference.data_set == data_set
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Figures of runs: what is drawn of them, and what each shows in a sentence."""
+"""Figures of runs, each with a caption of one sentence."""
 
 from __future__ import annotations
 
@@ -19,53 +19,53 @@ from vista_lab.tables.vista import confusion_counts, data_sets_of, systems_of, t
 from vista_lab.tables.writers import file_name, one_line, unique_names
 
 FEWEST = 5
-"""Turns that a place in conversations needs to be drawn: a mean of fewer says nothing."""
+"""Fewest turns for a point: a mean of fewer says nothing."""
 
 ACCURACY = "turn accuracy, %"
 
 STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a call", "fused": "one call a turn"}
-"""How a model judge is asked; its version begins with it."""
+"""Ways to ask a model judge, by the word that its version begins with."""
 
 
 def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
-    """All figures that the runs have something for, as SVG and PNG.
+    """Draws every figure that the runs fill, as SVG and PNG.
 
     Raises:
         ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
-    found: list[Picture] = []
+    pictures: list[Picture] = []
     for data_set, file in _files(runs):
-        here = _Drawing([run for run in runs if run.data_set == data_set], names, folder, file)
-        found += [*here.accuracies(), *here.readings(), *here.scores(), *here.reliabilities()]
-        found += [*here.spent(), *here.batching(), *here.confusions()]
-    return found
+        drawing = _Drawing([run for run in runs if run.data_set == data_set], names, folder, file)
+        pictures += [*drawing.accuracies(), *drawing.readings(), *drawing.scores(), *drawing.reliabilities()]
+        pictures += [*drawing.trade_offs(), *drawing.batching(), *drawing.confusions()]
+    return pictures
 
 
 def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> list[Picture]:
-    """The paper's Figure 2 alone: each data set's runs by its own labels and by people's, where turns have both.
+    """Draws the paper's Figure 2: each data set's runs by its own labels and by people's, where turns have both.
 
-    `remark` is what the title has to say besides.
+    `remark` is added to the title.
 
     Raises:
         ConfigError: matplotlib is not installed, or the folder cannot be written.
     """
     names = {run: one_line(name) for run, name in names_of(runs).items()}
-    drawn = (
+    drawings = (
         _Drawing([run for run in runs if run.data_set == name], names, folder, file) for name, file in _files(runs)
     )
-    return [picture for one in drawn for picture in one.readings(remark)]
+    return [picture for drawing in drawings for picture in drawing.readings(remark)]
 
 
 def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
-    """Each data set, and what it is called in names of files."""
+    """Each data set with its name in file names."""
     names = data_sets_of(runs)
     return zip(names, unique_names(map(file_name, names)), strict=True)
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Runs on one data set, how they are named, and where their figures go. `file` is the data set in names of files."""
+    """Draws the figures of runs on one data set. `file` is the data set's name in file names."""
 
     runs: Sequence[Measured]
     names: Mapping[str, str]
@@ -77,7 +77,7 @@ class _Drawing:
         return one_line(self.runs[0].data_set)
 
     def whole_name(self, run: Measured) -> str:
-        """System and judge; a system that asks no judge is its own."""
+        """System and judge; one name for a system that asks no judge."""
         return f"{_title(run)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
 
     def accuracies(self) -> Iterator[Picture]:
@@ -85,67 +85,70 @@ class _Drawing:
         labels = list(dict.fromkeys(self.names[run.name] for run in self.runs))
         systems = systems_of(self.runs)
         ordered = sorted(self.runs, key=lambda run: (labels.index(self.names[run.name]), systems.index(run.system)))
-        shown = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], _title(run))]
-        if shown:
+        run_bars = [bar for run in ordered for bar in _bar(run, run.reading, self.names[run.name], _title(run))]
+        if run_bars:
             caption = f"{self.of}: turn accuracy with 95 % intervals"
-            kinds = [kind for kind in map(one_line, map(title_of, systems)) if any(bar.kind == kind for bar in shown)]
-            yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, shown, kinds))
+            kinds = [
+                kind for kind in map(one_line, map(title_of, systems)) if any(bar.kind == kind for bar in run_bars)
+            ]
+            yield Picture(caption, *bars(self.folder, self._file("accuracy"), caption, ACCURACY, run_bars, kinds))
 
     def readings(self, remark: str = "") -> Iterator[Picture]:
         """Figure 2 of the paper: the same turns by the data set's labels and by people's."""
         kinds = {Reading.ORIGINAL: "the data set's own labels", Reading.STRICT: "people's labels, strict"}
-        both = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
-        shown = [
+        doubly_labelled = [run for run in self.runs if all(run.answers(reading) for reading in kinds)]
+        reading_bars = [
             bar
-            for run in both
+            for run in doubly_labelled
             for reading, kind in kinds.items()
             for bar in _bar(run, reading, self.whole_name(run), kind)
         ]
-        if shown:
+        if reading_bars:
             caption = f"{self.of}: turn accuracy by both kinds of gold (the paper's Figure 2){remark and '; '}{one_line(remark)}"
             yield Picture(
-                caption, *bars(self.folder, self._file("figure-2"), caption, ACCURACY, shown, list(kinds.values()))
+                caption,
+                *bars(self.folder, self._file("figure-2"), caption, ACCURACY, reading_bars, list(kinds.values())),
             )
 
     def scores(self) -> Iterator[Picture]:
-        """The score over turns, for runs with conversations of several."""
+        """VISTA score by turn, for runs over longer conversations."""
         lines = [(self.whole_name(run), _over_turns(run)) for run in self.runs]
-        known = [(name, points) for name, points in lines if len(points) > 1]
-        if known:
+        drawable = [(name, points) for name, points in lines if len(points) > 1]
+        if drawable:
             caption = f"{self.of}: VISTA score over the turns of a conversation, with 95 % intervals"
-            yield Picture(caption, *over_turns(self.folder, self._file("score-over-turns"), caption, known))
+            yield Picture(caption, *over_turns(self.folder, self._file("score-over-turns"), caption, drawable))
 
     def reliabilities(self) -> Iterator[Picture]:
-        """Confidences of claims that people labelled."""
+        """Reliability diagram over claims that people labelled."""
         lines = []
         for run in self.runs:
-            found = binned([one for one, _ in run.confidences], [right for _, right in run.confidences])
-            if found is not None:
-                points = [Point(one.confidence, one.accuracy, one.n) for one in found.bins]
-                lines.append((f"{self.whole_name(run)} (calibration error {found.ece:.3f})", points))
+            diagram = binned([confidence for confidence, _ in run.confidences], [right for _, right in run.confidences])
+            if diagram is not None:
+                points = [Point(bucket.confidence, bucket.accuracy, bucket.n) for bucket in diagram.bins]
+                lines.append((f"{self.whole_name(run)} (calibration error {diagram.ece:.3f})", points))
         if lines:
             caption = f"{self.of}: reliability of confidences; numbers count claims"
             yield Picture(caption, *reliability(self.folder, self._file("reliability"), caption, lines))
 
-    def spent(self) -> Iterator[Picture]:
-        """Accuracy against money and against time, where two runs or more say what they took."""
-        took = [(run, run.spending) for run in self.runs if run.spending is not None]
-        costs = [(run, 1000 * spent.cost) for run, spent in took if spent.cost is not None]
+    def trade_offs(self) -> Iterator[Picture]:
+        """Accuracy against cost and against latency, where at least two runs recorded them."""
+        spendings = [(run, run.spending) for run in self.runs if run.spending is not None]
+        costs = [(run, 1000 * spent.cost) for run, spent in spendings if spent.cost is not None]
         yield from self._trade("cost", "US dollars a thousand turns", costs)
-        yield from self._trade("latency", "seconds a turn, median", [(run, spent.median) for run, spent in took])
+        yield from self._trade("latency", "seconds a turn, median", [(run, spent.median) for run, spent in spendings])
 
     def batching(self) -> Iterator[Picture]:
-        """For each system and judge that was asked in more than one way."""
+        """Accuracy by strategy, for each system and judge with more than one."""
         groups: dict[tuple[str, str], dict[str, Measured]] = {}
         for run in self.runs:
             groups.setdefault((run.system, run.judge), {}).setdefault(_strategy(run), run)
         spots = [
             spot
-            for (system, judge), found in groups.items()
-            if len(found.keys() & STRATEGIES.keys()) > 1
-            for way, told in STRATEGIES.items()
-            if way in found
-            for spot in _spot(found[way], one_line(f"{title_of(system)}, {judge}, {told}"), told)
+            for (system, judge), by_strategy in groups.items()
+            if len(by_strategy.keys() & STRATEGIES.keys()) > 1
+            for way, description in STRATEGIES.items()
+            if way in by_strategy
+            for spot in _spot(by_strategy[way], one_line(f"{title_of(system)}, {judge}, {description}"), description)
         ]
         if spots:
             caption = f"{self.of}: turn accuracy against batching"
@@ -154,7 +157,7 @@ class _Drawing:
             )
 
     def confusions(self) -> Iterator[Picture]:
-        """A matrix for each run whose claims people labelled."""
+        """A confusion matrix for each run whose claims people labelled."""
         labels = [str(label) for label in table("table12_19")["labels"]]
         human = [place for place, label in enumerate(labels) if label != "NONE"]
         files = unique_names(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
@@ -166,33 +169,33 @@ class _Drawing:
                 rows = [labels[place] for place in human]
                 yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
 
-    def _trade(self, what: str, axis: str, taken: Sequence[tuple[Measured, float]]) -> Iterator[Picture]:
-        spots = [spot for run, x in taken for spot in _spot(run, self.whole_name(run), x)]
+    def _trade(self, quantity: str, axis: str, points: Sequence[tuple[Measured, float]]) -> Iterator[Picture]:
+        spots = [spot for run, x in points for spot in _spot(run, self.whole_name(run), x)]
         if len(spots) > 1 and any(spot.x for spot in spots):
-            caption = f"{self.of}: turn accuracy against {what}"
-            yield Picture(caption, *trade(self.folder, self._file(what), caption, axis, spots))
+            caption = f"{self.of}: turn accuracy against {quantity}"
+            yield Picture(caption, *trade(self.folder, self._file(quantity), caption, axis, spots))
 
-    def _file(self, what: str) -> str:
-        return file_name(what, self.file)
+    def _file(self, figure: str) -> str:
+        return file_name(figure, self.file)
 
 
 def _bar(run: Measured, reading: Reading, label: str, kind: str) -> Iterator[Bar]:
-    met = run.detection(reading)
-    if met is not None and met.judged:
-        yield Bar(label, kind, met.accuracy.value, *(run.accuracy_interval(reading) or (None, None)))
+    detection = run.detection(reading)
+    if detection is not None and detection.judged:
+        yield Bar(label, kind, detection.accuracy.value, *(run.accuracy_interval(reading) or (None, None)))
 
 
 def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
-    met = run.detection(run.reading)
-    if met is not None and met.judged:
-        yield Spot(label, x, met.accuracy.value, *(run.accuracy_interval(run.reading) or (None, None)))
+    detection = run.detection(run.reading)
+    if detection is not None and detection.judged:
+        yield Spot(label, x, detection.accuracy.value, *(run.accuracy_interval(run.reading) or (None, None)))
 
 
 def _over_turns(run: Measured) -> list[Point]:
     points = []
     for place, values in run.scores_by_place().items():
         if len(values) >= FEWEST:
-            # Each conversation has one turn at a place: turns are drawn again.
+            # Each conversation has one turn at a place, so the bootstrap draws turns.
             low, high = mean_interval([str(number) for number in range(len(values))], values, draws=400)
             points.append(Point(place, float(np.mean(values)), len(values), low, high))
     return points

@@ -45,7 +45,7 @@ STYLE: Any = {
 
 @contextmanager
 def open_figure(width: float, height: float) -> Iterator[Figure]:
-    """An empty figure in the style; inches.
+    """An empty figure in the house style, sized in inches.
 
     Raises:
         ConfigError: matplotlib is not installed.
@@ -59,7 +59,7 @@ def open_figure(width: float, height: float) -> Iterator[Figure]:
 
 
 def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
-    """Writes `name.svg` and `name.png` and says where. To be called while the figure's style is in force.
+    """Writes `name.svg` and `name.png` and returns their paths. Call it inside `open_figure`.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -78,12 +78,12 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def pick(choices: tuple[str, ...], place: int) -> str:
-    """One of them, again from the first after the last."""
+    """The choice at a place, wrapping around."""
     return choices[place % len(choices)]
 
 
 def set_titles(title: str, width: float) -> str:
-    """A title in lines that fit a figure so many inches wide. Line breaks stay."""
+    """A title wrapped to a figure's width in inches. Its line breaks stay."""
     return "\n".join(line for part in title.split("\n") for line in wrap(part, int(10 * width)))
 
 
@@ -101,9 +101,9 @@ class Bar:
 def bars(
     folder: Path, name: str, title: str, axis: str, shown: Sequence[Bar], kinds: Sequence[str]
 ) -> tuple[Path, Path]:
-    """Horizontal bars, grouped by label in the order in which they come; values in percent stand at their ends.
+    """Horizontal bars grouped by label, in order, with their values in percent.
 
-    `axis` says what the values are; `kinds` are those of the bars, in the legend's order.
+    `axis` names the values; `kinds` are those of the bars, in the legend's order.
     """
     labels = list(dict.fromkeys(bar.label for bar in shown))
     places = _places(labels, shown)
@@ -133,15 +133,15 @@ def _bar(axes: Axes, bar: Bar, at: float, kind: int) -> None:
     axes.annotate(f"{100 * bar.value:.1f}", end, xytext=(4, 0), textcoords="offset points", va="center")
 
 
-def _places(labels: Sequence[str], shown: Sequence[Bar]) -> dict[Bar, float]:
-    """Where each bar stands: those of a label side by side, and some room between labels."""
-    found, at = {}, 0.0
+def _places(labels: Sequence[str], drawn: Sequence[Bar]) -> dict[Bar, float]:
+    """Position of each bar: bars of a label side by side, with some room between labels."""
+    places, at = {}, 0.0
     for label in labels:
-        for bar in (one for one in shown if one.label == label):
-            found[bar] = at
+        for bar in (candidate for candidate in drawn if candidate.label == label):
+            places[bar] = at
             at += 0.85
         at += 0.45
-    return found
+    return places
 
 
 def _fill(kind: int) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def _fill(kind: int) -> dict[str, Any]:
 
 
 def _reach(value: float, low: float | None, high: float | None) -> list[list[float]]:
-    """How far an interval reaches to either side, in percent; 0 without one."""
+    """Length of an interval to either side, in percent; 0 without one."""
     return [
         [0 if low is None else max(100 * (value - low), 0)],
         [0 if high is None else max(100 * (high - value), 0)],
@@ -162,7 +162,7 @@ def _stroke(place: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Point:
-    """A place on a line, with its interval, and of how many it is. Figures are shares in [0, 1]."""
+    """A point of a line over `n` cases, with its interval. `y`, `low` and `high` are shares in [0, 1]."""
 
     x: float
     y: float
@@ -207,7 +207,7 @@ def recall_curves(folder: Path, name: str, title: str, lines: Lines) -> tuple[Pa
 
 
 def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path, Path]:
-    """How often judgements were right, by how sure the judge was. On the diagonal confidence means what it says."""
+    """Accuracy by confidence, with the diagonal of perfect calibration."""
     with open_figure(5.2, 5.0 + 0.22 * len(lines)) as figure:
         axes = figure.subplots()
         axes.plot([0, 100], [0, 100], color="black", linewidth=0.8, linestyle=(0, (1, 2)))
@@ -226,7 +226,7 @@ def reliability(folder: Path, name: str, title: str, lines: Lines) -> tuple[Path
 def matrix(
     folder: Path, name: str, title: str, rows: Sequence[str], columns: Sequence[str], counts: Sequence[Sequence[int]]
 ) -> tuple[Path, Path]:
-    """Counts with the share of their row, which is how dark a cell is."""
+    """Counts with their share of the row, which shades the cell."""
     shares = [[count / sum(line) if sum(line) else 0.0 for count in line] for line in counts]
     with open_figure(1.6 + 0.95 * len(columns), 1.5 + 0.62 * len(rows)) as figure:
         axes = figure.subplots()
@@ -256,7 +256,7 @@ class Spot:
 
 
 def trade(folder: Path, name: str, title: str, axis: str, spots: Sequence[Spot]) -> tuple[Path, Path]:
-    """A marker a run, with its interval. Numbers that lie far apart stand on a logarithmic axis."""
+    """One marker per run, with its interval. The axis is logarithmic where numbers lie far apart."""
     with open_figure(6.6, 3.6 + 0.2 * len(spots)) as figure:
         axes = figure.subplots()
         for place, spot in enumerate(spots):
@@ -284,7 +284,7 @@ def _logarithmic(axes: Axes) -> None:
 
 @dataclass(frozen=True)
 class Mark:
-    """A row of a table as a place in a picture. Marks of one `series` look alike, and stand in the legend once."""
+    """A table's row as a point. Marks of one `series` share their look and a legend entry."""
 
     label: str
     series: str
@@ -302,15 +302,15 @@ def scatter(
     line: tuple[float, float] | None = None,
     quadrants: tuple[float, float] | None = None,
 ) -> tuple[Path, Path]:
-    """Rows as marks with their names. `line` is slope and intercept of one through them, `quadrants` is where the axes cross."""
+    """Rows as labelled marks. `line` is the slope and intercept of a line, `quadrants` the point where the axes cross."""
     series = list(dict.fromkeys(mark.series for mark in marks))
     with open_figure(7.2, 5.2) as figure:
         axes = figure.subplots()
-        for place, each in enumerate(series):
-            own = [mark for mark in marks if mark.series == each]
-            axes.scatter([mark.x for mark in own], [mark.y for mark in own], label=each, color=pick(COLOURS, place),
-                         marker=pick(MARKERS, place), edgecolors="black", linewidths=0.6)  # fmt: skip
-            for mark in own:
+        for place, series_name in enumerate(series):
+            members = [mark for mark in marks if mark.series == series_name]
+            axes.scatter([mark.x for mark in members], [mark.y for mark in members], label=series_name,
+                         color=pick(COLOURS, place), marker=pick(MARKERS, place), edgecolors="black", linewidths=0.6)  # fmt: skip
+            for mark in members:
                 axes.annotate(mark.label, (mark.x, mark.y), xytext=(4, 4), textcoords="offset points", fontsize=7)
         if line is not None:
             axes.axline((0.0, line[1]), slope=line[0], color="black", linewidth=0.8, linestyle="--")
@@ -331,20 +331,22 @@ def _around(values: Sequence[float]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Panel:
-    """One of several small pictures: a value for each place and series; None where there is none."""
+    """One of several small plots: a value for each place and series, None where missing."""
 
     axis: str
     series: Sequence[tuple[str, Sequence[float | None]]]
 
 
 def panels(folder: Path, name: str, title: str, places: Sequence[str], shown: Sequence[Panel]) -> tuple[Path, Path]:
-    """Small pictures side by side over the same places, such as settings or numbers of turns."""
+    """Small plots side by side over the same places, such as settings or numbers of turns."""
     with open_figure(11.0, 3.2 + 0.1 * max(map(len, places)) + 0.22 * len(shown[0].series)) as figure:
         for axes, panel in zip(figure.subplots(1, len(shown)), shown, strict=True):
             for place, (label, values) in enumerate(panel.series):
-                known = [(at, value) for at, value in enumerate(values) if value is not None]
-                places_of, shown_of = [at for at, _ in known], [value for _, value in known]
-                axes.plot(places_of, shown_of, label=label, marker=pick(MARKERS, place), markersize=5, **_stroke(place))
+                present = [(at, value) for at, value in enumerate(values) if value is not None]
+                places_of, values_of = [at for at, _ in present], [value for _, value in present]
+                axes.plot(
+                    places_of, values_of, label=label, marker=pick(MARKERS, place), markersize=5, **_stroke(place)
+                )
             axes.set_xticks(range(len(places)), places, rotation=90 if max(map(len, places)) > 4 else 0)
             axes.set(title=panel.axis, xlim=(-0.5, len(places) - 0.5))
         figure.suptitle(set_titles(title, 11.0))

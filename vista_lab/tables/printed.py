@@ -1,4 +1,4 @@
-"""The paper's tables as sheets: as printed, and beside them what was computed from other printed figures."""
+"""The paper's tables as printed, beside values computed from its other figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from vista_lab.tables.writers import Cell, Heading, Row, Sheet, headings, markdo
 
 def sheets() -> list[Sheet]:
     """The tables that need no model, in their order."""
-    significant = [differing_labels(name) for name in ("AIS", "BEGIN", "FADE", "FaithDial")]
+    significant = [significance(name) for name in ("AIS", "BEGIN", "FADE", "FaithDial")]
     return [label_counts(), turn_accuracy(), claim_figures(), ablations(), contradictions(), claim_sets(), turn_labels(),
             *significant, abstentions()]  # fmt: skip
 
@@ -65,13 +65,14 @@ def claim_figures() -> Sheet:
     printed = table("table03")
     rows = []
     for model, (turn, claim, f1) in printed["models"].items():
-        met, right = confusion(model), whole_number(turn, printed["turns"])
-        figures = (percent(accuracy(met)), str(f1), percent(macro_f1(met)))
+        counts, right = confusion(model), whole_number(turn, printed["turns"])
+        figures = (percent(accuracy(counts)), str(f1), percent(macro_f1(counts)))
         rows.append(row(model, str(turn), f"{right} of {printed['turns']}", str(claim), *figures))
-    always, majority = printed["majority"], of_majority()
+    printed_majority, majority = printed["majority"], of_majority()
     first = row(
-        "majority", str(always["turn"]), f"{printed['unverifiable']} of {printed['turns']}", str(always["claim"]),
-        percent(accuracy(majority)), str(always["macro_f1"]), percent(macro_f1(majority)),
+        "majority", str(printed_majority["turn"]), f"{printed['unverifiable']} of {printed['turns']}",
+        str(printed_majority["claim"]), percent(accuracy(majority)), str(printed_majority["macro_f1"]),
+        percent(macro_f1(majority)),
     )  # fmt: skip
     heads = headings(
         ["model"],
@@ -92,8 +93,8 @@ def ablations() -> Sheet:
     rows = []
     for system, value in printed["settings"].items():
         right = whole_number(value, printed["turns"])
-        said = f"{right:,} of {printed['turns']:,}" if right is not None else "no whole number"
-        rows.append(row(printed["names"][system], str(value), said))
+        turns_right = f"{right:,} of {printed['turns']:,}" if right is not None else "no whole number"
+        rows.append(row(printed["names"][system], str(value), turns_right))
     heads = headings(["setting"], "accuracy", "turns right")
     return Sheet("paper-table-4", f"Table 4. {printed['title']}", heads, tuple(rows))
 
@@ -104,14 +105,16 @@ def contradictions() -> Sheet:
     rows = []
     for model, systems in printed["models"].items():
         for system, values in systems.items():
-            found = detection_counts(values)
-            shares = (found.accuracy.value, found.precision.value, found.recall.value, found.f1)
-            counts = (str(found.tp), str(found.fp))
-            rows.append(row(model, SYSTEMS[system], *map(str, values), *counts, *(percent(one, 1) for one in shares)))
+            detection = detection_counts(values)
+            shares = (detection.accuracy.value, detection.precision.value, detection.recall.value, detection.f1)
+            counts = (str(detection.tp), str(detection.fp))
+            rows.append(
+                row(model, SYSTEMS[system], *map(str, values), *counts, *(percent(share, 1) for share in shares))
+            )
     four = ("Acc.", "Prec", "Rec", "F1")
     heads = headings(("model", "method"), ("printed", *four), "tp", "fp", ("computed", *four))
-    every = frozenset(range(4, len(rows), 4))
-    return Sheet("paper-table-5", f"Table 5. {printed['title']}", heads, tuple(rows), rule_before=every)
+    rules = frozenset(range(4, len(rows), 4))
+    return Sheet("paper-table-5", f"Table 5. {printed['title']}", heads, tuple(rows), rule_before=rules)
 
 
 def claim_sets() -> Sheet:
@@ -130,36 +133,36 @@ def claim_sets() -> Sheet:
 def turn_labels() -> Sheet:
     """Table 7, and the percentages of section 5."""
     printed = table("table07")
-    found = original_against_consensus()
-    rows = [row(one["name"], str(one["count"])) for one in printed["categories"]]
-    diverged = found.fp + found.fn
+    detection = original_against_consensus()
+    rows = [row(category["name"], str(category["count"])) for category in printed["categories"]]
+    diverged = detection.fp + detection.fn
     notes = (
-        f"{diverged} of {found.turns} turns diverge, {percent(diverged / found.turns, 1)} %; {found.fp} of them newly "
-        f"unverifiable, {percent(found.fp / diverged, 1)} %.",
-        f"Unverifiable by people: {found.tp + found.fp}; by the data sets: {found.tp + found.fn}.",
+        f"{diverged} of {detection.turns} turns diverge, {percent(diverged / detection.turns, 1)} %; {detection.fp} of them "
+        f"newly unverifiable, {percent(detection.fp / diverged, 1)} %.",
+        f"Unverifiable by people: {detection.tp + detection.fp}; by the data sets: {detection.tp + detection.fn}.",
     )
-    total = row("sum", str(found.turns))
+    total = row("sum", str(detection.turns))
     columns = headings(["category"], "turns")
     title = f"Table 7. {printed['title']}"
     return Sheet("paper-table-7", title, columns, (*rows, total), notes, frozenset({len(rows)}))
 
 
-def differing_labels(data_set: str) -> Sheet:
+def significance(data_set: str) -> Sheet:
     """One of Tables 8 to 11, with p and stars from the discordant pairs."""
     rows, number = [], 0
-    for one in differences():
-        if one.data_set == data_set:
-            number = one.number
-            found = Discordant(one.only_first, one.only_second, 0)
-            pair = f"{SYSTEMS[one.first]} – {SYSTEMS[one.second]}"
+    for difference in differences():
+        if difference.data_set == data_set:
+            number = difference.number
+            test = Discordant(difference.only_first, difference.only_second, 0)
+            pair = f"{SYSTEMS[difference.first]} – {SYSTEMS[difference.second]}"
             rows.append(
-                row(one.model, pair, str(one.difference), str(one.p), one.stars, str(one.only_first), str(one.only_second),
-                    f"{found.p:.6f}", found.stars)
+                row(difference.model, pair, str(difference.difference), str(difference.p), difference.stars,
+                    str(difference.only_first), str(difference.only_second), f"{test.p:.6f}", test.stars)
             )  # fmt: skip
     heads = headings(("model", "comparison"), "Δ", ("printed", "p", "sig."), "b", "c", ("computed", "p", "sig."))
     title = f"Table {number}. {data_set}: {table('table08_11')['title']}"
-    every = frozenset(range(3, len(rows), 3))
-    return Sheet(f"paper-table-{number}", title, heads, tuple(rows), rule_before=every)
+    rules = frozenset(range(3, len(rows), 3))
+    return Sheet(f"paper-table-{number}", title, heads, tuple(rows), rule_before=rules)
 
 
 def confusions(model: str) -> Sheet:
@@ -174,25 +177,25 @@ def claim_confusion(name: str, title: str, rows: Sequence[Sequence[int]], notes:
     """Counts with margins in the layout of Tables 12 to 19."""
     labels = [str(label) for label in table("table12_19")["labels"]]
     heads = headings(["human \\ model"], *labels, "Total")
-    shown: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
-    return Sheet(name, title, heads, tuple(shown), tuple(notes), frozenset({len(labels)}))
+    body: list[Row] = [row(name, *map(str, counts)) for name, counts in zip([*labels, "Total"], rows, strict=True)]
+    return Sheet(name, title, heads, tuple(body), tuple(notes), frozenset({len(labels)}))
 
 
 def abstentions() -> Sheet:
-    printed, found = table("table20_21"), of_coconot()
+    printed, detection = table("table20_21"), of_coconot()
     rows = [
-        row("abstention", str(found.tp), str(found.fn), _sorted(printed["missed"])),
-        row("no abstention", str(found.fp), str(found.tn), _sorted(printed["false_alarms"])),
+        row("abstention", str(detection.tp), str(detection.fn), _sorted(printed["missed"])),
+        row("no abstention", str(detection.fp), str(detection.tn), _sorted(printed["false_alarms"])),
     ]
     notes = (
-        f"Accuracy {percent(found.accuracy.value, 1)}, precision {percent(found.precision.value, 1)}, recall "
-        f"{percent(found.recall.value, 1)}. The errors were sorted by hand.",
+        f"Accuracy {percent(detection.accuracy.value, 1)}, precision {percent(detection.precision.value, 1)}, recall "
+        f"{percent(detection.recall.value, 1)}. The errors were sorted by hand.",
     )
     heads = (*headings(["gold"], ("VISTA", str(Label.ABSTENTION), "none")), Heading("errors (Table 21)", figures=False))
     return Sheet("paper-table-20", f"Tables 20 and 21. {printed['title']}", heads, tuple(rows), notes)
 
 
-def contradicting(found: Verdict, paper: str = "") -> Sheet:
+def contradicted_figures(found: Verdict, paper: str = "") -> Sheet:
     """Printed figures that other printed figures of the paper contradict."""
     rows = [row(f"{check.table}", check.what, check.printed, check.found, why) for check, why in found.known]
     heads = (Heading("table"), Heading("figure", figures=False), Heading("printed"), Heading("computed"),
@@ -207,7 +210,7 @@ def _sorted(errors: dict[str, int]) -> str:
 
 
 def main() -> int:
-    """Prints VISTA's tables as far as no model is needed, and the figures of all four papers that contradict each other.
+    """Prints VISTA's tables that need no model, and the contradictory figures of all four papers.
 
     Returns:
         0, or 1 where a figure is neither as printed nor a named contradiction.
@@ -218,8 +221,8 @@ def main() -> int:
         "DAD": dad.check_all(),
         "KnowMT-Bench": knowmt.check_all(),
     }
-    print(markdown([*sheets(), *(contradicting(found, paper) for paper, found in verdicts.items())]))
-    wrong = [problem for found in verdicts.values() for problem in found.wrong]
+    print(markdown([*sheets(), *(contradicted_figures(verdict, paper) for paper, verdict in verdicts.items())]))
+    wrong = [problem for verdict in verdicts.values() for problem in verdict.wrong]
     for problem in wrong:
         print(f"error: {problem}", file=sys.stderr)
     return 1 if wrong else 0

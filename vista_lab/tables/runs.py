@@ -1,4 +1,4 @@
-"""Runs as tables take them: gold and predictions by turn and claim.
+"""Runs prepared for tables: gold and predictions by turn and claim.
 
 Also which runs may share a table, and the names of their rows.
 """
@@ -32,7 +32,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Measured:
-    """A run that was read. `name` tells it from the others in messages and notes."""
+    """A run read from its folder. `name` identifies it in messages and notes."""
 
     name: str
     manifest: Manifest
@@ -43,7 +43,7 @@ class Measured:
 
     @property
     def data_set(self) -> str:
-        """Its name; the split is part of it where there are several."""
+        """The data set's name, with its split where there are several."""
         return self.rows.name
 
     @property
@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def judge(self) -> str:
-        """Who judged in it; a system without any has its own name here."""
+        """The judge's name; the system's own where it has no judge."""
         return self.manifest.system.judge.name
 
     @property
@@ -80,39 +80,48 @@ class Measured:
         return {reading: self._read(reading) for reading in Reading}
 
     def _read(self, reading: Reading) -> Answers:
-        wanted = target_labels(reading, self.task)
-        found = {}
+        targets = target_labels(reading, self.task)
+        answers = {}
         for name, line in self.gold.items():
-            gold = gold_of(line, reading, wanted)
+            gold = gold_of(line, reading, targets)
             if gold is not None:
                 report = self.reports.get(name)
-                found[name] = (gold, has_any_label(labels_of(report.outcomes), wanted) if report is not None else None)
-        return found
+                answers[name] = (
+                    gold,
+                    has_any_label(labels_of(report.outcomes), targets) if report is not None else None,
+                )
+        return answers
 
     def detection(self, reading: Reading) -> Detection | None:
-        """How well turns were found. None where the data set has no gold under this reading."""
+        """Counts of turns found and missed. None where the data set has no gold under this reading."""
         answers = self.answers(reading)
         return Detection.of(answers.values()) if answers else None
 
     @property
     def reading(self) -> Reading:
-        """The data set's own where it says something of turns, else the strict one."""
+        """`ORIGINAL` if the data set labels turns, else `STRICT`."""
         return Reading.ORIGINAL if self.answers(Reading.ORIGINAL) else Reading.STRICT
 
     def accuracy_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of the accuracy over judged turns; see `share_interval`."""
         judged = [
-            (self.gold[name].drawn_with, gold is said)
-            for name, (gold, said) in self.answers(reading).items()
-            if said is not None
+            (self.gold[name].drawn_with, gold is predicted)
+            for name, (gold, predicted) in self.answers(reading).items()
+            if predicted is not None
         ]
-        return share_interval([group for group, _ in judged], [held for _, held in judged])
+        return share_interval([group for group, _ in judged], [right for _, right in judged])
 
     def balanced_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of the balanced accuracy over judged turns, by drawing documents, or conversations, again."""
         answers = self.answers(reading).items()
-        judged = [(self.gold[name].drawn_with, gold, said) for name, (gold, said) in answers if said is not None]
-        return balanced_interval([(gold, said) for _, gold, said in judged], [group for group, _, _ in judged])
+        judged = [
+            (self.gold[name].drawn_with, gold, predicted)
+            for name, (gold, predicted) in answers
+            if predicted is not None
+        ]
+        return balanced_interval(
+            [(gold, predicted) for _, gold, predicted in judged], [group for group, _, _ in judged]
+        )
 
     def f1_interval(self, reading: Reading) -> Interval | None:
         """95 % interval of F1, by drawing documents, or conversations, again."""
@@ -120,31 +129,31 @@ class Measured:
         judged = [(self.gold[name].drawn_with, *pair) for name, pair in answers if pair[1] is not None]
         if not judged:
             return None
-        gold, said = (np.array([row[place] for row in judged], bool) for place in (1, 2))
+        gold, predicted = (np.array([row[place] for row in judged], bool) for place in (1, 2))
 
         def f1(rows: np.ndarray) -> float:
-            tp = int((gold[rows] & said[rows]).sum())
-            whole = int(gold[rows].sum() + said[rows].sum())
-            return 2 * tp / whole if whole else float("nan")
+            tp = int((gold[rows] & predicted[rows]).sum())
+            total = int(gold[rows].sum() + predicted[rows].sum())
+            return 2 * tp / total if total else float("nan")
 
         return _interval_or_none(bootstrap_interval([row[0] for row in judged], f1))
 
     @cached_property
     def claims(self) -> Sequence[tuple[TurnName, Label, Label | None]]:
-        """Each claim that people labelled, with the label of the run: None for one that was not judged. Of reported turns."""
+        """Turn, people's label and the run's label (None: unjudged) of each labelled claim of the reported turns."""
         if not self.labelled:
             return []
-        found = []
+        rows = []
         for name, line in self.gold.items():
             report = self.reports.get(name)
             if report is not None:
                 judged = {finding.claim.id: finding.label for finding in report.findings}
-                found += [(name, human, judged.get(claim)) for claim, human in line.claims.items()]
-        return found
+                rows += [(name, human, judged.get(claim)) for claim, human in line.claims.items()]
+        return rows
 
     @property
     def confusion(self) -> Confusion:
-        """Claims by human and by model label. Empty where claims cannot be held against people's."""
+        """Claims by human and by model label. Empty where claims cannot be compared with people's."""
         return Counter((human, judged) for _, human, judged in self.claims)
 
     def macro_f1_interval(self) -> Interval | None:
@@ -155,8 +164,8 @@ class Measured:
         codes = np.array([labels.index(human) * len(labels) + labels.index(judged) for _, human, judged in self.claims])
 
         def figure(rows: np.ndarray) -> float:
-            met = np.bincount(codes[rows], minlength=len(labels) ** 2).reshape(len(labels), len(labels))
-            pairs = {(labels[one], labels[other]): int(met[one, other]) for one, other in np.argwhere(met)}
+            counts = np.bincount(codes[rows], minlength=len(labels) ** 2).reshape(len(labels), len(labels))
+            pairs = {(labels[one], labels[other]): int(counts[one, other]) for one, other in np.argwhere(counts)}
             return macro_f1(Counter(pairs)) or 0.0
 
         return _interval_or_none(bootstrap_interval([self.gold[name].drawn_with for name, _, _ in self.claims], figure))
@@ -168,26 +177,26 @@ class Measured:
 
     @property
     def confidences(self) -> list[tuple[float, bool]]:
-        """Of each claim that people labelled and the run judged: how sure it was, and whether it was right."""
-        found = []
+        """Confidence and correctness of each claim that people labelled and the run judged."""
+        pairs = []
         for name, line in self.gold.items() if self.labelled else ():
             report = self.reports.get(name)
             for finding in report.findings if report is not None else ():
                 if finding.claim.id in line.claims:
-                    found.append((finding.confidence, finding.label is line.claims[finding.claim.id]))
-        return found
+                    pairs.append((finding.confidence, finding.label is line.claims[finding.claim.id]))
+        return pairs
 
     def scores_by_place(self) -> Mapping[int, list[float]]:
         """VISTA scores of turns by their place among the reported turns of a conversation, from 1."""
         places: dict[str, list[TurnReport]] = defaultdict(list)
         for name in sorted(self.reports):
             places[name[0]].append(self.reports[name])
-        found: dict[int, list[float]] = defaultdict(list)
+        scores: dict[int, list[float]] = defaultdict(list)
         for turns in places.values():
             for place, report in enumerate(turns, 1):
                 if report.score is not None:
-                    found[place].append(report.score)
-        return dict(sorted(found.items()))
+                    scores[place].append(report.score)
+        return dict(sorted(scores.items()))
 
     @property
     def unchecked(self) -> int:
@@ -195,10 +204,10 @@ class Measured:
 
 
 def read_measured(folder: Path, name: str | None = None) -> Measured:
-    """A run from its folder. It need not be complete; a last line that is still being written is left out.
+    """Reads a run from its folder. It may be incomplete; a last line that is still being written is left out.
 
     Raises:
-        ConfigError: the folder is no run, or one of a version that this one would misread.
+        ConfigError: the folder is no run, or of a version that cannot be read.
         InputError: a file of it cannot be read; names the line.
     """
     manifest, rows = read_evaluation(folder)
@@ -208,7 +217,7 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
 
 
 def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
-    """Turns of which one run alone is right, among those that both judged."""
+    """Turns that only one of two runs gets right, among those both judged."""
     one, other = first.answers(reading), second.answers(reading)
     shared = [(one[name], other[name]) for name in one.keys() & other.keys()]
     return Discordant.of(
@@ -217,20 +226,19 @@ def discordant(first: Measured, second: Measured, reading: Reading) -> Discordan
 
 
 def _interval_or_none(interval: Interval) -> Interval | None:
-    """None where draws have no figure, or all the same: that is no range of it."""
+    """The interval; None where the draws have no figure, or all the same."""
     return interval if interval[0] < interval[1] else None
 
 
 def check_comparable(runs: Sequence[Measured], *, any_claims: bool = False) -> None:
-    """Passes where runs on one data set can be compared.
+    """Checks that runs on one data set can be compared.
 
     Args:
         runs: of any data sets.
-        any_claims: runs over the data's own claims may stand beside those of a judge's, as where sentences are compared.
+        any_claims: allow runs over the data's own claims beside runs over a judge's, as where sentences are compared.
 
     Raises:
-        InputError: two of them are of other files, other gold, other evidence, other claims, of no common turn, or of the same
-            system; says which and why.
+        InputError: two runs differ in files, gold, evidence or claims, share no turn, or are of the same system; names them.
     """
     for first, second in combinations(runs, 2):
         if first.data_set == second.data_set:
@@ -240,62 +248,69 @@ def check_comparable(runs: Sequence[Measured], *, any_claims: bool = False) -> N
 
 
 def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, str]:
-    """How the row of each run is called, by the run's name: by its judge, and by what else tells it from others of its system.
+    """Row labels by the run's name: its judge, and the settings that distinguish it from others of its system.
 
-    With `across` runs of one system have one name on all data sets, and of two systems two.
+    With `across`, runs of one system share a label on all data sets, and systems never do.
     """
     alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
     for run in runs:
         alike["" if across else run.data_set, "" if across else run.system, run.judge].append(run)
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for group in alike.values():
-        made = [{"system": run.system} | _varying_settings(run) for run in group]
-        differing = sorted({key for one in made for key in one if len({other.get(key) for other in made}) > 1})
-        # The rules' fingerprint changes with the judge: it is told where nothing else tells two runs apart.
+        settings = [{"system": run.system} | _varying_settings(run) for run in group]
+        differing = sorted(
+            {key for options in settings for key in options if len({other.get(key) for other in settings}) > 1}
+        )
+        # The rules' fingerprint changes with the judge: shown only where nothing else distinguishes two runs.
         for keys in ([key for key in differing if key != "option rules"], differing):
-            told = [", ".join(one[key] for key in keys if key in one) for one in made]
-            if len(set(told)) == len({frozenset(one.items()) for one in made}):
+            labels = [", ".join(options[key] for key in keys if key in options) for options in settings]
+            if len(set(labels)) == len({frozenset(options.items()) for options in settings}):
                 break
-        found |= {run.name: f"{run.judge} ({one})" if one else run.judge for run, one in zip(group, told, strict=True)}
-    return found
+        names |= {
+            run.name: f"{run.judge} ({options})" if options else run.judge
+            for run, options in zip(group, labels, strict=True)
+        }
+    return names
 
 
 def notes_of(runs: Sequence[Measured]) -> list[str]:
     """Notes that belong beside the figures of these runs: their data sets, missing reports, unchecked turns."""
-    found = []
+    notes = []
     for name in dict.fromkeys(run.data_set for run in runs):
         rows = next(run.rows for run in runs if run.data_set == name)
         split = f"{rows.split}, a test set: choose nothing by it" if rows.test else rows.split
         skipped = sum(rows.skipped.values())
-        drawn = ", ".join(
+        samples = ", ".join(
             dict.fromkeys(_sample_text(run) for run in runs if run.data_set == name and run.manifest.limit)
         )
-        split = f"{split}; {drawn}" if drawn else split
-        told = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
-        found.append(
-            ": ".join([told[0], "; ".join(part for part in told[1:] if part) or "no word on the paper's rows"])
+        split = f"{split}; {samples}" if samples else split
+        parts = [f"{name} ({split})", rows.sample, f"{skipped:,} rows could not be read" if skipped else ""]
+        notes.append(
+            ": ".join([parts[0], "; ".join(part for part in parts[1:] if part) or "no word on the paper's rows"])
         )
     for run in runs:
         if not run.complete:
-            done, all_of_it = len(run.reports), run.rows.turns
-            found.append(f"{run.name} is not complete: {done:,} of {all_of_it:,} turns are reported")
-        met = run.detection(run.reading)
-        if met is not None and met.unchecked:
-            found.append(
-                f"{run.name}: {met.unchecked:,} of {met.turns:,} turns were not judged; accuracy is of the others, and "
-                f"{100 * met.worst.value:.2f} if all of these were wrong"
+            reported, total = len(run.reports), run.rows.turns
+            notes.append(f"{run.name} is not complete: {reported:,} of {total:,} turns are reported")
+        detection = run.detection(run.reading)
+        if detection is not None and detection.unchecked:
+            notes.append(
+                f"{run.name}: {detection.unchecked:,} of {detection.turns:,} turns were not judged; accuracy is of the others, "
+                f"and {100 * detection.worst.value:.2f} if all of these were wrong"
             )
-    return found
+    return notes
 
 
 def _why_not(first: Measured, second: Measured, *, any_claims: bool) -> str | None:
-    """Why not; None where they can."""
-    files, others = first.rows.files, second.rows.files
-    changed = next((name for name in sorted(files.keys() | others.keys()) if files.get(name) != others.get(name)), None)
-    if changed is not None:
+    """Reason that two runs cannot be compared; None where they can."""
+    files, other_files = first.rows.files, second.rows.files
+    changed_file = next(
+        (name for name in sorted(files.keys() | other_files.keys()) if files.get(name) != other_files.get(name)), None
+    )
+    if changed_file is not None:
         return (
-            f"{first.name} and {second.name} are of {first.data_set}, and {changed} was not the same file (sha256 "
-            f"{files.get(changed, 'none')[:12]} and {others.get(changed, 'none')[:12]}). Run one of them again"
+            f"{first.name} and {second.name} are of {first.data_set}, and {changed_file} was not the same file (sha256 "
+            f"{files.get(changed_file, 'none')[:12]} and {other_files.get(changed_file, 'none')[:12]}). Run one of them again"
         )
     if _varying_settings(first) == _varying_settings(second) and first.system == second.system:
         return f"{first.name} and {second.name} are of the same system on {first.data_set}. Give one of them"
@@ -307,12 +322,14 @@ def _other_evidence(first: Measured, second: Measured) -> str | None:
     one, other = (run.manifest.system.evidence for run in (first, second))
     if (one is None and other is None) or (one is not None and one.same_as(other)):
         return None
-    made, others = (found.model_dump(exclude={"replayed"}) if found else {} for found in (one, other))
-    differing = [name for name in made | others if made.get(name) != others.get(name)]
-    told = ", ".join(f"{name} {made.get(name, 'none')} and {others.get(name, 'none')}" for name in differing)
+    settings, other_settings = (info.model_dump(exclude={"replayed"}) if info else {} for info in (one, other))
+    differing = [name for name in settings | other_settings if settings.get(name) != other_settings.get(name)]
+    differences = ", ".join(
+        f"{name} {settings.get(name, 'none')} and {other_settings.get(name, 'none')}" for name in differing
+    )
     return (
-        f"{first.name} and {second.name} had other evidence on {first.data_set} ({told}). Run one of them again with the same "
-        "--evidence, or replay it with --evidence recorded:FILE"
+        f"{first.name} and {second.name} had other evidence on {first.data_set} ({differences}). Run one of them again with the "
+        "same --evidence, or replay it with --evidence recorded:FILE"
     )
 
 
@@ -334,9 +351,14 @@ def _sample_text(run: Measured) -> str:
 
 def _varying_settings(run: Measured) -> dict[str, str]:
     """Settings that may differ between runs of one system and judge, and the chosen conversations."""
-    made = run.manifest
-    limit = "" if made.limit is None else _sample_text(run)
-    claims = f"claims {made.claims}"
-    known = {"judge": made.system.judge.name, "version": made.system.judge.version, "limit": limit, "claims": claims}
-    options = {f"option {name}": f"{name} {value}" for name, value in made.system.options.items()}
-    return {key: value for key, value in {**known, **options}.items() if value}
+    manifest = run.manifest
+    limit = "" if manifest.limit is None else _sample_text(run)
+    claims = f"claims {manifest.claims}"
+    settings = {
+        "judge": manifest.system.judge.name,
+        "version": manifest.system.judge.version,
+        "limit": limit,
+        "claims": claims,
+    }
+    options = {f"option {name}": f"{name} {value}" for name, value in manifest.system.options.items()}
+    return {key: value for key, value in {**settings, **options}.items() if value}

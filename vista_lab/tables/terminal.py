@@ -24,7 +24,7 @@ from vista_lab.runs.summary import Found, RunSummary
 from vista_lab.tables.writers import decimals
 
 LONGEST = 300
-"""Characters of a turn, or of a reason, that a terminal shows."""
+"""Most characters shown of a turn or a reason."""
 
 
 def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> RenderableType:
@@ -73,16 +73,16 @@ def _policy_agreement(replayed: Replayed) -> Table:
     return table
 
 
-def _changes_table(replayed: Replayed, shown: Sequence[ReplayedTurn]) -> RenderableType:
+def _changes_table(replayed: Replayed, turns: Sequence[ReplayedTurn]) -> RenderableType:
     count = len(replayed.found.changed)
     if not count:
         return Text("no turn changes: both policies decide alike", style="bold")
-    rest = f", the {len(shown):,} with the largest steps" if len(shown) < count else ""
-    return Group(Text(f"turns that change: {count:,}{rest}", style="bold"), *_lines(replayed, shown))
+    suffix = f", the {len(turns):,} with the largest steps" if len(turns) < count else ""
+    return Group(Text(f"turns that change: {count:,}{suffix}", style="bold"), *_lines(replayed, turns))
 
 
-def _lines(replayed: Replayed, shown: Iterable[ReplayedTurn]) -> Iterable[Text]:
-    for turn in shown:
+def _lines(replayed: Replayed, turns: Iterable[ReplayedTurn]) -> Iterable[Text]:
+    for turn in turns:
         step = f"{look(turn.first.action).word} → {look(turn.second.action).word}"
         people = "" if turn.fine is None else f"; people: {'fine' if turn.fine else 'not fine'}"
         where = turn_name(turn.report.conversation_id, turn.report.turn_index, turn.question)
@@ -115,7 +115,7 @@ RATES = (0.01, 0.02, 0.05, 0.1)
 
 
 def summary_table(summary: ReplaySummary, title: str = "replay") -> RenderableType:
-    """Everything a replay comes to; the agreement with human labels when the log carries any."""
+    """The figures of a replay, with agreement where the log carries human labels."""
     parts: list[RenderableType] = [_totals(summary, title), _claims(summary)]
     if summary.usage.calls:
         parts.append(_usage(summary))
@@ -125,12 +125,12 @@ def summary_table(summary: ReplaySummary, title: str = "replay") -> RenderableTy
 
 
 def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
-    """For some rates and each label alone: from where on a rule may withhold, and which share it catches of what is not fine."""
+    """Thresholds by false alarm rate and label, with the share that each catches of what is not fine."""
     (group, *_) = table.groups
-    counted = "fine turns" if table.level == "turn" else "turns with fine claims"
+    unit = "fine turns" if table.level == "turn" else "turns with fine claims"
     caught = "caught" if missed is None else f"caught of {missed.n:,}"
-    shown = plain_table(
-        f"thresholds from {group.n:,} {counted}", "at most", *(x for label in ALARMS for x in (label, caught))
+    output = plain_table(
+        f"thresholds from {group.n:,} {unit}", "at most", *(x for label in ALARMS for x in (label, caught))
     )
     for rate in RATES:
         row = [f"{rate:.0%}"]
@@ -138,28 +138,28 @@ def risk_table(table: RiskTable, missed: RiskGroup | None) -> RenderableType:
             limit = group.threshold(label, rate)
             row.append("none" if limit is None else f"{limit:.4f}")
             row.append(decimals(missed.loss(label, limit) if missed and limit is not None else None))
-        shown.add_row(*row)
-    return shown
+        output.add_row(*row)
+    return output
 
 
 def turn_risk_table(found: Fit) -> RenderableType:
-    """For some rates: from which risk on a turn may be flagged or withheld, and which share that catches of what is not fine."""
+    """Risk thresholds by false alarm rate, with the share that each catches of the turns that are not fine."""
     (group, *_) = found.groups
     bad = sum(not turn.fine for turn in found.turns)
-    shown = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
+    table = plain_table(f"risks of {group.n:,} fine turns", "at most", "risk", f"caught of {bad:,}")
     for rate in RATES:
         limit = group.threshold(rate)
         caught = decimals(limit and found.caught(limit))
-        shown.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", caught)
-    return shown
+        table.add_row(f"{rate:.0%}", "none" if limit is None else f"{limit:.4f}", caught)
+    return table
 
 
 def reliability_table(found: Reliability) -> RenderableType:
     """The reliability diagram as a table."""
-    shown = plain_table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
-    for one in found.bins:
-        shown.add_row(decimals(one.confidence), decimals(one.accuracy), f"{one.n:,}")
-    return shown
+    table = plain_table(f"reliability, ECE {found.ece:.3f}", "mean confidence", "right", "claims")
+    for bucket in found.bins:
+        table.add_row(decimals(bucket.confidence), decimals(bucket.accuracy), f"{bucket.n:,}")
+    return table
 
 
 def _totals(summary: ReplaySummary, title: str) -> Table:
@@ -189,16 +189,18 @@ def _claims(summary: ReplaySummary) -> Table:
 
 
 def _usage(summary: ReplaySummary) -> Table:
-    used, turns = summary.usage, max(summary.turns, 1)
+    usage, turns = summary.usage, max(summary.turns, 1)
     table = plain_table("model calls", "", "all", "a turn")
-    table.add_row("calls", f"{used.calls:,}", f"{used.calls / turns:,.1f}")
-    table.add_row("input tokens", f"{used.input_tokens:,}", f"{used.input_tokens / turns:,.0f}")
-    table.add_row("of them from the endpoint's cache", f"{used.cached_tokens:,}", f"{used.cached_tokens / turns:,.0f}")
-    table.add_row("output tokens", f"{used.output_tokens:,}", f"{used.output_tokens / turns:,.0f}")
-    if used.unpriced_calls < used.calls:
-        table.add_row("estimated cost, USD", f"{used.cost:,.4f}", f"{used.cost / turns:,.5f}")
-    if used.unpriced_calls:
-        table.add_row("calls of no known price", f"{used.unpriced_calls:,}", "")
+    table.add_row("calls", f"{usage.calls:,}", f"{usage.calls / turns:,.1f}")
+    table.add_row("input tokens", f"{usage.input_tokens:,}", f"{usage.input_tokens / turns:,.0f}")
+    table.add_row(
+        "of them from the endpoint's cache", f"{usage.cached_tokens:,}", f"{usage.cached_tokens / turns:,.0f}"
+    )
+    table.add_row("output tokens", f"{usage.output_tokens:,}", f"{usage.output_tokens / turns:,.0f}")
+    if usage.unpriced_calls < usage.calls:
+        table.add_row("estimated cost, USD", f"{usage.cost:,.4f}", f"{usage.cost / turns:,.5f}")
+    if usage.unpriced_calls:
+        table.add_row("calls of no known price", f"{usage.unpriced_calls:,}", "")
     return table
 
 
@@ -223,9 +225,9 @@ def plain_table(title: str, *columns: str) -> Table:
 def run_table(figures: RunSummary, gold: Literal["strict", "safe", "original"]) -> RenderableType:
     """The figures of a run, and its agreement with gold under one reading, where the data has gold for it."""
     parts: list[RenderableType] = [_coverage(figures)]
-    found = figures.readings.get(Reading(gold))
-    if found is not None:
-        parts.append(_score_table(found, gold))
+    scores = figures.readings.get(Reading(gold))
+    if scores is not None:
+        parts.append(_score_table(scores, gold))
     elif figures.readings:
         parts.append(Text(f"The data has no gold for --gold {gold}; it has {', '.join(figures.readings)}."))
     return Group(*parts)
@@ -246,15 +248,15 @@ def _with_interval(value: float | None, interval: tuple[float, float] | None) ->
     return decimals(value) if value is None or interval is None else percent(value, interval)
 
 
-def _score_table(found: Found, gold: str) -> Table:
+def _score_table(scores: Found, gold: str) -> Table:
     table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
-    table.add_row("turns with gold", f"{found.turns:,}")
-    table.add_row("of them not judged", f"{found.unchecked:,}", style="red" if found.unchecked else None)
-    table.add_row("accuracy of the judged", _with_interval(found.accuracy, found.interval))
-    table.add_row("balanced accuracy", _with_interval(found.balanced_accuracy, found.balanced_interval))
-    table.add_row("precision", decimals(found.precision))
-    table.add_row("recall", decimals(found.recall))
-    table.add_row("F1", decimals(found.f1))
-    table.add_row("found, missed", f"{found.tp:,}, {found.fn:,}")
-    table.add_row("wrongly found, rightly not", f"{found.fp:,}, {found.tn:,}")
+    table.add_row("turns with gold", f"{scores.turns:,}")
+    table.add_row("of them not judged", f"{scores.unchecked:,}", style="red" if scores.unchecked else None)
+    table.add_row("accuracy of the judged", _with_interval(scores.accuracy, scores.interval))
+    table.add_row("balanced accuracy", _with_interval(scores.balanced_accuracy, scores.balanced_interval))
+    table.add_row("precision", decimals(scores.precision))
+    table.add_row("recall", decimals(scores.recall))
+    table.add_row("F1", decimals(scores.f1))
+    table.add_row("found, missed", f"{scores.tp:,}, {scores.fn:,}")
+    table.add_row("wrongly found, rightly not", f"{scores.fp:,}, {scores.tn:,}")
     return table

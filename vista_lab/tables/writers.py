@@ -1,4 +1,4 @@
-"""Tables, and how they are written as Markdown, CSV, HTML and LaTeX. Pure.
+"""Tables, and writers for Markdown, CSV, HTML and LaTeX. Pure.
 
 Names in a table come from files that anybody may have written: each writer escapes what its form would interpret. In LaTeX a
 table wider than its column is scaled when it is set; one that would become too small is split, and each part repeats the
@@ -20,15 +20,15 @@ from itertools import groupby
 _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 NOTHING = "–"
-"""Where there is no figure: none was measured, or there is nothing to take it of."""
+"""Shown where there is no figure."""
 
 LONGEST_PART = 60
-"""Letters of a data set's, a system's or a judge's name in that of a file; disks take some 250 bytes in all."""
+"""Most letters of a data set, system or judge in a file name; disks take some 250 bytes in all."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One figure or name. `mark` stands above the line behind it."""
+    """One figure or name. `mark` is its superscript."""
 
     text: str
     mark: str = ""
@@ -72,26 +72,26 @@ class Sheet:
 
     @property
     def groups(self) -> list[tuple[str, int]]:
-        """Common heads and how many columns each spans, in order; the empty one where there is none."""
+        """Group headings with the number of columns each spans, in order; empty where there is none."""
         return [(group, len(list(columns))) for group, columns in groupby(column.group for column in self.columns)]
 
     def below(self, rows: Sequence[Row]) -> Sheet:
-        """The same with more rows, under a line."""
+        """The sheet with more rows under a line."""
         if not rows:
             return self
         return replace(self, rows=self.rows + tuple(rows), rule_before=self.rule_before | {len(self.rows)})
 
 
 def headings(names: Sequence[str], *figures: str | tuple[str, ...]) -> tuple[Heading, ...]:
-    """Heads of the columns that name the rows, then of figures; a tuple is a common head with those below it.
+    """Headings of the columns that name the rows, then of figures; a tuple is a group with its columns.
 
     Examples:
         >>> [column.whole for column in headings(["system"], "n", ("found", "P", "R"))]
         ['system', 'n', 'found: P', 'found: R']
     """
     columns = [Heading(name, figures=False) for name in names]
-    for one in figures:
-        group, *heads = ("", one) if isinstance(one, str) else one
+    for figure in figures:
+        group, *heads = ("", figure) if isinstance(figure, str) else figure
         columns += [Heading(head, group) for head in heads]
     return tuple(columns)
 
@@ -103,35 +103,35 @@ def row(*values: Cell | str | float | None) -> Row:
 
 
 def decimals(value: float | Decimal | None, digits: int = 3) -> str:
-    """A number with so many digits behind the point; a dash for None."""
+    """A number with this many decimals; a dash for None."""
     return NOTHING if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float | None, digits: int = 2) -> str:
-    """A share in [0, 1] as a percentage without its sign; a dash for None and for what is no number."""
+    """A share in [0, 1] as a percentage without the % sign; a dash for None and NaN."""
     return NOTHING if value is None or value != value else f"{100 * value:.{digits}f}"
 
 
 def one_line(text: str) -> str:
-    """A text without line breaks, and with `�` for what would steer a terminal, or is no character in XML."""
+    """A text on one line, with `�` for control characters and others that XML forbids."""
     return _STEERS.sub("�", " ".join(text.split()))
 
 
 def file_name(*parts: str) -> str:
-    """A name for a file: what is no letter and no digit becomes one dash."""
+    """A lower-case file name; other characters than letters and digits become dashes."""
     return re.sub(r"[^a-z0-9]+", "-", " ".join(part[:LONGEST_PART] for part in parts).lower()).strip("-") or "table"
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """Names for files, of which no two are the same: a second `own-json` is `own-json-2`."""
-    found: dict[str, None] = {}
+    """Unique names for files: a second `own-json` becomes `own-json-2`."""
+    unique: dict[str, None] = {}
     for name in names:
-        one, number = name, 1
-        while one in found:
+        candidate, number = name, 1
+        while candidate in unique:
             number += 1
-            one = f"{name}-{number}"
-        found[one] = None
-    return list(found)
+            candidate = f"{name}-{number}"
+        unique[candidate] = None
+    return list(unique)
 
 
 FORMATS = ("md", "tex", "csv", "html")
@@ -140,7 +140,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 
 
 def markdown(sheets: Iterable[Sheet]) -> str:
-    """GitHub's tables. A common head stands in each column's own.
+    """Tables in GitHub's Markdown. A group heading is repeated in the heading of each column.
 
     Examples:
         >>> sheet = Sheet("turns", "Turns", headings(["system"], "turns"), (row("vista", 12),))
@@ -151,7 +151,7 @@ def markdown(sheets: Iterable[Sheet]) -> str:
 
 
 def comma_separated(sheet: Sheet) -> str:
-    """One table with one line of heads; marks follow their figure after a blank. Notes are left out."""
+    """A table as CSV with one header line; marks follow their figure after a blank. Notes are left out."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([_csv(column.whole) for column in sheet.columns])
@@ -161,21 +161,21 @@ def comma_separated(sheet: Sheet) -> str:
 
 
 def page(sheets: Sequence[Sheet], title: str, pictures: Sequence[tuple[str, str]] = ()) -> str:
-    """One HTML page that needs nothing else: no script, no network.
+    """A self-contained HTML page: no script, no network.
 
-    `pictures` are what each shows, and its address, which may be a `data:` URL.
+    `pictures` are captions and addresses, which may be `data:` URLs.
     """
     body = "\n".join(map(_html, sheets))
-    drawn = "\n".join(
-        f'<figure><img src="{html.escape(address)}" alt="{what}"><figcaption>{what}</figcaption></figure>'
-        for what, address in ((_plain_html(text), address) for text, address in pictures)
+    figures = "\n".join(
+        f'<figure><img src="{html.escape(address)}" alt="{caption}"><figcaption>{caption}</figcaption></figure>'
+        for caption, address in ((_plain_html(text), address) for text, address in pictures)
     )
     head = (
         f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{_plain_html(title)}</title>'
     )
     return (
         f'<!doctype html>\n<html lang="en"><head>{head}<style>{_STYLE}</style></head>\n'
-        f"<body><h1>{_plain_html(title)}</h1>\n{body}\n{drawn}\n</body></html>\n"
+        f"<body><h1>{_plain_html(title)}</h1>\n{body}\n{figures}\n</body></html>\n"
     )
 
 
@@ -203,9 +203,9 @@ def _md(text: str) -> str:
 
 def _csv(text: str) -> str:
     # A spreadsheet runs a cell that begins like a formula; a figure may begin with its sign.
-    known = one_line(text)
-    formula = known[:1] in tuple("=+-@\t") and not re.fullmatch(r"[+-]?[\d.,]+( \S+)?", known)
-    return f"'{known}" if formula else known
+    flat = one_line(text)
+    formula = flat[:1] in tuple("=+-@\t") and not re.fullmatch(r"[+-]?[\d.,]+( \S+)?", flat)
+    return f"'{flat}" if formula else flat
 
 
 def _html(sheet: Sheet) -> str:
@@ -227,10 +227,10 @@ def _html(sheet: Sheet) -> str:
 
 def _html_row(sheet: Sheet, number: int, cells: Row) -> str:
     ruled = ' class="rule"' if number in sheet.rule_before else ""
-    shown = "".join(
+    body = "".join(
         f"<td{_side(column)}>{_html_cell(cell)}</td>" for column, cell in zip(sheet.columns, cells, strict=True)
     )
-    return f"<tr{ruled}>{shown}</tr>"
+    return f"<tr{ruled}>{body}</tr>"
 
 
 def _side(column: Heading) -> str:
@@ -259,13 +259,13 @@ NARROW = 215
 """Points: wider tables span both columns of a page that has two."""
 
 WIDEST = 650
-"""Points: wider tables come in parts. On a text of 455 points this is scaled to 70 %."""
+"""Points: wider tables are split. On a text of 455 points this is scaled to 70 %."""
 
 ROWS = 40
-"""Longer tables come in parts, too: a float is on one page."""
+"""Longer tables are split too, as a float must fit on one page."""
 
 WAITING = 30
-"""So many floats without text between them may wait for a page; LaTeX stops at 52."""
+"""Floats between forced page breaks; LaTeX fails at 52 that wait for a page."""
 
 _GAP = 12.0
 
@@ -285,7 +285,7 @@ _GREEK = {
     for letter, name in zip("αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΥΦΨΩ", f"{_SMALL} {_CAPITAL}".split(), strict=True)
 }
 _KNOWN = {**_SPECIAL, **_GREEK}
-# What pdfLaTeX sets with T1 and without a further package, beyond ASCII.
+# Beyond ASCII, pdfLaTeX sets these with T1 and no further package.
 _SET = frozenset(map(chr, range(0xA0, 0x17F))) - frozenset("ĦħĸĿŀŉŦŧ") | frozenset("ȘșȚț‐‑‒—―‘’‚“”„‡•…‰‹›€№™←→↑↓ẞ")
 # Letters that TeX would join into another: "--" is a dash, ",," a quote.
 _JOINED = re.compile(r"([-,'])(?=\1)")
@@ -315,7 +315,7 @@ def _parts(sheet: Sheet) -> list[Sheet]:
 
 
 def _columns(sheet: Sheet) -> Iterator[Sheet]:
-    """Parts that are not too wide. Columns under a common head stay together where they can."""
+    """Parts that are not too wide. Columns of one group stay together where they can."""
     widths = [_width(sheet, place) for place in range(len(sheet.columns))]
     if sum(widths) <= WIDEST:
         yield sheet
@@ -329,13 +329,13 @@ def _columns(sheet: Sheet) -> Iterator[Sheet]:
         )
         for block in _split_columns(list(together), widths, room)
     ]
-    taken: list[int] = []
+    part: list[int] = []
     for block in blocks:
-        if taken and sum(widths[place] for place in [*taken, *block]) > room:
-            yield _only(sheet, [*range(names), *taken])
-            taken = []
-        taken += block
-    yield _only(sheet, [*range(names), *taken])
+        if part and sum(widths[place] for place in [*part, *block]) > room:
+            yield _only(sheet, [*range(names), *part])
+            part = []
+        part += block
+    yield _only(sheet, [*range(names), *part])
 
 
 def _split_columns(block: list[int], widths: Sequence[float], room: float) -> list[list[int]]:
@@ -357,7 +357,7 @@ def _rows(sheet: Sheet) -> Iterator[Sheet]:
 
 
 def _width(sheet: Sheet, place: int) -> float:
-    """About how many points a column takes at 9 points."""
+    """Approximate width of a column in points, set at 9 points."""
     texts = [sheet.columns[place].head, *(cells[place].text + cells[place].mark for cells in sheet.rows)]
     return _GAP + max(sum(6.5 if letter.isupper() else 4.5 for letter in text) for text in texts)
 
@@ -372,8 +372,8 @@ def _float(sheet: Sheet) -> str:
     shape = "".join("r" if column.figures else "l" for column in sheet.columns)
     wide = sum(_width(sheet, place) for place in range(len(sheet.columns))) > NARROW
     kind = "table*" if wide else "table"
-    named = _NAMED.fullmatch(sheet.title)
-    title = f"{named[2].removesuffix('.')} (the paper's {named[1]})" if named else sheet.title
+    match = _NAMED.fullmatch(sheet.title)
+    title = f"{match[2].removesuffix('.')} (the paper's {match[1]})" if match else sheet.title
     caption = " ".join(_sentence(_tex(text)) for text in (title, *sheet.notes))
     return "\n".join([
         rf"\begin{{{kind}}}[tp]",
@@ -384,7 +384,7 @@ def _float(sheet: Sheet) -> str:
         *lines,
         r"\bottomrule",
         r"\end{tabular}}",
-        # Its width is known when it is set: the same table is fine on one page, and too wide for another.
+        # Only TeX knows the width of the page: the same table fits one and is too wide for another.
         r"\ifdim\wd0>\linewidth\resizebox{\linewidth}{!}{\usebox0}\else\usebox0\fi",
         rf"\caption{{{caption}}}",
         rf"\label{{tab:{sheet.name}}}",
@@ -394,9 +394,9 @@ def _float(sheet: Sheet) -> str:
 
 
 def _row(cells: Iterable[str]) -> str:
-    shown = " & ".join(cells) + r" \\"
-    # Behind a line's end or a rule a bracket or a star would be taken for its option.
-    return "{}" + shown if shown.startswith(("[", "*")) else shown
+    line = " & ".join(cells) + r" \\"
+    # After a row's end or a rule, TeX reads a bracket or a star as its option.
+    return "{}" + line if line.startswith(("[", "*")) else line
 
 
 def _groups(sheet: Sheet) -> str:
@@ -409,17 +409,17 @@ def _groups(sheet: Sheet) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    shown = _tex(re.sub(r"^-(?=[\d.])", "−", cell.text))
-    shown = rf"\underline{{{shown}}}" if cell.underlined else shown
-    text = rf"\textbf{{{shown}}}" if cell.bold else shown
+    content = _tex(re.sub(r"^-(?=[\d.])", "−", cell.text))
+    content = rf"\underline{{{content}}}" if cell.underlined else content
+    text = rf"\textbf{{{content}}}" if cell.bold else content
     return rf"{text}\textsuperscript{{{_tex(cell.mark)}}}" if cell.mark else text
 
 
 def _tex(text: str) -> str:
-    # Decomposed letters, as some systems have them in the names of files, are unknown to pdfLaTeX.
-    whole = unicodedata.normalize("NFC", one_line(text))
-    known = (letter for letter in whole if unicodedata.category(letter) != "Cf")
-    pieces = groupby(known, key=lambda letter: letter > "~" and letter not in _SET and letter not in _KNOWN)
+    # pdfLaTeX does not know decomposed letters, which some systems use in file names.
+    composed = unicodedata.normalize("NFC", one_line(text))
+    visible = (letter for letter in composed if unicodedata.category(letter) != "Cf")
+    pieces = groupby(visible, key=lambda letter: letter > "~" and letter not in _SET and letter not in _KNOWN)
     return "".join(_foreign("".join(letters)) if foreign else _escape("".join(letters)) for foreign, letters in pieces)
 
 

@@ -88,21 +88,21 @@ def groups(examples: Sequence[Example]) -> list[list[Example]]:
 
 
 def batches(examples: Sequence[Example], tokens: int, rng: random.Random) -> Iterator[list[Example]]:
-    """Batches of at most so many padded tokens, of similar length and in random order; no group is torn apart."""
+    """Batches of at most so many padded tokens, of similar length and in random order; groups stay whole."""
     units = groups(examples)
     rng.shuffle(units)
     bucket: list[list[Example]] = []
-    held = 0
+    count = 0
     for unit in units:
         bucket.append(unit)
-        held += len(unit)
-        if held >= _BUCKET:
-            yield from _packed(bucket, tokens, rng)
-            bucket, held = [], 0
-    yield from _packed(bucket, tokens, rng)
+        count += len(unit)
+        if count >= _BUCKET:
+            yield from _pack(bucket, tokens, rng)
+            bucket, count = [], 0
+    yield from _pack(bucket, tokens, rng)
 
 
-def _packed(bucket: list[list[Example]], tokens: int, rng: random.Random) -> list[list[Example]]:
+def _pack(bucket: list[list[Example]], tokens: int, rng: random.Random) -> list[list[Example]]:
     packed: list[list[Example]] = []
     current: list[Example] = []
     for unit in sorted(bucket, key=_width):  # so the unit at hand is the widest of the batch

@@ -118,7 +118,7 @@ def export_model(model: nn.Module, folder: Path, name: str, output: str, keep: P
 
 
 FOLDER_FILE = "model_quantized.onnx"
-"""The name says that activations are quantised: who runs it gives it one text at a time, as a batch would change the scores."""
+"""The name says that activations are quantised: run it on one text at a time, as a batch would change the scores."""
 
 
 def write_verifier_folder(model: Verifier, folder: Path, max_tokens: int) -> None:
@@ -154,10 +154,15 @@ def _write_folder(
     tokenizer.no_truncation()
     tokenizer.save(str(folder / "tokenizer.json"))
     sizes = model.encoder.config
-    known = {"model_type": "bert", "pad_token_id": 0, **asdict(sizes), **config}
-    (folder / "config.json").write_text(json.dumps(known, indent=2) + "\n")
-    told = {"model_max_length": max_tokens, "pad_token": "[PAD]", "sep_token": "[SEP]", "cls_token": "[CLS]"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(told, indent=2) + "\n")
+    model_config = {"model_type": "bert", "pad_token_id": 0, **asdict(sizes), **config}
+    (folder / "config.json").write_text(json.dumps(model_config, indent=2) + "\n")
+    tokenizer_config = {
+        "model_max_length": max_tokens,
+        "pad_token": "[PAD]",
+        "sep_token": "[SEP]",
+        "cls_token": "[CLS]",
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer_config, indent=2) + "\n")
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from vista_lab.training.rows import ExtractorRow, Split
 from vista_lab.training.trainers import arguments, load_base_model, run_trainer, without_noise, write_model
 
 KEPT = "eval_easiness_f1"
-"""What the best step is chosen by, as in the paper."""
+"""Metric that chooses the best step, as in the paper."""
 IGNORED = -100
 """The label of padding."""
 
@@ -44,7 +44,7 @@ def claims_of(text: str) -> list[str]:
 
 
 def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, log: Callable[[str], None]) -> None:
-    """Trains an encoder-decoder by transformers, and writes the folder that `extractor=` loads."""
+    """Trains an encoder-decoder with transformers, and writes the folder that `extractor=` loads."""
     from datasets import Dataset
     from transformers import (
         AutoModelForSeq2SeqLM,
@@ -65,9 +65,9 @@ def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, 
                 {"text": [row.text for row in rows], "target": [target_of(row.claims) for row in rows]}
             )
             return texts.map(
-                lambda one: {
-                    **tokenizer(one["text"], truncation=True, max_length=recipe.max_tokens),
-                    "labels": tokenizer(text_target=one["target"])["input_ids"],
+                lambda batch: {
+                    **tokenizer(batch["text"], truncation=True, max_length=recipe.max_tokens),
+                    "labels": tokenizer(text_target=batch["target"])["input_ids"],
                 },
                 batched=True,
                 remove_columns=["text", "target"],
@@ -81,10 +81,10 @@ def train_library(split: Split[ExtractorRow], recipe: LibraryRecipe, out: Path, 
         if not len(fitting):
             raise InputError(f"the claims of every passage have over {recipe.max_tokens} tokens; raise max_tokens")
 
-        def measure(found: Any) -> dict[str, float]:
-            ids = np.where(found.predictions == IGNORED, tokenizer.pad_token_id, found.predictions)
-            told = [claims_of(text) for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
-            easiness = score(zip(told, [row.claims for row in split.held_out], strict=True))
+        def measure(prediction: Any) -> dict[str, float]:
+            ids = np.where(prediction.predictions == IGNORED, tokenizer.pad_token_id, prediction.predictions)
+            predicted = [claims_of(text) for text in tokenizer.batch_decode(ids, skip_special_tokens=True)]
+            easiness = score(zip(predicted, [row.claims for row in split.held_out], strict=True))
             assert easiness is not None  # a split has held-out rows
             return {f"easiness_{name}": getattr(easiness.macro, name) for name in ("precision", "recall", "f1")}
 

@@ -1,4 +1,4 @@
-"""How well an extractor, an embedder or a verifier does on rows of a generated set (LLM-OASIS, sections 6.1 and 7)."""
+"""Measures an extractor, an embedder or a verifier on rows of a generated set (LLM-OASIS, sections 6.1 and 7)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from vista_lab.training.nli import balanced_accuracy, predict
 from vista_lab.training.rows import LABELS, ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 
 KS = (1, 5, 10, 30, 100)
-"""The depths that are told."""
+"""The depths to report."""
 
 
 def measure(part: Part, model: str, split: Split[Any]) -> dict[str, float]:
-    """Figures of a model, named as the settings name it, on the held-out rows."""
+    """Figures of a model, given by its settings name, on the held-out rows."""
     if part == "verifier":
         from vista_guard.judges.verifiers import build_verifier
 
@@ -39,7 +39,7 @@ def measure(part: Part, model: str, split: Split[Any]) -> dict[str, float]:
 
 
 def load_extractor(model: str) -> Decomposer:
-    """The extractor that the settings name so; the shipped rules for `shipped`."""
+    """The extractor of a settings name; `shipped` is the shipped rules."""
     from vista_guard.judges.decomposers.named import build_decomposer
     from vista_guard.stores.entries import OnnxEmbedder
 
@@ -47,19 +47,19 @@ def load_extractor(model: str) -> Decomposer:
 
 
 def verifier_figures(verifier: Verifier, rows: Sequence[VerifierRow]) -> dict[str, float]:
-    """The likeliest label: mean recall of the three labels, and of supported or not."""
-    gold, found = [LABELS.index(row.label) for row in rows], predict(verifier, rows)
+    """Balanced accuracy of the likeliest label: of the three labels, and of supported or not."""
+    gold, predicted = [LABELS.index(row.label) for row in rows], predict(verifier, rows)
     return {
-        "balanced accuracy, three labels": balanced_accuracy(gold, found),
+        "balanced accuracy, three labels": balanced_accuracy(gold, predicted),
         "balanced accuracy, supported or not": balanced_accuracy(
-            [int(one > 0) for one in gold], [int(one > 0) for one in found]
+            [int(label > 0) for label in gold], [int(label > 0) for label in predicted]
         ),
     }
 
 
 @dataclass(frozen=True)
 class ExtractorScore:
-    """Easiness over passages. Those that the extractor could not read count as without claims."""
+    """Easiness over passages. Passages that the extractor could not read count as having no claims."""
 
     easiness: DecompositionScore
     unread: int
@@ -67,23 +67,23 @@ class ExtractorScore:
 
 def extractor_score(extractor: Decomposer, rows: Sequence[ExtractorRow]) -> ExtractorScore:
     """Easiness of the claims that the extractor takes from each text (Eq. 8 and 9)."""
-    found = asyncio.run(_claims(extractor, [row.text for row in rows]))
-    scored = score(zip([claims or [] for claims in found], [row.claims for row in rows], strict=True))
+    predicted = asyncio.run(_claims(extractor, [row.text for row in rows]))
+    scored = score(zip([claims or [] for claims in predicted], [row.claims for row in rows], strict=True))
     assert scored is not None  # a split has held-out rows
-    return ExtractorScore(scored, found.count(None))
+    return ExtractorScore(scored, predicted.count(None))
 
 
 async def _claims(extractor: Decomposer, texts: Sequence[str]) -> list[list[str] | None]:
     """The claims of each text; None where the extractor has no whole answer."""
-    found: list[list[str] | None] = []
+    answers: list[list[str] | None] = []
     for text in texts:
         try:
             claims = await extractor.decompose(Turn(role=Role.ASSISTANT, text=text), ())
         except JudgeError:
-            found.append(None)
+            answers.append(None)
         else:
-            found.append([claim.text for claim in claims])
-    return found
+            answers.append([claim.text for claim in claims])
+    return answers
 
 
 def embedder_curve(

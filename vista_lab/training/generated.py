@@ -37,9 +37,9 @@ def read_split(
     """Rows of a set: its training part, and its validation part to measure by.
 
     Args:
-        folder: of the set.
-        part: what is trained.
-        doubtful: pairs that a gate was in doubt about, too.
+        folder: the set's folder.
+        part: the part to train.
+        doubtful: include pairs that a gate doubted.
         splitting: how the set is divided; as `oasis export` does by default.
         neutrals: chooses each claim's neutral passage, for a verifier's rows.
 
@@ -52,7 +52,7 @@ def read_split(
 
 
 def read_held_out(folder: Path, part: Part, *, doubtful: bool = False, splitting: Splitting | None = None) -> list[Any]:
-    """Rows of the set's test part, which no training has seen; of all of a set that has none.
+    """Rows of the set's test part, unseen in training; all rows of a set without one.
 
     Raises:
         InputError: the folder is no set, or has no pair.
@@ -70,7 +70,7 @@ def _records(folder: Path, doubtful: bool) -> list[Record]:
 
 
 def maker(part: Part, neutrals: Verifier | None = None) -> Callable[[Sequence[Record]], Sequence[Any]]:
-    """Makes a part's rows of records (sections 5.1 to 5.3)."""
+    """A function that makes a part's rows from records (sections 5.1 to 5.3)."""
     if part == "extractor":
         return lambda records: [_extractor(extractor_row(record)) for record in records]
     if part == "retriever":
@@ -87,24 +87,26 @@ def _retriever(row: Mapping[str, Any]) -> RetrieverRow:
 
 
 def _verifier(records: Sequence[Record], neutrals: Verifier | None) -> Iterator[VerifierRow]:
-    for one in verifier_triplets(records, Exporting(neutrals=neutrals)):
-        yield VerifierRow(source_of(one.twin), one.claim, one.passage, LABELS[one.label], one.twin)  # type: ignore[arg-type]
+    for row in verifier_triplets(records, Exporting(neutrals=neutrals)):
+        yield VerifierRow(source_of(row.twin), row.claim, row.passage, LABELS[row.label], row.twin)  # type: ignore[arg-type]
 
 
 def source_of(name: str) -> PassageWindow:
-    """The window that a passage's name tells, as `Passage.id` writes it; what stands behind it is left out.
+    """The window in a passage's name, as `Passage.id` writes it; a suffix is ignored.
 
     Examples:
         >>> source_of("handbook/fees.md#12+5/F/3")
         PassageWindow(document='handbook/fees.md', first=12, end=17)
     """
-    found = _PASSAGE.match(name)
-    if found is None:
+    match = _PASSAGE.match(name)
+    if match is None:
         raise InputError(f"{name!r} is no name of a passage, such as handbook/fees.md#12+5")
-    return PassageWindow(found[1], int(found[2]), int(found[2]) + int(found[3]))
+    return PassageWindow(match[1], int(match[2]), int(match[2]) + int(match[3]))
 
 
 def windows_of(documents: Path, sentences: int = 5) -> dict[PassageWindow, str]:
-    """All windows of a folder's documents, to make the corpus that is searched as large as in use."""
+    """All windows of a folder's documents: a search corpus as large as in use."""
     corpus = survey(documents, Cut(sentences=sentences, per_document=0))
-    return {source_of(one.id): one.text for document, _ in corpus.read() for one in windows(document, corpus.cut)}
+    return {
+        source_of(window.id): window.text for document, _ in corpus.read() for window in windows(document, corpus.cut)
+    }

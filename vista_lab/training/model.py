@@ -1,4 +1,4 @@
-"""The MiniLM encoder in plain torch: what is trained and what is exported.
+"""The MiniLM encoder in plain torch, for training and export.
 
 A BERT encoder (Devlin et al. 2019) with the weights of all-MiniLM-L6-v2 (Wang et al. 2020, Apache-2.0). Written out
 rather than taken from a model zoo, so that the graph that is trained is the graph that is exported.
@@ -34,7 +34,7 @@ class EncoderConfig:
     max_position_embeddings: int
     layer_norm_eps: float
     type_vocab_size: int = 0
-    """0: the encoder doesn't tell the segments of a pair apart but by the separator."""
+    """0: only the separator tells the segments of a pair apart."""
     relative_attention_num_buckets: int = 0
     """Distances between tokens that attention tells apart (MPNet); 0: none."""
     pad_token_id: int = 0
@@ -183,8 +183,8 @@ def verifier_of(state: Mapping[str, Tensor], dropout: float, sizes: EncoderConfi
     return model
 
 
-def deepened(model: Verifier) -> Verifier:
-    """Each layer twice; the copies are gated, so that the deeper model begins by saying what the model says."""
+def deepen(model: Verifier) -> Verifier:
+    """Doubles each layer; the copies are gated, so that the deeper model starts with the same outputs."""
     state = {name: tensor for name, tensor in model.state_dict().items() if not name.startswith("encoder.layers.")}
     for place, layer in enumerate(model.encoder.layers):
         for copy in (0, 1):
@@ -226,7 +226,7 @@ _NAMES = {
 }
 
 
-def _renamed(name: str) -> str:
+def _rename(name: str) -> str:
     for old, new in _NAMES.items():
         name = name.replace(old, new)
     return name
@@ -235,7 +235,7 @@ def _renamed(name: str) -> str:
 def load_base(encoder: Encoder, folder: Path) -> None:
     """Fill the encoder with the base model's weights; a missing or surplus tensor raises."""
     tensors = load_file(str(folder / "model.safetensors"))
-    kept = {
-        _renamed(name): t for name, t in tensors.items() if not name.startswith("pooler") and "position_ids" not in name
+    weights = {
+        _rename(name): t for name, t in tensors.items() if not name.startswith("pooler") and "position_ids" not in name
     }
-    encoder.load_state_dict(kept)
+    encoder.load_state_dict(weights)

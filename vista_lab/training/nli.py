@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 KEPT = "eval_balanced_accuracy"
-"""What the best step is chosen by: the mean recall of the three labels on held-out rows."""
+"""Metric that chooses the best step: the mean recall of the three labels on held-out rows."""
 
 
 def as_pair(row: VerifierRow) -> dict[str, object]:
@@ -48,11 +48,11 @@ def balanced_accuracy(gold: Sequence[int], predicted: Sequence[int]) -> float:
 
 def predict(verifier: GuardVerifier, rows: Sequence[VerifierRow], block: int = 64) -> list[int]:
     """The likeliest label of each row (Eq. 7), by its place in `LABELS`."""
-    found: list[int] = []
+    labels: list[int] = []
     for start in range(0, len(rows), block):
         pairs = [(row.passage, row.claim) for row in rows[start : start + block]]
-        found += [int(one) for one in verifier.probabilities(pairs).argmax(1)]
-    return found
+        labels += [int(label) for label in verifier.probabilities(pairs).argmax(1)]
+    return labels
 
 
 def train_shipped(
@@ -68,7 +68,7 @@ def train_shipped(
         split: the rows.
         recipe: how.
         out: the folder.
-        log: told of the progress.
+        log: receives progress lines.
         replay: pairs of earlier training as `vista_lab.training.train` reads them, mixed in so that nothing is unlearned.
     """
     import torch
@@ -91,7 +91,7 @@ def train_shipped(
 
 
 def replayed(file: Path, most: int, seed: int) -> list[Mapping[str, Any]]:
-    """At most so many pairs of a file of earlier training, drawn by twins.
+    """At most `most` pairs of earlier training, drawn from a file with twins together.
 
     Raises:
         InputError: the file cannot be read, or a line of it is no pair.
@@ -101,19 +101,19 @@ def replayed(file: Path, most: int, seed: int) -> list[Mapping[str, Any]]:
         twins.setdefault(pair.get("twin") or f"#{number}", []).append(pair)
     groups = list(twins.values())
     random.Random(seed).shuffle(groups)
-    found: list[Mapping[str, Any]] = []
+    drawn: list[Mapping[str, Any]] = []
     for group in groups:
-        if len(found) >= most:
+        if len(drawn) >= most:
             break
-        found += group
-    return found
+        drawn += group
+    return drawn
 
 
 def _pairs(file: Path) -> Iterator[Mapping[str, Any]]:
     try:
         with file.open(encoding="utf-8") as lines:
             for number, line in enumerate(lines, 1):
-                pair = _parsed(line)
+                pair = _parse_pair(line)
                 if pair is None:
                     raise InputError(
                         f"{file} line {number} is {line[:80]!r}; a replayed pair is "
@@ -125,8 +125,8 @@ def _pairs(file: Path) -> Iterator[Mapping[str, Any]]:
         raise InputError(f"{file} cannot be read: {exc}") from exc
 
 
-def _parsed(line: str) -> Mapping[str, Any] | None:
-    """A pair; None for a line that is none."""
+def _parse_pair(line: str) -> Mapping[str, Any] | None:
+    """Parses a pair; None if the line is none."""
     try:
         pair = json.loads(line)
     except ValueError:
@@ -137,7 +137,7 @@ def _parsed(line: str) -> Mapping[str, Any] | None:
 
 
 def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, log: Callable[[str], None]) -> None:
-    """Trains a cross-encoder by transformers, and writes its folder."""
+    """Trains a cross-encoder with transformers, and writes its folder."""
     from datasets import Dataset
     from transformers import (
         AutoModelForSequenceClassification,
@@ -162,8 +162,8 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
             labelled = Dataset.from_dict({**texts, "labels": [LABELS.index(row.label) for row in rows]})
             return labelled.map(
                 # A claim is never cut: what the model does not read it cannot verify.
-                lambda one: tokenizer(
-                    one["passage"], one["claim"], truncation="only_first", max_length=recipe.max_tokens
+                lambda batch: tokenizer(
+                    batch["passage"], batch["claim"], truncation="only_first", max_length=recipe.max_tokens
                 ),
                 batched=True,
                 remove_columns=["passage", "claim"],
@@ -182,7 +182,7 @@ def train_library(split: Split[VerifierRow], recipe: LibraryRecipe, out: Path, l
         write_model(out, model, tokenizer)
 
 
-def _measure(found: Any) -> dict[str, float]:
-    logits: NDArray[np.float32] = found.predictions
-    gold = [int(one) for one in found.label_ids]
-    return {"balanced_accuracy": balanced_accuracy(gold, [int(one) for one in logits.argmax(-1)])}
+def _measure(prediction: Any) -> dict[str, float]:
+    logits: NDArray[np.float32] = prediction.predictions
+    gold = [int(label) for label in prediction.label_ids]
+    return {"balanced_accuracy": balanced_accuracy(gold, [int(label) for label in logits.argmax(-1)])}

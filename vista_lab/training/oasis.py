@@ -1,7 +1,7 @@
 """Trains a part of the pipeline on a generated set: `vista-guard oasis train` (LLM-OASIS, sections 5 and 6.1).
 
-Out comes a folder that the settings `extractor`, `embedder` or `verifier` load, with `training.json` (recipe, data hash, figures)
-and a card for people. A run that was killed goes on when the same command is given again.
+Writes a folder that the settings `extractor`, `embedder` or `verifier` load, with `training.json` (recipe, data hash, figures)
+and a card for people. Rerun the same command to resume a killed run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vista_lab.training.rows import (  # fmt: skip
     Split,
     Stage,
     VerifierRow,
-    apart,
+    disjoint_batches,
     label_counts,
     refuse_few,
 )
@@ -75,7 +75,7 @@ class Training(_Record):
     after: Mapping[str, float] = {}
 
     def fields(self) -> dict[str, str]:
-        """All that must be the same for a run to be resumed."""
+        """Settings that must not change for a run to be resumed."""
         recipe = {f"recipe {name}": str(value) for name, value in self.recipe.items()}
         return {"part": self.part, "data": self.data.sha256, "replay": self.data.replay or "none", **recipe}
 
@@ -111,7 +111,7 @@ class Job:
 
 
 def require_libraries() -> None:
-    """Passes when all that trains is installed.
+    """Checks that all training libraries are installed.
 
     Raises:
         ConfigError: it is not; names the extra.
@@ -128,19 +128,19 @@ def train(job: Job, log: Callable[[str], None] = lambda line: None) -> Training:
     """
     require_libraries()
     _check(job)
-    made = job.training()
-    claim_out(job.out, made)
+    training = job.training()
+    claim_out(job.out, training)
     before = figures.measure(job.part, SHIPPED, job.split) if isinstance(job.recipe, ShippedRecipe) else {}
     _run(job, log)
     after = figures.measure(job.part, str(job.out), job.split)
-    made = made.model_copy(update={"before": before, "after": after, "finished": datetime.now(UTC)})
-    write_whole(job.out / CARD, card(made))
-    write_whole(job.out / TRAINING, made.model_dump_json(indent=2) + "\n")
-    return made
+    training = training.model_copy(update={"before": before, "after": after, "finished": datetime.now(UTC)})
+    write_whole(job.out / CARD, card(training))
+    write_whole(job.out / TRAINING, training.model_dump_json(indent=2) + "\n")
+    return training
 
 
 def _check(job: Job) -> None:
-    """Refuses rows that no model would learn from."""
+    """Refuses recipes that do not fit the job, and rows that no model would learn from."""
     if isinstance(job.recipe, ShippedRecipe) and job.recipe.base != SHIPPED:
         raise ConfigError(
             f"recipe {job.recipe.name} trains the shipped model, and base is {job.recipe.base!r}; use --recipe paper for "
@@ -152,7 +152,7 @@ def _check(job: Job) -> None:
         refuse_few(label_counts(cast("Split[VerifierRow]", job.split).train), job.recipe.least_per_label)
     if job.part == "retriever":
         rows = cast("Split[RetrieverRow]", job.split).train
-        if not any(apart(rows, job.recipe.batch, random.Random(0))):
+        if not any(disjoint_batches(rows, job.recipe.batch, random.Random(0))):
             raise InputError(
                 "all rows come from one passage, or from passages that overlap: a claim has no other passage to be told from. "
                 "Generate from more documents"
@@ -160,15 +160,15 @@ def _check(job: Job) -> None:
 
 
 def claim_out(out: Path, made: Training) -> None:
-    """Makes the folder, or takes one that was begun in the same way.
+    """Creates the folder, or takes one that was begun in the same way.
 
     Raises:
         ConfigError: it is finished, was begun in another way, or holds something else.
     """
     if (out / TRAINING).is_file():
-        found = read_training(out)
-        refuse_differences(out, found.fields(), made.fields())
-        if found.finished:
+        earlier = read_training(out)
+        refuse_differences(out, earlier.fields(), made.fields())
+        if earlier.finished:
             raise ConfigError(f"{out} holds the finished model of this data and recipe. {ANOTHER_OUT}")
         return
     try:
@@ -181,7 +181,7 @@ def claim_out(out: Path, made: Training) -> None:
 
 
 def read_training(folder: Path) -> Training:
-    """How the model of a folder was made.
+    """The training record of a model's folder.
 
     Raises:
         ConfigError: the folder holds no model that was trained here.
@@ -212,8 +212,8 @@ def _run(job: Job, log: Callable[[str], None]) -> None:
 
 def _file_hash(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            return file_digest(opened, "sha256").hexdigest()
+        with file.open("rb") as stream:
+            return file_digest(stream, "sha256").hexdigest()
     except OSError as exc:
         raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
 

@@ -1,4 +1,4 @@
-"""Recipes: how each part is trained, as data in `recipes.toml` or in a file of one's own."""
+"""Training recipes of each part, as data in `recipes.toml` or your own file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vista_lab.training.rows import Part
 
 RECIPES = Path(__file__).with_name("recipes.toml")
 SHIPPED = "shipped"
-"""The base that stands for the model inside this package."""
+"""Base name of the model inside this package."""
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(gt=0)]
@@ -80,7 +80,7 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
 
     Args:
         recipe: `paper`, `small`, or a TOML file with a table `[extractor]`, `[retriever]` or `[verifier]`.
-        part: what is trained.
+        part: the part to train.
         base: begin with these weights instead of the recipe's.
 
     Raises:
@@ -92,7 +92,7 @@ def read_recipe(recipe: str, part: Part, base: str | None = None) -> Recipe:
     """
     values = recipe_table(recipe, part) | ({"base": base} if base else {})
     kind: TypeAdapter[Recipe] = TypeAdapter(ShippedRecipe if "keep" in values else LibraryRecipe)
-    return checked(kind, recipe, part, values)
+    return validate_recipe(kind, recipe, part, values)
 
 
 def recipe_table(recipe: str, part: str) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def recipe_table(recipe: str, part: str) -> dict[str, Any]:
     return values
 
 
-def checked(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:
-    """The recipe of these values.
+def validate_recipe(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]) -> T:
+    """Validates a recipe's values.
 
     Raises:
         ConfigError: a value is wrong; names recipe, table and field.
@@ -124,8 +124,8 @@ def checked(kind: TypeAdapter[T], recipe: str, part: str, values: dict[str, Any]
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        said = str(first["msg"]).removeprefix("Value error, ")
-        raise ConfigError(f"recipe {recipe}, [{part}]{' ' * bool(where)}{where}: {said}") from exc
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise ConfigError(f"recipe {recipe}, [{part}]{' ' * bool(where)}{where}: {message}") from exc
 
 
 def _tables(file: Path) -> dict[str, Any]:

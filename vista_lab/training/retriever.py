@@ -1,4 +1,4 @@
-"""Trains a retriever: claims are to lie near the passages that support or contradict them (LLM-OASIS, sections 5.2 and 6.1)."""
+"""Trains a retriever to put claims near the passages that support or contradict them (LLM-OASIS, sections 5.2 and 6.1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vista_lab.training.recipes import LibraryRecipe, ShippedRecipe
-from vista_lab.training.rows import RetrieverRow, Split, apart
+from vista_lab.training.rows import RetrieverRow, Split, disjoint_batches
 from vista_lab.training.trainers import arguments, load_base_model, remove_checkpoints, run_trainer, without_noise
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vista_lab.training.train import Losses
 
 KEPT = "eval_held_out_cosine_mrr@10"
-"""What the best step is chosen by. R@30 does not tell models apart where few hundred passages are held out."""
+"""Metric that chooses the best step. R@30 does not separate models on a few hundred held-out passages."""
 
 
 def in_batch_loss(scores: Tensor) -> Tensor:
@@ -54,15 +54,15 @@ class RetrieverLearner:
 
     def batches(self, rng: random.Random) -> Iterator[PairBatch]:
         """Implements `Learner.batches`."""
-        return map(self._encode, apart(self._pairs, self._batch, rng))
+        return map(self._encode, disjoint_batches(self._pairs, self._batch, rng))
 
     def _encode(self, rows: Sequence[RetrieverRow]) -> PairBatch:
         import torch
         from torch.nn.utils.rnn import pad_sequence
 
         texts = [row.claim for row in rows] + [row.passage for row in rows]
-        ids = [torch.tensor(one.ids) for one in self._tokenizer.encode_batch(texts)]
-        mask = [torch.ones_like(one) for one in ids]
+        ids = [torch.tensor(encoding.ids) for encoding in self._tokenizer.encode_batch(texts)]
+        mask = [torch.ones_like(sequence) for sequence in ids]
         return PairBatch(pad_sequence(ids, batch_first=True), pad_sequence(mask, batch_first=True))
 
     def forward(self, batch: PairBatch) -> Tensor:
@@ -98,7 +98,7 @@ def train_shipped(split: Split[RetrieverRow], recipe: ShippedRecipe, out: Path, 
 
 
 def train_library(split: Split[RetrieverRow], recipe: LibraryRecipe, out: Path, log: Callable[[str], None]) -> None:
-    """Trains an encoder by sentence-transformers, and writes its folder."""
+    """Trains an encoder with sentence-transformers, and writes its folder."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
@@ -132,7 +132,7 @@ def train_library(split: Split[RetrieverRow], recipe: LibraryRecipe, out: Path, 
 
 
 def prompts_of(recipe: LibraryRecipe) -> dict[str, str]:
-    """The prefixes of claims and passages: an E5 was made with it, and no other encoder knows it."""
+    """The prefixes of claims and passages: E5 models were trained with them, other encoders were not."""
     known = "e5" in Path(recipe.base).name.lower()
     return {"claim": recipe.claim_prefix if known else "", "passage": recipe.passage_prefix if known else ""}
 
@@ -150,7 +150,7 @@ def _sampler(rows: Sequence[RetrieverRow], size: int, seed: int) -> Any:
             self.epoch = epoch
 
         def __iter__(self) -> Iterator[list[int]]:
-            for batch in apart(rows, size, random.Random(f"{seed}-{self.epoch}")):
+            for batch in disjoint_batches(rows, size, random.Random(f"{seed}-{self.epoch}")):
                 yield [places[id(row)] for row in batch]
 
         def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Rows of a generated set that models are trained on, and what makes them unfit to train on (LLM-OASIS, section 5).
+"""Training rows of a generated set, and checks that refuse unfit ones (LLM-OASIS, section 5).
 
 Three kinds: passages with their claims for an extractor, claims with passages for a retriever, and the same with a label for a
 verifier. Each knows the window of the document that it was made of, since windows of one document overlap.
@@ -88,27 +88,29 @@ class Split(Generic[Row]):
 
     def _refuse_leak(self) -> None:
         """Windows of one document overlap, and copies of a document have other names: neither may lie on both sides."""
-        seen = defaultdict[str, list[PassageWindow]](list)
+        windows = defaultdict[str, list[PassageWindow]](list)
         texts: dict[str, PassageWindow] = {}
         for row in self.train:
-            seen[row.source.document].append(row.source)
+            windows[row.source.document].append(row.source)
             texts.setdefault(_text(row), row.source)
         for row in self.held_out:
-            met = next((one for one in seen.get(row.source.document, ()) if one.overlaps(row.source)), None)
-            met = met or texts.get(_text(row))
-            if met is not None:
+            clash = next(
+                (window for window in windows.get(row.source.document, ()) if window.overlaps(row.source)), None
+            )
+            clash = clash or texts.get(_text(row))
+            if clash is not None:
                 raise InputError(
-                    f"passage {row.source} is held out and shares its text with {met}, which is trained on: figures would be "
+                    f"passage {row.source} is held out and shares its text with {clash}, which is trained on: figures would be "
                     "too good. Split by document, and remove documents that are copies"
                 )
 
     @property
     def sha256(self) -> str:
-        """Of all rows, in their order: the data of a trained model."""
-        found = sha256()
+        """Hash of all rows in order, which identifies a trained model's data."""
+        digest = sha256()
         for row in (*self.train, *self.held_out):
-            found.update(repr(row).encode("utf-8", "surrogatepass") + b"\n")
-        return found.hexdigest()
+            digest.update(repr(row).encode("utf-8", "surrogatepass") + b"\n")
+        return digest.hexdigest()
 
 
 def _text(row: ExtractorRow | RetrieverRow | VerifierRow) -> str:
@@ -116,13 +118,13 @@ def _text(row: ExtractorRow | RetrieverRow | VerifierRow) -> str:
 
 
 def label_counts(rows: Iterable[VerifierRow]) -> Mapping[LabelName, int]:
-    """How many rows each label has, those without any too."""
+    """Rows per label, including labels without any."""
     counts = Counter(row.label for row in rows)
     return {label: counts[label] for label in LABELS}
 
 
 def refuse_few(counts: Mapping[LabelName, int], least: int) -> None:
-    """Passes when each label has at least so many rows.
+    """Checks that each label has at least `least` rows.
 
     Raises:
         InputError: one has fewer.
@@ -135,7 +137,7 @@ def refuse_few(counts: Mapping[LabelName, int], least: int) -> None:
         )
 
 
-def apart(rows: Sequence[RetrieverRow], size: int, rng: random.Random) -> Iterator[list[RetrieverRow]]:
+def disjoint_batches(rows: Sequence[RetrieverRow], size: int, rng: random.Random) -> Iterator[list[RetrieverRow]]:
     """Batches of an epoch in which no two rows come from one passage, or from passages that overlap.
 
     The other rows of a batch are each row's negatives: one of the same passage would be a false one. In each round every
@@ -163,7 +165,7 @@ def _groups(rows: Iterable[RetrieverRow]) -> list[list[RetrieverRow]]:
 
     rows = list(rows)
     last: dict[str, PassageWindow] = {}
-    for source in sorted({row.source for row in rows}, key=lambda one: (one.document, one.first, one.end)):
+    for source in sorted({row.source for row in rows}, key=lambda window: (window.document, window.first, window.end)):
         before = last.get(source.document)
         if before is not None and before.overlaps(source):
             parent[root(source)] = root(before)

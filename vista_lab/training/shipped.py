@@ -36,7 +36,7 @@ _WEIGHT_INPUTS = {
 _TABLES = ("encoder.words.weight", "encoder.positions.weight", "encoder.types.weight")
 
 
-def dequantised(
+def to_float32(
     weight: NDArray[np.generic], scale: NDArray[np.generic], zero: NDArray[np.generic]
 ) -> NDArray[np.float32]:
     """Real values of 8-bit weights; one scale a column, or one for all."""
@@ -50,7 +50,7 @@ def linear_weights(
     for node in graph.node:
         if node.op_type in _WEIGHT_INPUTS:
             weight, scale, zero, bias = (node.input[place] for place in _WEIGHT_INPUTS[node.op_type])
-            values = dequantised(known[weight], known[scale], known[zero])
+            values = to_float32(known[weight], known[scale], known[zero])
             yield bias.removesuffix("bias") + "weight", values.T.copy()
 
 
@@ -61,11 +61,11 @@ def read_state(path: Path) -> dict[str, Tensor]:
     from onnx import numpy_helper
 
     graph = onnx.load(str(path)).graph
-    known = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
-    state = {name: values for name, values in known.items() if name.endswith((".bias", "norm.weight"))}
-    state |= dict(linear_weights(graph, known))
+    arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    state = {name: values for name, values in arrays.items() if name.endswith((".bias", "norm.weight"))}
+    state |= dict(linear_weights(graph, arrays))
     parts = ("quantized", "scale", "zero_point")
-    state |= {name: dequantised(*(known[f"{name}_{part}"] for part in parts)) for name in _TABLES}
+    state |= {name: to_float32(*(arrays[f"{name}_{part}"] for part in parts)) for name in _TABLES}
     return {name: torch.from_numpy(np.array(values)) for name, values in state.items()}
 
 
@@ -105,7 +105,7 @@ def shipped_embedder() -> Embedder:
 
 
 def train_kept(learner: Learner, recipe: ShippedRecipe, out: Path, log: Callable[[str], None]) -> None:
-    """Trains a learner by a recipe; its model then has the mean of the weights of before and after, as the recipe keeps them."""
+    """Trains a learner by a recipe, then averages its weights with the initial ones by the recipe's `keep`."""
     from vista_lab.training.average import mean_of
     from vista_lab.training.train import Schedule, fit
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
-from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepened, load_base, read_verifier
+from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepen, load_base, read_verifier
 
 _MEAN_EVERY = 20
 """Steps between two updates of the mean of the weights."""
@@ -35,7 +35,7 @@ class Losses(NamedTuple):
 
     main: Tensor
     ranking: Tensor
-    """Already weighted; zero for what ranks nothing."""
+    """Weighted; zero without ranked pairs."""
     rows: int
 
 
@@ -61,7 +61,7 @@ class Learner(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long a model learns, and at what rates."""
+    """Length and learning rates of a training."""
 
     lr: float = 8e-5
     head: float = 4.0
@@ -88,7 +88,7 @@ class Schedule:
 
 @dataclass
 class Progress:
-    """Where a run stands; written with each save."""
+    """Progress of a run; written with each save."""
 
     step: int = 0
     examples: int = 0
@@ -105,7 +105,7 @@ def loss_of(logits: Tensor, allowed: Tensor, smoothing: float = 0.02) -> Tensor:
 
 
 def ranking_loss(logits: Tensor, ranked: Tensor, margin: float) -> Tensor:
-    """How far the log odds of support of a true twin are from being ``margin`` above those of the false one."""
+    """Softplus loss, low where a true twin's log odds of support exceed the false one's by ``margin``."""
     if not len(ranked):
         return logits.new_zeros(())
     odds = logits[:, 0] - logits[:, 1:].logsumexp(-1)
@@ -208,36 +208,36 @@ class Run:
 
     def _average(self, steps: int) -> None:
         """Takes the weights into their mean, for the steps since the last time."""
-        kept = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
+        share = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
         for name, tensor in self.model.state_dict().items():
-            self.mean[name].lerp_(tensor, 1 - kept)
+            self.mean[name].lerp_(tensor, 1 - share)
 
     def finish(self) -> None:
         """Takes the last steps into the mean: a short run would leave it where it began."""
-        if rest := self.at.step % _MEAN_EVERY:
-            self._average(rest)
+        if steps := self.at.step % _MEAN_EVERY:
+            self._average(steps)
 
     def save(self, name: str, state: dict[str, Tensor], **facts: object) -> None:
-        """A checkpoint in half precision, and its facts."""
+        """Saves a checkpoint in half precision, and its facts."""
         torch.save({"model": {key: tensor.half() for key, tensor in state.items()}}, self.out / f"{name}.pt")
         (self.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
 
     def keep(self) -> None:
-        """All that ``resume`` needs; a kill in the middle leaves the save before."""
+        """Saves what ``resume`` needs; if killed midway, the previous save remains."""
         fresh = self.out / "last.new"
         parts = {"model": self.model.state_dict(), "mean": self.mean, "optimiser": self.optimiser.state_dict()}
         torch.save(parts | {"at": asdict(self.at)}, fresh)
         fresh.replace(self.out / "last.pt")
 
     def resume(self) -> None:
-        """Go on from the last save, at the rates and on the rows that are asked for now."""
-        found = torch.load(self.out / "last.pt", weights_only=True)
+        """Resumes from the last save, with the current rates and rows."""
+        checkpoint = torch.load(self.out / "last.pt", weights_only=True)
         peaks = [group["peak"] for group in self.optimiser.param_groups]
-        self.model.load_state_dict(found["model"])
-        self.optimiser.load_state_dict(found["optimiser"])
+        self.model.load_state_dict(checkpoint["model"])
+        self.optimiser.load_state_dict(checkpoint["optimiser"])
         for group, peak in zip(self.optimiser.param_groups, peaks, strict=True):
             group["peak"] = peak
-        self.mean, self.at = found["mean"], Progress(**found["at"])
+        self.mean, self.at = checkpoint["mean"], Progress(**checkpoint["at"])
 
 
 def fit(
@@ -248,14 +248,14 @@ def fit(
     resume: bool = False,
     log: Callable[[str], None] = lambda line: print(line, flush=True),
 ) -> Run:
-    """Trains until the planned rows or the minutes are over; a run that was killed goes on from its last save.
+    """Trains until the planned rows or the minutes are over; a killed run resumes from its last save.
 
     Args:
-        learner: what is trained, on what.
-        schedule: how long, and at what rates.
+        learner: the model and its rows.
+        schedule: length and learning rates.
         out: a folder for saves.
         resume: go on from the folder's `last.pt`, if there is one.
-        log: told of the progress every fifty steps.
+        log: receives progress every fifty steps.
     """
     torch.set_num_threads(schedule.threads)
     learner.model.train()
@@ -297,10 +297,10 @@ def endless(learner: Learner, rng: random.Random) -> Iterator[Any]:
 
 
 def start_model(args: argparse.Namespace) -> Verifier:
-    """The checkpoint to go on from, or the base model with a new head."""
+    """The checkpoint to start from, or the base model with a new head."""
     if args.start:
         model = read_verifier(args.start, args.dropout)
-        return deepened(model) if args.deepen else model
+        return deepen(model) if args.deepen else model
     model = Verifier(EncoderConfig.read(base_folder()), args.dropout)
     load_base(model.encoder, base_folder())
     return model
@@ -323,8 +323,8 @@ def train(args: argparse.Namespace) -> None:
 
 def facts_of(args: argparse.Namespace, examples: Sequence[Example]) -> dict[str, object]:
     """The settings of the run, for the model card."""
-    named = {key: value for key, value in vars(args).items() if isinstance(value, (int, float, str))}
-    return {**named, "pairs": len(examples), "token_count": sum(len(e.ids) for e in examples)}
+    settings = {key: value for key, value in vars(args).items() if isinstance(value, (int, float, str))}
+    return {**settings, "pairs": len(examples), "token_count": sum(len(e.ids) for e in examples)}
 
 
 def main() -> None:

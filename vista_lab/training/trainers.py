@@ -16,7 +16,7 @@ from vista_lab.training.recipes import SHIPPED, LibraryRecipe
 from vista_lab.training.rows import Part
 
 CHECKPOINTS = "checkpoints"
-"""Folder inside --out with what a killed run goes on from; removed when the model is written."""
+"""Folder inside --out that a killed run resumes from; removed when the model is written."""
 
 T = TypeVar("T")
 
@@ -28,12 +28,12 @@ def checkpoints(out: Path) -> Path:
     return folder
 
 
-def resumable(out: Path) -> str | None:
+def last_checkpoint(out: Path) -> str | None:
     """The last checkpoint of a run that was killed; None for a new one."""
     from transformers.trainer_utils import get_last_checkpoint
 
-    found: str | None = get_last_checkpoint(str(checkpoints(out)))
-    return found
+    checkpoint: str | None = get_last_checkpoint(str(checkpoints(out)))
+    return checkpoint
 
 
 def load_base_model(part: Part | Literal["decomposer"], base: str, load: Callable[[str], T]) -> T:
@@ -112,7 +112,7 @@ def run_trainer(trainer: Any, out: Path, log: Callable[[str], None]) -> None:
 
     trainer.remove_callback(PrinterCallback)
     trainer.add_callback(Told())
-    trainer.train(resume_from_checkpoint=resumable(out))
+    trainer.train(resume_from_checkpoint=last_checkpoint(out))
 
 
 def write_model(out: Path, *parts: Any) -> None:
@@ -129,7 +129,7 @@ def remove_checkpoints(out: Path) -> None:
 
 @contextmanager
 def without_noise() -> Iterator[None]:
-    """The libraries' own hints are kept out of the command's output."""
+    """Silences the libraries' own progress bars and hints."""
     from datasets.utils.logging import disable_progress_bar
     from transformers.utils import logging as transformers_logging
 

@@ -1,4 +1,4 @@
-"""Temperature and thresholds of a verifier, from labelled claims: the challenge's development half, or pairs of one's own."""
+"""Temperature and thresholds of a verifier, from labelled claims: the challenge's development half, or your own pairs."""
 
 from __future__ import annotations
 
@@ -60,17 +60,17 @@ class _Pair(BaseModel):
 
 def challenge_cases(documents: int | None = None) -> list[Case]:
     """The claims of the challenge's development half that a source can support or refute; of its first `documents` alone."""
-    found = []
+    cases = []
     for item in islice(read_items("development"), documents):
         for pair in item.pairs:
-            for member in (one for one in (pair.right, pair.wrong) if one.label in _GOLD):
+            for member in (side for side in (pair.right, pair.wrong) if side.label in _GOLD):
                 gold, turn = _GOLD[member.label], item.saying(member.text)
-                found.append(Case(" ".join(pair.gold), member.text, gold, turn, item.id))
-    return found
+                cases.append(Case(" ".join(pair.gold), member.text, gold, turn, item.id))
+    return cases
 
 
 def read_cases(file: Path) -> list[Case]:
-    """Pairs of one's own: JSON lines with `evidence`, `claim`, `label` (supported, contradicted or not_enough), and
+    """Your own pairs: JSON lines with `evidence`, `claim`, `label` (supported, contradicted or not_enough), and
     `document` where several lines share one.
 
     Raises:
@@ -80,13 +80,13 @@ def read_cases(file: Path) -> list[Case]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(f"{file} cannot be read: {exc}") from exc
-    found = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    check_labels(str(file), found)
-    return found
+    cases = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    check_labels(str(file), cases)
+    return cases
 
 
 def check_labels(source: str, cases: Sequence[Case]) -> None:
-    """Passes when there is something to fit.
+    """Checks that there are both supported and other claims to fit.
 
     Raises:
         InputError: no supported claims, or no others.
@@ -109,8 +109,8 @@ def _own_case(file: Path, number: int, line: str) -> Case:
             '{"evidence": "…", "claim": "…", "label": "supported" | "contradicted" | "not_enough"}'
         ) from exc
     document = Document(id="evidence", text=pair.evidence)
-    given = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
-    turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=given)
+    claims = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
+    turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=claims)
     return Case(pair.evidence, pair.claim, pair.label, Conversation(turns=(turn,)), pair.document or f"line {number}")
 
 
@@ -119,7 +119,7 @@ GOLD: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
 FALSE_CONTRADICTIONS: dict[Gold, float] = {"supported": 0.01, "not_enough": 0.05}
 """Most claims of each kind that may be called contradicted: what is contradicted may be blocked. As for the shipped verifier."""
 COLDEST, HOTTEST = 0.5, 4.0
-"""A verifier whose best temperature is the hottest tells next to nothing apart: any certainty of its is wrong too often."""
+"""A verifier whose best temperature is the hottest hardly discriminates: its confident answers are wrong too often."""
 NEVER = 1.0
 SURE = 1e-6
 """Closer to 0 or 1 than this a probability is a plain yes or no, which no temperature changes."""
@@ -152,7 +152,7 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
     """
     if bool((np.minimum(rows, 1.0 - rows) < SURE).all()):
         return 1.0
-    columns = np.array([GOLD.index(one) for one in gold])
+    columns = np.array([GOLD.index(label) for label in gold])
     three = bool((rows[:, GOLD.index("contradicted")] > SURE).any())
 
     def cost(temperature: float) -> float:
@@ -171,22 +171,22 @@ def fit(claims: Sequence[Judged]) -> Thresholds:
 
 
 def cross_fit(claims: Sequence[Judged], folds: int = FOLDS) -> CrossFitted:
-    """How thresholds do on documents that they were not fitted on, over as many parts of the documents."""
-    documents = list(dict.fromkeys(one.document for one in claims))
+    """Cross-validates thresholds on documents that they were not fitted on, over `folds` parts of the documents."""
+    documents = list(dict.fromkeys(judged.document for judged in claims))
     right = called = truly = counted = 0
     for fold in range(min(folds, len(documents))):
-        held = set(documents[fold::folds])
-        inside = [claim for claim in claims if claim.document not in held]
-        if not 0 < sum(one.gold == "supported" for one in inside) < len(inside):
+        held_out = set(documents[fold::folds])
+        inside = [claim for claim in claims if claim.document not in held_out]
+        if not 0 < sum(judged.gold == "supported" for judged in inside) < len(inside):
             continue
         limits = fit(inside)
-        for one in (one for one in claims if one.document in held):
-            verified = one.supported >= limits.supported
-            contradicted = not verified and one.contradicted >= limits.contradicted
+        for judged in (judged for judged in claims if judged.document in held_out):
+            verified = judged.supported >= limits.supported
+            contradicted = not verified and judged.contradicted >= limits.contradicted
             counted += 1
-            right += verified == (one.gold == "supported")
+            right += verified == (judged.gold == "supported")
             called += contradicted
-            truly += contradicted and one.gold != "supported"
+            truly += contradicted and judged.gold != "supported"
     return CrossFitted(right / counted if counted else 0.0, truly / called if called else None)
 
 
@@ -196,8 +196,8 @@ def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
     if len(values) < 2:
         return 0.5
     limits = (values[1:] + values[:-1]) / 2
-    found, truth = np.array(scores), np.array(positive)
-    balanced = np.array([((found >= limit)[truth].mean() + (found < limit)[~truth].mean()) / 2 for limit in limits])
+    probs, truth = np.array(scores), np.array(positive)
+    balanced = np.array([((probs >= limit)[truth].mean() + (probs < limit)[~truth].mean()) / 2 for limit in limits])
     width = max(1, len(limits) // 20)
     padded = np.pad(balanced, (width // 2, width - 1 - width // 2), mode="edge")
     smooth = np.convolve(padded, np.ones(width) / width, mode="valid")
@@ -217,7 +217,7 @@ def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
 BLOCK = 32
 """Pairs between two reports of progress."""
 NOTHING_SUPPORTED = 1.01
-"""A threshold that nothing reaches: the judge then looks at all that speaks against a claim, too."""
+"""A threshold that nothing reaches, so that the judge also scores all counter-evidence."""
 
 Progress = Callable[[int], None]
 
@@ -234,22 +234,24 @@ async def calibrate(
     """Temperature from each claim beside the evidence that decides it, thresholds from the claim among its documents.
 
     Args:
-        verifier: as it is, without a calibration.
+        verifier: without a calibration.
         embedder: finds the evidence, as in the embedded judge.
         cases: labelled claims, supported ones and others.
-        source: what they are, for people.
-        today: the day that the calibration is marked with.
-        progress: told of each step that is done, of twice as many as there are cases.
+        source: name of the cases, for people.
+        today: date of the calibration.
+        progress: called with the number of finished steps; there are two per case.
 
     Raises:
         JudgeError: the verifier failed.
     """
-    rows = _decided(verifier, cases, progress)
-    heat = best_temperature(rows, [case.gold for case in cases])
+    rows = _probabilities(verifier, cases, progress)
+    temperature = best_temperature(rows, [case.gold for case in cases])
     unfitted = FittedOn(name=source, documents=1, claims=0, day=today, supported_or_not=0.0)
     open_limits = Thresholds(supported=0.5, contradicted=1.0)
-    found = VerifierCalibration(verifier=verifier.name, temperature=heat, thresholds=open_limits, fitted_on=unfitted)
-    claims = await _judged(CalibratedVerifier(verifier, found), embedder, cases, progress)
+    draft = VerifierCalibration(
+        verifier=verifier.name, temperature=temperature, thresholds=open_limits, fitted_on=unfitted
+    )
+    claims = await _judge_cases(CalibratedVerifier(verifier, draft), embedder, cases, progress)
     measured = cross_fit(claims)
     precision = measured.contradicted_precision
     fitted = FittedOn(
@@ -260,10 +262,10 @@ async def calibrate(
         supported_or_not=round(measured.supported_or_not, 4),
         contradicted_precision=None if precision is None else round(precision, 4),
     )
-    return found.model_copy(update={"thresholds": fit(claims), "fitted_on": fitted})
+    return draft.model_copy(update={"thresholds": fit(claims), "fitted_on": fitted})
 
 
-def _decided(verifier: Verifier, cases: Sequence[Case], progress: Progress) -> NDArray[np.float32]:
+def _probabilities(verifier: Verifier, cases: Sequence[Case], progress: Progress) -> NDArray[np.float32]:
     rows = []
     for start in range(0, len(cases), BLOCK):
         block = cases[start : start + BLOCK]
@@ -272,7 +274,9 @@ def _decided(verifier: Verifier, cases: Sequence[Case], progress: Progress) -> N
     return np.concatenate(rows)
 
 
-async def _judged(verifier: Verifier, embedder: Embedder, cases: Sequence[Case], progress: Progress) -> list[Judged]:
+async def _judge_cases(
+    verifier: Verifier, embedder: Embedder, cases: Sequence[Case], progress: Progress
+) -> list[Judged]:
     """Each claim as the judge measures it; one that it cannot judge is left out."""
     eager = EmbeddedJudge.load(embedder, verifier=verifier, thresholds=(NOTHING_SUPPORTED, 0.0))
     judge = MeasuredJudge(eager, NOTHING_SUPPORTED)
@@ -282,13 +286,13 @@ async def _judged(verifier: Verifier, embedder: Embedder, cases: Sequence[Case],
         judge.measured.clear()
         await guard.acheck(case.turn)
         scores = judge.measured.values()
-        claims += [Judged(case.gold, case.document, one.supported, one.contradicted) for one in scores]
+        claims += [Judged(case.gold, case.document, score.supported, score.contradicted) for score in scores]
         progress(1)
     return claims
 
 
 class TimedVerifier:
-    """Implements `Verifier`: another one, with its pairs counted and its seconds added up."""
+    """Implements `Verifier`: wraps another one, and counts its pairs and seconds."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
@@ -298,14 +302,14 @@ class TimedVerifier:
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         started = time.perf_counter()
-        found = self._verifier.probabilities(pairs)
+        rows = self._verifier.probabilities(pairs)
         self.seconds += time.perf_counter() - started
         self.pairs += len(pairs)
-        return found
+        return rows
 
     @property
     def milliseconds(self) -> float | None:
-        """A pair's, on average; None before the first."""
+        """Average per pair; None before the first."""
         return 1000 * self.seconds / self.pairs if self.pairs else None
 
     async def aclose(self) -> None:

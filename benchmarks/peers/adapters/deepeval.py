@@ -24,11 +24,11 @@ def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitab
         case = LLMTestCase(input=turn["question"], actual_output=turn["answer"], retrieval_context=[turn["document"]])
         await metric.a_measure(case, _show_indicator=False)
         words = [str(getattr(verdict.verdict, "value", verdict.verdict)) for verdict in metric.verdicts]
-        told = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "no verdicts"
+        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words)) or "no verdicts"
         passed = "passes" if metric.is_successful() else "fails"
         return {
             "verdict": "clean" if metric.score >= 1 else "found",
-            "said": f"score {metric.score:.2f} ({told}), {passed} at threshold 0.5",
+            "said": f"score {metric.score:.2f} ({counts}), {passed} at threshold 0.5",
         }
 
     return judge

@@ -1,4 +1,4 @@
-"""How an adapter talks: a turn as JSON on a line of standard input, what became of it as JSON on a line of standard output.
+"""The protocol of an adapter: a turn as JSON on a line of standard input, its result as JSON on a line of standard output.
 
 Standard library only: peers run in environments that have nothing of this project.
 """
@@ -52,10 +52,10 @@ def serve(build: Callable[[str, str, float], Callable[[Turn], Awaitable[Verdict]
         while line := await asyncio.to_thread(sys.stdin.readline):
             turn, started = json.loads(line), time.perf_counter()
             try:
-                told = dict(await judge(turn))
-            except Exception as exc:  # What a peer raises is what is measured here.
-                told = {"raised": type(exc).__name__, "said": " ".join(str(exc).split())[:300]}
-            _say(answers, {**told, "seconds": time.perf_counter() - started})
+                result = dict(await judge(turn))
+            except Exception as exc:  # a peer's exceptions are part of the measurement
+                result = {"raised": type(exc).__name__, "said": " ".join(str(exc).split())[:300]}
+            _say(answers, {**result, "seconds": time.perf_counter() - started})
 
     asyncio.run(judge_all())
 
@@ -73,6 +73,6 @@ def _stay_on_this_machine(event: str, arguments: tuple[Any, ...]) -> None:
         raise PermissionError(f"a benchmark stays on this machine; {host} is elsewhere")
 
 
-def _say(answers: Any, told: Verdict) -> None:
-    answers.write(json.dumps(told) + "\n")
+def _say(answers: Any, result: Verdict) -> None:
+    answers.write(json.dumps(result) + "\n")
     answers.flush()

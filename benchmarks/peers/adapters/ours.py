@@ -14,43 +14,43 @@ from vista_guard.types import Turn as OurTurn
 
 
 def build(base_url: str, model: str, timeout: float, strategy: str) -> Callable[[Turn], Awaitable[Verdict]]:
-    """As the other adapters', with a strategy."""
+    """Like the other adapters', with a strategy."""
     guard = guarded(base_url, model, timeout, strategy)
 
     async def judge(turn: Turn) -> Verdict:
-        return told(await guard.acheck(conversation(turn)))
+        return to_verdict(await guard.acheck(conversation(turn)))
 
     return judge
 
 
 def guarded(base_url: str, model: str, timeout: float, strategy: str) -> Guard:
     """A guard with defaults throughout, but for the strategy and, unless it is 0, the timeout."""
-    given = {"strategy": strategy, "timeout_s": timeout} if timeout else {"strategy": strategy}
-    options = ModelOptions.model_validate(given)
+    fields = {"strategy": strategy, "timeout_s": timeout} if timeout else {"strategy": strategy}
+    options = ModelOptions.model_validate(fields)
     return Guard(ModelJudge(OpenAIChat(model, base_url=base_url, options=options), options))
 
 
 def conversation(turn: Turn) -> Conversation:
     """The turn as a conversation of question and answer."""
     document = Document(id="document", text=turn["document"])
-    asked = OurTurn(role=Role.USER, text=turn["question"])
-    said = OurTurn(role=Role.ASSISTANT, text=turn["answer"], documents=(document,))
-    return Conversation(turns=(asked, said))
+    question = OurTurn(role=Role.USER, text=turn["question"])
+    answer = OurTurn(role=Role.ASSISTANT, text=turn["answer"], documents=(document,))
+    return Conversation(turns=(question, answer))
 
 
-def told(report: TurnReport) -> Verdict:
+def to_verdict(report: TurnReport) -> Verdict:
     """The report in the benchmark's words."""
     counts = Counter(finding.label.value for finding in report.findings)
     if report.unchecked:
         counts["unchecked"] = len(report.unchecked)
-    said = ", ".join(f"{count} {label}" for label, count in counts.items()) or "no claims"
+    counts_text = ", ".join(f"{count} {label}" for label, count in counts.items()) or "no claims"
     if report.score == 1 and not report.unchecked:
         verdict = "clean"
     elif report.score is not None and report.score < 1:
         verdict = "found"
     else:
         verdict = "unknown"
-    return {"verdict": verdict, "said": f"{said}; {report.decision.action.value}"}
+    return {"verdict": verdict, "said": f"{counts_text}; {report.decision.action.value}"}
 
 
 if __name__ == "__main__":

@@ -32,14 +32,14 @@ def build(base_url: str, model: str, timeout: float) -> Callable[[Turn], Awaitab
         return answer.choices[0].message.content or ""
 
     async def judge(turn: Turn) -> Verdict:
-        asked = OurTurn(role=Role.USER, text=turn["question"])
-        said = OurTurn(role=Role.ASSISTANT, text=turn["answer"])
+        question = OurTurn(role=Role.USER, text=turn["question"])
+        answer = OurTurn(role=Role.ASSISTANT, text=turn["answer"])
         evidence = EvidenceSet(
             documents=(Passage(source=SourceKind.DOCUMENT, source_id="document", text=turn["document"]),)
         )
         labels = []
-        for number, found in enumerate(read_claims(await ask(prompts.decompose(said, [asked]))), 1):
-            claim = Claim(id=f"c{number}", text=found.text)
+        for number, statement in enumerate(read_claims(await ask(prompts.decompose(answer, [question]))), 1):
+            claim = Claim(id=f"c{number}", text=statement.text)
             verified = read_verdict(await ask(prompts.verify(claim, evidence)), [turn["document"]]).supported
             if verified:
                 labels.append(Label.VERIFIED)

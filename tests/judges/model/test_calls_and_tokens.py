@@ -22,7 +22,7 @@ async def asked(strategy: str, latency: float = 0.0) -> tuple[Mapping[str, Any],
         report = await guard.acheck(ours.conversation(conversation()))
         await guard.aclose()
         server.assert_accepted()
-        return ours.told(report), server.calls, server.waves(), server.usage.input_tokens
+        return ours.to_verdict(report), server.calls, server.waves(), server.usage.input_tokens
 
 
 async def test_per_claim_asks_about_all_claims_at_once() -> None:

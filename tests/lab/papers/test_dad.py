@@ -91,7 +91,7 @@ def test_figures_keep_their_printed_digits() -> None:
 
 _CHANGES = {
     "balanced_accuracy": [("/ 2", "/ 3"), ("self.recall", "self.precision"), ("self.specificity", "self.recall")],
-    "f1": [("2 * self.tp / whole", "self.tp / whole"), ("self.fp", "self.tn"), ("self.fn", "self.tn")],
+    "f1": [("2 * self.tp / total", "self.tp / total"), ("self.fp", "self.tn"), ("self.fn", "self.tn")],
     "other": [("tp=self.tn", "tp=self.tp"), ("fp=self.fn", "fp=self.fp"), ("tn=self.tp", "tn=self.tn")],
     "macro_f1": [("/ 2", "/ 3"), ("one + other", "one - other"), ("self.other.f1", "self.f1")],
     "recall": [("self.tp + self.fn", "self.tp + self.fp"), ("Share(self.tp", "Share(self.fn")],

@@ -20,11 +20,11 @@ from vista_lab.people.desiderata import items_of
 from vista_lab.runs.decompositions import (
     DecomposedRun,
     KnownTurn,
+    known_turns,
     measure_run,
     read_decompositions,
     rule_facts,
     shared_sentences,
-    told_by_log,
 )
 from vista_lab.runs.folder import MANIFEST, REPORTS
 
@@ -120,7 +120,7 @@ def test_questions_and_peoples_claims_come_from_the_log(tmp_path: Path) -> None:
         ' "human_claims": [{"claim_text": "The mill is old.", "human_judgement": "verifiable"}]}]]',
         encoding="utf-8",
     )
-    assert told_by_log(read_log(path)) == {("a", 1): KnownTurn("Is it old?", ("The mill is old.",))}
+    assert known_turns(read_log(path)) == {("a", 1): KnownTurn("Is it old?", ("The mill is old.",))}
 
 
 def test_measures_of_a_run(tmp_path: Path) -> None:

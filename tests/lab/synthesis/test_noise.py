@@ -20,7 +20,7 @@ from vista_guard.testing import ReceivedRequest, ScriptedChatServer
 from vista_lab.datasets.questions import QuestionSet
 from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.scored import read_cohorts, token_counter
-from vista_lab.synthesis.noise import mastered, noisy_histories, read_wrong, reviewed, wrong_answers
+from vista_lab.synthesis.noise import apply_reviews, mastered_items, noisy_histories, read_wrong, wrong_answers
 
 ONE, TWO, THREE = HARBOUR.questions
 FERRY = replace(TOWER, id="ferry", domains=("travel",), answer="It sails at nine.", facts=("It sails at nine.",))
@@ -36,7 +36,7 @@ def test_items_that_a_model_answers_well_and_without_error_are_known(tmp_path: P
     hold(tmp_path, Scripted(lambda messages: said[messages[-1].content]), "single")
     asyncio.run(judge_dialogues(tmp_path, [HARBOUR, TOWER], BySentence(), Literal()))
     (cohort,) = read_cohorts(tmp_path, QuestionSet("own", "0" * 64, (HARBOUR, TOWER)), token_counter("words"))
-    assert mastered(cohort) == {"harbour"}
+    assert mastered_items(cohort) == {"harbour"}
 
 
 async def test_an_error_counts_once_judge_or_people_say_so() -> None:
@@ -45,7 +45,7 @@ async def test_an_error_counts_once_judge_or_people_say_so() -> None:
         ("harbour", "It cost two million.", False),
         ("ferry", "not: It sails at nine.", True),
     ]  # the tower's is no error at all
-    people = reviewed(errors, {"harbour": True})
+    people = apply_reviews(errors, {"harbour": True})
     assert [(one.confirmed, one.by) for one in people] == [(True, "people"), (True, "literal")]
 
 
@@ -65,7 +65,7 @@ def test_only_the_turn_before_the_last_is_replaced() -> None:
         "ferry": [(FERRY.questions[0], "Yes.")],
     }
     errors = asyncio.run(wrong_answers([HARBOUR, TOWER, FERRY], Literal(), WRONG))
-    errors = reviewed(errors, {"harbour": True})
+    errors = apply_reviews(errors, {"harbour": True})
     found = noisy_histories([HARBOUR, TOWER, FERRY], frozenset({"harbour", "tower"}), own, errors)
     first = (ONE, "In 1866.")
     assert found == {

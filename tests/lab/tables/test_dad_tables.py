@@ -98,10 +98,10 @@ def test_a_model_that_is_right_about_80_percent_of_sentences_measures_80(folder:
     run = read_measured(folder / "runs/a1")
     setting = dad.setting_of(run)
     assert setting is not None
-    met = setting.met.detection
+    met = setting.results.detection
     assert (setting.name, setting.part, met.turns, met.unchecked) == ("ChatGPT A-1", "test", 12 * SENTENCES, 0)
     assert Share(met.tp + met.tn, met.turns).low <= RATE <= Share(met.tp + met.tn, met.turns).high
-    assert (setting.met.claims, setting.met.atomicity) == (1.0, 1.0)
+    assert (setting.results.claims, setting.results.atomicity) == (1.0, 1.0)
 
 
 def test_pairs_are_supported_where_both_sentences_are(folder: Path) -> None:
@@ -244,7 +244,11 @@ def test_units_that_were_not_judged_count_in_the_coverage_alone(tmp_path: Path) 
     run = measured(tmp_path / "run", [VERIFIED, None, LACKING, LACKING], reported=3)
     setting = dad.setting_of(run)
     assert setting is not None
-    assert (setting.met.detection.judged, setting.met.detection.unchecked, setting.met.without_claims) == (2, 2, 0)
+    assert (setting.results.detection.judged, setting.results.detection.unchecked, setting.results.without_claims) == (
+        2,
+        2,
+        0,
+    )
     assert dad.details(dad.lines_of([run])).rows[0][3].text == "50.0"
 
 

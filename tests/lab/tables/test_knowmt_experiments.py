@@ -23,7 +23,7 @@ from vista_lab.runs.dialogues.scored import Cohort, read_cohorts, token_counter
 from vista_lab.runs.dialogues.settings import read_setting
 from vista_lab.tables.knowmt import numbers, sheets
 from vista_lab.tables.knowmt_pictures import draw
-from vista_lab.tables.knowmt_settings import EXPERIMENTS, compared
+from vista_lab.tables.knowmt_settings import EXPERIMENTS, comparisons
 from vista_lab.tables.writers import Sheet, latex, markdown, page
 
 FACTS = ("One.", "Two.", "Three.", "Four.")
@@ -97,7 +97,7 @@ def test_an_experiment_is_on_the_items_that_all_its_settings_have(found: list[Co
 def test_every_experiment_has_a_table_and_the_best_of_several_is_bold(found: list[Cohort]) -> None:
     titles = {one.title.split(".")[0] for one in sheets(found)}
     assert {"Table 3", "Table 4", "Table 20", "Figure 6", "Figure 7", "Figure 5", "Table 9", "Table 10"} <= titles
-    (rows,) = compared(
+    (rows,) = comparisons(
         [one for one in found if one.model == "one" and one.judge == "literal"], EXPERIMENTS[-4], PairReading.CODE
     )
     assert [row.label for row in rows] == ["single", "multi", "multi+budget=2"]

@@ -12,7 +12,7 @@ import pytest
 from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import SqlReports
-from vista_guard.stores.reports.store import SAMPLE, Reason, drawn, reason_of
+from vista_guard.stores.reports.store import SAMPLE, Reason, is_sampled, reason_of
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
 from vista_guard.types import Action, Finding, JudgeInfo, TurnReport
 
@@ -29,8 +29,8 @@ def names_of(count: int) -> list[str]:
 def test_reasons(write: Write) -> None:
     plain = write(action=Action.ALLOW)
     of_ensemble = {"judge": JudgeInfo(name="ensemble:a,b", version="1")}
-    apart, in_the_sample = "0" * 32, next(name for name in names_of(1000) if drawn(name))
-    assert not drawn(apart)
+    apart, in_the_sample = "0" * 32, next(name for name in names_of(1000) if is_sampled(name))
+    assert not is_sampled(apart)
     allowed = plain.model_copy(update={"outcomes": sure(plain, 0.9), "id": apart})
     assert reason_of(write(action=Action.BLOCK)) is Reason.BLOCKED
     assert reason_of(plain) is Reason.LOW_CONFIDENCE
@@ -41,7 +41,7 @@ def test_reasons(write: Write) -> None:
 
 
 def test_one_in_a_hundred() -> None:
-    share = sum(map(drawn, names_of(20_000))) / 20_000
+    share = sum(map(is_sampled, names_of(20_000))) / 20_000
     assert share == pytest.approx(1 / SAMPLE, rel=0.2)
 
 

@@ -32,15 +32,15 @@ class Selected:
         if self.draft is not None:
             drafts = turn.report.attempts
             outcomes = drafts[self.draft - 1].outcomes if 1 <= self.draft <= len(drafts) else ()
-        return next((one for one in outcomes if one.claim.id == self.claim), None)
+        return next((candidate for candidate in outcomes if candidate.claim.id == self.claim), None)
 
 
-def selected() -> Selected:
+def read_selection() -> Selected:
     """Reads the selection from the address. An invalid claim counts as none."""
     claim = address.read(address.CLAIM) or ""
-    draft, colon, rest = claim.partition(":")
+    draft, colon, claim_id = claim.partition(":")
     if colon and draft.isdecimal():
-        return Selected(address.read(address.TURN), rest or None, int(draft))
+        return Selected(address.read(address.TURN), claim_id or None, int(draft))
     return Selected(address.read(address.TURN), claim or None)
 
 
@@ -50,7 +50,7 @@ def claim_act(turn: str, claim: str, draft: int | None) -> Act:
 
 
 def follow(act: Act) -> bool:
-    """Writes a press into the address; False when the press means something else."""
+    """Writes a pressed claim or turn into the address; False for any other act."""
     if act.name == "claim":
         turn, _, claim = act.value.partition(" ")
         address.write(turn=turn, claim=claim)
@@ -68,7 +68,7 @@ def dialogue(turns: Sequence[GuardedTurn], chosen: Selected, *, reveal: bool = T
     return el("ol", *(_exchange(turn, chosen, reveal) for turn in turns), cls="dialogue", aria_label="Dialogue")
 
 
-def marked(
+def mark_claims(
     text: str, ranges: Sequence[tuple[Span, Outcome]], turn: GuardedTurn, chosen: Selected, *, cls: str = ""
 ) -> Node:
     """Marks claims in a text. Where they overlap, a press opens the first and a list names the others."""
@@ -78,11 +78,11 @@ def marked(
 
 
 def _exchange(turn: GuardedTurn, chosen: Selected, reveal: bool) -> Node:
-    asked = turn.texts.user_text if turn.texts else None
+    text = turn.texts.user_text if turn.texts else None
     here = chosen.turn == turn.report.id
     question = None
-    if asked is not None:
-        question = el("div", el("span", "User: ", cls="hidden"), el("p", asked, cls="text"), cls="user")
+    if text is not None:
+        question = el("div", el("span", "User: ", cls="hidden"), el("p", text, cls="text"), cls="user")
     place = turn.report.id if here and reveal else None
     answer = el("div", *_answer(turn, chosen), cls="assistant here" if here else "assistant", reveal=place)
     return el("li", question, answer, cls="exchange", key=turn.report.id)
@@ -93,7 +93,7 @@ def _answer(turn: GuardedTurn, chosen: Selected) -> list[Node | None]:
     ranges = [(span, outcome) for outcome in report.outcomes for span in turn.delivered(outcome.claim)]
     return [
         el("span", "Assistant: ", cls="hidden"),
-        marked(report.response, ranges, turn, chosen),
+        mark_claims(report.response, ranges, turn, chosen),
         _draft(turn, chosen),
         _claims_without_place(turn, chosen),
         _foot(turn, chosen),
@@ -106,19 +106,21 @@ def _draft(turn: GuardedTurn, chosen: Selected) -> Node | None:
     if draft is None or draft == turn.report.response:
         return None
     ranges = [(outcome.claim.span, outcome) for outcome in turn.report.outcomes if outcome.claim.span]
-    return el("div", el("h4", "Draft, changed before delivery"), marked(draft, ranges, turn, chosen), cls="withheld")
+    return el(
+        "div", el("h4", "Draft, changed before delivery"), mark_claims(draft, ranges, turn, chosen), cls="withheld"
+    )
 
 
 def _claims_without_place(turn: GuardedTurn, chosen: Selected) -> Node | None:
     """Draws the claims without a place in a shown text."""
     drawn = turn.texts is not None and turn.texts.draft is not None
-    rest = [one for one in turn.report.outcomes if not turn.delivered(one.claim) and not (drawn and one.claim.span)]
-    if not rest:
+    unplaced = [one for one in turn.report.outcomes if not turn.delivered(one.claim) and not (drawn and one.claim.span)]
+    if not unplaced:
         return None
     return el(
         "div",
         el("p", _why_unmarked(turn), cls="note"),
-        el("ul", *(claim_row(turn, outcome, chosen) for outcome in rest), cls="claims small"),
+        el("ul", *(claim_row(turn, outcome, chosen) for outcome in unplaced), cls="claims small"),
         cls="stack",
     )
 
@@ -145,10 +147,10 @@ def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun
     if not piece.owners:
         return piece.text
     first = piece.owners[0]
-    names = "; ".join(f"{look(label_of(one)).word}: {one.claim.text}" for one in piece.owners)
+    names = "; ".join(f"{look(label_of(owner)).word}: {owner.claim.text}" for owner in piece.owners)
     opening = () if first.claim.id in begun else (sign(label_of(first)),)
     begun.add(first.claim.id)
-    here = any(chosen.is_(turn.report.id, one.claim.id, None) for one in piece.owners)
+    here = any(chosen.is_(turn.report.id, owner.claim.id, None) for owner in piece.owners)
     return el(
         "mark",
         *opening,
@@ -163,7 +165,7 @@ def _piece(piece: TextPiece[Outcome], turn: GuardedTurn, chosen: Selected, begun
 
 def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
     report = turn.report
-    here, there = "true" if chosen.turn == report.id else None, address.link("conversation", turn=report.id)
+    here, href = "true" if chosen.turn == report.id else None, address.link("conversation", turn=report.id)
     return el(
         "div",
         chip(report.decision.action),
@@ -171,6 +173,6 @@ def _foot(turn: GuardedTurn, chosen: Selected) -> Node:
         None if report.score is None else el("span", f"score {report.score:.2f}", cls="nowrap"),
         el("span", times.span_of(report.timings.total), cls="nowrap"),
         el("time", times.exact(report.created_at), cls="nowrap", datetime=report.created_at.isoformat()),
-        el("a", f"turn {report.turn_index}", href=there, act=Act("turn", report.id), aria_current=here),
+        el("a", f"turn {report.turn_index}", href=href, act=Act("turn", report.id), aria_current=here),
         cls="foot row",
     )

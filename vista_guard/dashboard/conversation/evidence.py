@@ -27,32 +27,32 @@ class Sources:
     def established(self, source_id: str) -> tuple[str, int, str] | None:
         """Returns the report id, turn index and claim id that established a piece of knowledge, or None."""
         key, _, claim = source_id.partition(":")
-        found = self.turns.get(key)
-        return None if found is None else (*found, claim.partition("#")[0])
+        turn = self.turns.get(key)
+        return None if turn is None else (*turn, claim.partition("#")[0])
 
 
 def sources_of(
     reports: ScopedReports, name: str | None, shown: Iterable[GuardedTurn], outcome: Outcome | None
 ) -> Sources:
     """Collects the shown turns of conversation `name`, and the turns that established the open claim's evidence."""
-    known = {one.report.turn_key: (one.report.id, one.report.turn_index) for one in shown if one.report.turn_key}
+    turns = {turn.report.turn_key: (turn.report.id, turn.report.turn_index) for turn in shown if turn.report.turn_key}
     for key in turn_keys(outcome) if outcome and name else ():
-        row = None if key in known or name is None else reports.established_by(name, key)
+        row = None if key in turns or name is None else reports.established_by(name, key)
         if row is not None:
-            known[key] = (row.id, row.turn_index)
-    return Sources(known)
+            turns[key] = (row.id, row.turn_index)
+    return Sources(turns)
 
 
 def evidence_of(outcome: Outcome, turn: GuardedTurn, sources: Sources) -> list[Node]:
     """Draws all evidence of a claim, the judge's best first, or says that there is none."""
-    found = outcome.evidence if isinstance(outcome, Finding) else ()
-    if not found:
+    evidence = outcome.evidence if isinstance(outcome, Finding) else ()
+    if not evidence:
         missing = "The judge names no evidence."
         if turn.report.evidence_missing:
             missing = "There was nothing to verify against."
         return [el("p", missing, cls="note"), *_nearest(outcome)]
     token = f"{turn.report.id} {outcome.claim.id}"
-    return [_source(one, place, turn, sources, token) for place, one in enumerate(found)]
+    return [_source(piece, place, turn, sources, token) for place, piece in enumerate(evidence)]
 
 
 def _nearest(outcome: Outcome) -> list[Node]:
@@ -70,20 +70,20 @@ def _nearest(outcome: Outcome) -> list[Node]:
     return [el("section", head, _place(near.headings, near.found), quoted, cls="source")]
 
 
-def _place(headings: tuple[str, ...], found: Retrieval | None) -> Node | None:
+def _place(headings: tuple[str, ...], retrieval: Retrieval | None) -> Node | None:
     """Draws the headings a passage stands under, and how the document store found it."""
-    told = " › ".join(heading.lstrip("# ") for heading in headings)
-    how = "" if found is None else f"found by {' and '.join(found.by)}, rank {found.rank}"
-    shown = " · ".join(filter(None, (told, how)))
-    return el("div", shown, cls="faint small text") if shown else None
+    path = " › ".join(heading.lstrip("# ") for heading in headings)
+    how = "" if retrieval is None else f"found by {' and '.join(retrieval.by)}, rank {retrieval.rank}"
+    text = " · ".join(filter(None, (path, how)))
+    return el("div", text, cls="faint small text") if text else None
 
 
 def knowledge_then(turn: GuardedTurn, sources: Sources) -> Node | None:
     """Draws the knowledge at the time of the judgement, if it was kept."""
-    known = [one for one in (turn.texts.evidence if turn.texts else ()) if one.source is not SourceKind.DOCUMENT]
+    known = [piece for piece in (turn.texts.evidence if turn.texts else ()) if piece.source is not SourceKind.DOCUMENT]
     if not known:
         return None
-    rows = (el("li", _knowledge_row(one, sources), cls="small") for one in known)
+    rows = (el("li", _knowledge_row(piece, sources), cls="small") for piece in known)
     return el("details", el("summary", f"Knowledge as it stood: {len(known)}"), el("ul", *rows, cls="stack"))
 
 
@@ -118,7 +118,7 @@ def _source(evidence: Evidence, place: int, turn: GuardedTurn, sources: Sources,
 def _document(evidence: Evidence, turn: GuardedTurn) -> Document | None:
     if evidence.source is not SourceKind.DOCUMENT or turn.texts is None:
         return None
-    return next((one for one in turn.texts.documents if one.id == evidence.source_id), None)
+    return next((document for document in turn.texts.documents if document.id == evidence.source_id), None)
 
 
 def _in_document(document: Document, evidence: Evidence, token: str | None) -> Node:
@@ -159,12 +159,12 @@ def _origin(source_id: str, sources: Sources) -> Node:
 
 def _link(source_id: str, sources: Sources, before: str = "", cls: str = "") -> Node | None:
     """A link to the turn that established a piece of knowledge."""
-    found = sources.established(source_id)
-    if found is None:
+    origin = sources.established(source_id)
+    if origin is None:
         return None
-    report, index, claim = found
-    there = address.link("conversation", turn=report, claim=claim)
-    return el("a", f"{before}turn {index}", href=there, act=Act("claim", f"{report} {claim}"), cls=cls)
+    report, index, claim = origin
+    href = address.link("conversation", turn=report, claim=claim)
+    return el("a", f"{before}turn {index}", href=href, act=Act("claim", f"{report} {claim}"), cls=cls)
 
 
 def _knowledge_row(passage: Passage, sources: Sources) -> Node:
@@ -177,5 +177,5 @@ def _knowledge_row(passage: Passage, sources: Sources) -> Node:
 
 def turn_keys(outcome: Outcome) -> tuple[str, ...]:
     """Returns the keys of earlier turns that a claim's evidence names."""
-    found = outcome.evidence if isinstance(outcome, Finding) else ()
-    return tuple(one.source_id.partition(":")[0] for one in found if _is_known(one.source))
+    evidence = outcome.evidence if isinstance(outcome, Finding) else ()
+    return tuple(piece.source_id.partition(":")[0] for piece in evidence if _is_known(piece.source))

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, follow, selected
+from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, follow, read_selection
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, counted, draw, el
+from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, draw, el
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import GuardedTurn, Window
 from vista_guard.dashboard.settings import Permission
@@ -21,7 +21,7 @@ from vista_guard.stores.reports import ConversationRow, Highlight
 from vista_guard.types import Action, Finding, Label, label_of
 
 AFTER = "after"
-"""Where a page of the list begins; in the address."""
+"""Address parameter: where a page of the list begins."""
 
 
 def listing(desk: Desk) -> None:
@@ -31,23 +31,25 @@ def listing(desk: Desk) -> None:
         search_box()
         filters = filter_bar(choices)
         page = desk.reports.conversations(filters, after=address.read(AFTER))
-        told = desk.reports.highlights(filters, page.rows)
-        download("conversations", HEADER, lambda: [_cells(row, told.get(row.key, Highlight())) for row in page.rows])
+        highlights = desk.reports.highlights(filters, page.rows)
+        download(
+            "conversations", HEADER, lambda: [_cells(row, highlights.get(row.key, Highlight())) for row in page.rows]
+        )
     if not page.rows:
-        _nothing(desk, filters)
+        _draw_empty(desk, filters)
         return
     more = el("button", "Earlier conversations", cls="plain", act=Act("more", page.next)) if page.next else None
     first = el("button", "Newest", cls="plain", act=Act("more")) if address.read(AFTER) else None
-    rows = [_row(row, told.get(row.key, Highlight())) for row in page.rows]
-    listed = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
-    event = draw(el("div", listed, el("div", first, more, cls="row"), cls="stack"), key="talks")
+    rows = [_row(row, highlights.get(row.key, Highlight())) for row in page.rows]
+    items = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
+    event = draw(el("div", items, el("div", first, more, cls="row"), cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
     desk.follow(event)
 
 
-def _nothing(desk: Desk, filters: Filters) -> None:
+def _draw_empty(desk: Desk, filters: Filters) -> None:
     if filters.narrow:
         text = "No stored conversation matches the words and filters."
         event = draw(
@@ -63,7 +65,7 @@ def _nothing(desk: Desk, filters: Filters) -> None:
         desk.invite()
 
 
-def _row(row: ConversationRow, told: Highlight) -> Node:
+def _row(row: ConversationRow, highlight: Highlight) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
     facts = [row.conversation_id, turns, f"last {times.ago(row.last_at)}"]
     facts += [f"tenant {row.tenant}"] if row.tenant else []
@@ -73,12 +75,12 @@ def _row(row: ConversationRow, told: Highlight) -> Node:
         (Action.FLAG, row.flagged),
         (Label.CONTRADICTED, row.contradicted),
     )
-    bad = told.claim is not None and told.label in WORST[: WORST.index(Label.ABSTENTION)]
+    bad = highlight.claim is not None and highlight.label in WORST[: WORST.index(Label.ABSTENTION)]
     return el(
         "li",
-        to("conversation", told.question or row.conversation_id, conversation=row.conversation_id),
-        el("div", *(counted(name, count) for name, count in counts if count), cls="row"),
-        el("div", chip(told.label or ""), " ", el("q", told.claim or ""), cls="small worst") if bad else None,
+        to("conversation", highlight.question or row.conversation_id, conversation=row.conversation_id),
+        el("div", *(count_chip(name, count) for name, count in counts if count), cls="row"),
+        el("div", chip(highlight.label or ""), " ", el("q", highlight.claim or ""), cls="small worst") if bad else None,
         el("div", " · ".join(facts), cls="small faint facts-line"),
         key=row.key,
     )
@@ -88,19 +90,21 @@ _COUNTS = ("turns", "blocked", "repaired", "flagged", "last")
 HEADER = ("conversation", "tenant", "first question", "worst claim", "label", *_COUNTS)
 
 
-def _cells(row: ConversationRow, told: Highlight) -> Sequence[object]:
+def _cells(row: ConversationRow, highlight: Highlight) -> Sequence[object]:
     counts = (row.turns, row.blocked, row.repaired, row.flagged, times.exact(row.last_at))
-    return row.conversation_id, row.tenant, told.question, told.claim, told.label, *counts
+    return row.conversation_id, row.tenant, highlight.question, highlight.claim, highlight.label, *counts
 
 
 def conversation(desk: Desk) -> None:
     """Draws the page."""
-    chosen = selected()
+    chosen = read_selection()
     single = chosen.turn or address.read(address.CONVERSATION)
     st.title("Conversation" if single else "Conversations", anchor=False)
     turn = desk.reports.turn(chosen.turn) if chosen.turn else None
     if chosen.turn and turn is None:
-        _lost("No such turn", f"There is no report {chosen.turn} that you may see. It may have been deleted.", desk)
+        _draw_not_found(
+            "No such turn", f"There is no report {chosen.turn} that you may see. It may have been deleted.", desk
+        )
         return
     name = turn.report.conversation_id if turn else address.read(address.CONVERSATION)
     if turn is None and name is None:
@@ -111,7 +115,7 @@ def conversation(desk: Desk) -> None:
     else:
         window = desk.reports.conversation(name, around=turn, after=address.read(AFTER))
     if not window.turns and not window.unreadable:
-        _lost("No such conversation", f"There is no conversation {name} among those that you may see.", desk)
+        _draw_not_found("No such conversation", f"There is no conversation {name} among those that you may see.", desk)
         return
     _show(desk, window, turn, chosen)
 
@@ -120,7 +124,7 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
     may_review = desk.viewer.allows(Permission.REVIEW)
     outcome = chosen.outcome(turn) if turn else None
     beside = Beside(sources_of(desk.reports, _name(window), window.turns, outcome), desk.settings.trace_url, may_review)
-    body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _more(window), cls="stack")
+    body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _pager(window), cls="stack")
     download("conversation", CLAIMS, lambda: _claim_cells(window))
     classes = "talk with-panel" if chosen.claim else "talk"
     event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")
@@ -141,13 +145,13 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
     """A row for each claim of the shown turns; one for a turn without claims."""
     for turn in window.turns:
         report = turn.report
-        told = (report.turn_index, times.exact(report.created_at), report.decision.action.value, explain(report).text)
+        cells = (report.turn_index, times.exact(report.created_at), report.decision.action.value, explain(report).text)
         for outcome in report.outcomes or (None,):
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None
             claim = (None, None) if outcome is None else (outcome.claim.text, label_of(outcome))
             quoted = (None, None) if first is None else (first.title or first.source_id, first.quote)
-            yield *told, turn.question, report.response, *claim, finding and finding.confidence, *quoted
+            yield *cells, turn.question, report.response, *claim, finding and finding.confidence, *quoted
 
 
 def _head(window: Window) -> Node:
@@ -164,7 +168,7 @@ def _unreadable(window: Window) -> Node | None:
     return el("section", el("h3", "Some turns cannot be shown"), el("ul", *rows), cls="state problem", role="alert")
 
 
-def _more(window: Window) -> Node | None:
+def _pager(window: Window) -> Node | None:
     first = el("button", "From the beginning", cls="plain", act=Act("later")) if window.after else None
     later = el("button", "Later turns", cls="plain", act=Act("later", window.next)) if window.next else None
     return el("div", first, later, cls="row") if first or later else None
@@ -174,7 +178,7 @@ def _name(window: Window) -> str | None:
     return window.turns[0].report.conversation_id if window.turns else address.read(address.CONVERSATION)
 
 
-def _lost(title: str, text: str, desk: Desk) -> None:
+def _draw_not_found(title: str, text: str, desk: Desk) -> None:
     event = draw(
         tree.empty(title, text, act=Act("go", address.link("conversation")), button="All conversations"), key="lost"
     )

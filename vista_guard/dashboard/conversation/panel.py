@@ -19,7 +19,7 @@ from vista_guard.types import Attempt, Finding, Outcome, TurnReport, label_of
 _WORD = re.compile(r"\S*\s|\S+")
 
 MOST_COMPARED = 20_000
-"""Characters of draft and delivered text together up to which they are compared word by word."""
+"""Most characters, of draft and delivered text together, that are compared word by word."""
 
 
 def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[Node | None]:
@@ -54,17 +54,17 @@ def _difference(turn: GuardedTurn) -> Node | None:
     delivered = turn.report.response
     if draft is None or draft == delivered:
         return None
-    return el("details", el("summary", "Draft against delivered"), compared(draft, delivered))
+    return el("details", el("summary", "Draft against delivered"), compare(draft, delivered))
 
 
-def compared(draft: str, delivered: str) -> Node:
+def compare(draft: str, delivered: str) -> Node:
     """Draws the word-by-word difference of two texts."""
     if len(draft) + len(delivered) > MOST_COMPARED:
         return el("div", el("p", draft, cls="text out"), el("p", delivered, cls="text in"), cls="differs")
     old, new = _WORD.findall(draft), _WORD.findall(delivered)
     parts: list[Node | str] = []
-    for what, start, end, into, upto in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if what == "equal":
+    for operation, start, end, into, upto in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if operation == "equal":
             parts.append("".join(old[start:end]))
             continue
         if start < end:
@@ -76,28 +76,28 @@ def compared(draft: str, delivered: str) -> Node:
 
 def _stages(report: TurnReport) -> Node:
     """Draws a lane for each stage, one after the other. Repeated stages are summed."""
-    spent: dict[str, float] = {
+    durations: dict[str, float] = {
         name: value for name, value in report.timings.model_dump().items() if name != "total" and value > 0
     }
-    whole = sum(spent.values()) or 1.0
-    lanes, begun = [], 0.0
-    for name, took in spent.items():
-        bar = el("span", cls="bar", style={"left": 100 * begun / whole, "width": 100 * took / whole})
+    total = sum(durations.values()) or 1.0
+    lanes, offset = [], 0.0
+    for name, duration in durations.items():
+        bar = el("span", cls="bar", style={"left": 100 * offset / total, "width": 100 * duration / total})
         lane = el("span", bar, cls="lane", aria_hidden="true")
-        time = el("span", address.span_of(took), cls="took")
+        time = el("span", address.span_of(duration), cls="took")
         lanes.append(el("li", el("span", name), lane, time, cls="stage"))
-        begun += took
+        offset += duration
     return el("ol", *lanes, cls="stages") if lanes else el("p", "No times were kept.", cls="faint small")
 
 
 def _facts(report: TurnReport) -> Node:
-    usage, doubt = report.usage, "" if report.risk_calibrated else ", not calibrated"
+    usage, suffix = report.usage, "" if report.risk_calibrated else ", not calibrated"
     facts: dict[str, Any] = {
         "judge": f"{report.judge.name} {report.judge.version}",
         "policy": report.policy + (f" ({report.rules})" if report.rules else ""),
         "gate": report.gate,
         "tenant": report.tenant,
-        "risk": None if report.risk is None else f"{report.risk:.2f}{doubt}",
+        "risk": None if report.risk is None else f"{report.risk:.2f}{suffix}",
         "remembered": len(report.remembered) or None,
         "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
         "cost": f"${usage.cost:.4f}" if usage.cost else None,
@@ -114,7 +114,7 @@ def _facts(report: TurnReport) -> Node:
 def _warnings(report: TurnReport) -> Node | None:
     if not report.warnings:
         return None
-    return el("div", el("h4", "Warnings"), el("ul", *(el("li", one, cls="small text") for one in report.warnings)))
+    return el("div", el("h4", "Warnings"), el("ul", *(el("li", line, cls="small text") for line in report.warnings)))
 
 
 def _trace(report: TurnReport, template: str | None) -> Node | None:
@@ -123,8 +123,8 @@ def _trace(report: TurnReport, template: str | None) -> Node | None:
     if template is None:
         text = f"Trace {report.trace_id}. With dashboard.trace_url in the settings this is a link."
         return el("p", text, cls="small faint text")
-    there = template.format(trace_id=report.trace_id, span_id=report.span_id or "")
-    return el("p", el("a", "Open the trace", href=there), cls="small")
+    href = template.format(trace_id=report.trace_id, span_id=report.span_id or "")
+    return el("p", el("a", "Open the trace", href=href), cls="small")
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
     if outcome is None:
         lost = None if chosen.claim is None else el("p", f"This turn has no claim {chosen.claim!r}.", cls="note")
         title = el("h3", f"Turn {turn.report.turn_index}")
-        return _panel(title, lost, _doubt(turn, beside), *course(turn, chosen, beside.trace_url), idle=True)
+        return _panel(title, lost, _review_link(turn, beside), *course(turn, chosen, beside.trace_url), idle=True)
     close = el("button", "✕", cls="close", act=Act("close"), aria_label="Close the claim")
     return _panel(
         el("div", _verdict(outcome), close, cls="top"),
@@ -157,7 +157,7 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
         *evidence_of(outcome, turn, beside.sources),
         _steps(turn.report, outcome),
         knowledge_then(turn, beside.sources),
-        _doubt(turn, beside),
+        _review_link(turn, beside),
         el(
             "details",
             el("summary", f"Turn {turn.report.turn_index}: course and figures"),
@@ -167,17 +167,17 @@ def panel(turn: GuardedTurn | None, chosen: Selected, beside: Beside) -> Node:
 
 
 def _steps(report: TurnReport, outcome: Outcome) -> Node | None:
-    """Draws how the claim's sentence was taken apart, which its first claim tells."""
+    """Draws how the claim's sentence was taken apart, from the steps of its first claim."""
     drafts = (report.outcomes, *(attempt.outcomes for attempt in report.attempts))
     own = next((outcomes for outcomes in drafts if outcome in outcomes), ())
-    of_sentence = (one.claim.steps for one in own if one.claim.span == outcome.claim.span and one.claim.steps)
+    of_sentence = (part.claim.steps for part in own if part.claim.span == outcome.claim.span and part.claim.steps)
     steps = next(of_sentence, None)
     if steps is None:
         return None
     return el("details", el("summary", "How its sentence was taken apart"), el("p", steps, cls="small text"))
 
 
-def _doubt(turn: GuardedTurn, beside: Beside) -> Node | None:
+def _review_link(turn: GuardedTurn, beside: Beside) -> Node | None:
     return to("review", "Wrong verdict? Review it", turn=turn.report.id) if beside.may_review else None
 
 

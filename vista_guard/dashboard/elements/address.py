@@ -70,7 +70,7 @@ class Filters:
     """The filters in the address, by their names there. None filters nothing."""
 
     hours: int | None = None
-    """Turns of so many hours before now."""
+    """Turns of this many hours before now."""
     since: date | None = None
     until: date | None = None
     """Days of UTC, both included."""
@@ -87,7 +87,7 @@ class Filters:
     @property
     def narrow(self) -> bool:
         """True when a filter is set."""
-        return any(getattr(self, one.name) is not None for one in fields(self))
+        return any(getattr(self, field.name) is not None for field in fields(self))
 
     def period(self, now: datetime) -> tuple[datetime | None, datetime | None]:
         """Returns the first moment and the moment after the last; None where the time is open."""
@@ -102,7 +102,7 @@ class Choices:
     """The values to filter by, among the reports that the viewer may see."""
 
     tenants: Sequence[str] = ()
-    """None of them is `Filters.tenant` being None: all of them, where `all_tenants`, else the first."""
+    """Where `Filters.tenant` is None: all of them, if `all_tenants`, else the first."""
     policies: Sequence[str] = ()
     judges: Sequence[str] = ()
     all_tenants: bool = True
@@ -136,17 +136,17 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
     """Draws the filters, writes changes into the address, and returns the filters.
 
     Args:
-        choices: what there is to choose from.
-        time: whether the time can be chosen; a page of what happens now has no use for it.
+        choices: the values to offer.
+        time: offers a period, too; a live page needs none.
     """
-    now = from_address()
-    count = sum(getattr(now, one.name) is not None for one in fields(now))
+    filters = from_address()
+    count = sum(getattr(filters, field.name) is not None for field in fields(filters))
     with st.popover(f"Filters ({count})" if count else "Filters", icon=":material/filter_list:"):
         if time:
             _choice("Time", "hours", list(HOURS), HOURS)
-            _days(now)
-        _choice("Action", "action", [ANY, *map(str, Action)], {str(one): look(one).word for one in Action})
-        _choice("Has a claim that is", "label", [ANY, *LABELS], {one: look(one).word for one in LABELS})
+            _days(filters)
+        _choice("Action", "action", [ANY, *map(str, Action)], {str(action): look(action).word for action in Action})
+        _choice("Has a claim that is", "label", [ANY, *LABELS], {label: look(label).word for label in LABELS})
         _tenant(choices)
         _choice("Policy", "policy", [ANY, *choices.policies])
         _choice("Judge", "judge", [ANY, *choices.judges])
@@ -157,15 +157,15 @@ def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
 
 def clear() -> None:
     """Removes all filters from the address."""
-    for name in (one.name for one in fields(Filters)):
+    for name in (field.name for field in fields(Filters)):
         write(**{name: None})
         st.session_state.pop(_key(name), None)
 
 
-def _days(now: Filters) -> None:
-    days: list[Any] = [day for day in (now.since, now.until or now.since) if day is not None]
+def _days(filters: Filters) -> None:
+    days: list[Any] = [day for day in (filters.since, filters.until or filters.since) if day is not None]
     # Another key for other days: the widget then takes those of the address.
-    key = _key(f"days-{now.since}-{now.until}")
+    key = _key(f"days-{filters.since}-{filters.until}")
     st.date_input("From and to", days, date(2000, 1, 1), key=key, on_change=_write_days, args=(key,))
 
 
@@ -234,8 +234,8 @@ def to(page: str, text: str | Node, *, cls: str = "", **values: str | None) -> N
         >>> to("conversation", "turn 4", turn="9f0c…").attributes["href"]
         './conversation?turn=9f0c%E2%80%A6'
     """
-    there = link(page, **values)
-    return el("a", text, href=there, act=Act(GO, there), cls=cls)
+    href = link(page, **values)
+    return el("a", text, href=href, act=Act(GO, href), cls=cls)
 
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400

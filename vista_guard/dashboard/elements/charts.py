@@ -38,7 +38,7 @@ DARK: Final = {
 """After Okabe and Ito's set, darker or lighter so that each stands out from its ground by 3 to 1 or more."""
 
 MANY: Final = 100
-"""Points of a chart from which on each is drawn small."""
+"""Number of points from which each is drawn small."""
 
 HEIGHT: Final = 300
 
@@ -46,7 +46,7 @@ UNIT: Final = alt.Scale(domain=[0, 1])
 """Shares."""
 
 LOG: Final = alt.Scale(type="log")
-"""Durations: twice as long is as far everywhere."""
+"""Durations: equal ratios are equally far apart."""
 
 TICKS: Final = 6
 
@@ -61,11 +61,11 @@ def tones() -> Mapping[str, str]:
 
 def colour(names: Sequence[str], *, by_look: bool = True) -> alt.Color:
     """Colours labels and actions by their tone; without `by_look`, gives two or three lines distinct colours."""
-    shown = tones()
+    palette = tones()
     if by_look:
-        domain, colours = [look(name).word for name in names], [shown[look(name).tone] for name in names]
+        domain, colours = [look(name).word for name in names], [palette[look(name).tone] for name in names]
     else:
-        domain, colours = list(names), [shown[tone] for tone in ("first", "second", "third")][: len(names)]
+        domain, colours = list(names), [palette[tone] for tone in ("first", "second", "third")][: len(names)]
     legend = alt.Legend(
         orient="top", title=None, columns=2 if len(names) > 3 else 3, labelLimit=220, symbolStrokeWidth=0
     )
@@ -95,7 +95,7 @@ def stacked(rows: Sequence[tuple[Any, ...]], names: Sequence[str], title: str, *
         .mark_bar(binSpacing=0)
         .encode(
             x=_time("at", unit, ticks=min(TICKS, len({at for at, *_ in rows}))),
-            y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([one["count"] for one in data])),
+            y=alt.Y("count:Q", title=title, stack="zero", axis=_whole_steps([bar["count"] for bar in data])),
             color=colour(names, by_look=by_look),
             order="place:O",
             tooltip=[alt.Tooltip("when:N", title="from"), alt.Tooltip("name:N", title="what"), alt.Tooltip("count:Q")],
@@ -135,7 +135,7 @@ def lines(
     return chart
 
 
-def marked(chart: alt.Chart, marks: Sequence[tuple[Any, str]]) -> AnyChart:
+def add_marks(chart: alt.Chart, marks: Sequence[tuple[Any, str]]) -> AnyChart:
     """Adds a line with a letter at each time; the text beneath explains the letters."""
     if not marks:
         return chart

@@ -1,4 +1,4 @@
-"""The colour, sign and word of each label and action, so that none is told by colour alone.
+"""The colour, sign and word of each label and action, so that nothing relies on colour alone.
 
 Alone because the lab writes pages with it that need no Streamlit.
 """

@@ -113,15 +113,15 @@ def el(
     """
     if tag not in TAGS:
         raise ValueError(f"{tag!r} is not an element that a page may have; take one of {', '.join(sorted(TAGS))}")
-    kept = tuple(child for child in children if child is not None and child != "")
-    given = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
-    for name, value in given.items():
+    content = tuple(child for child in children if child is not None and child != "")
+    attrs = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items() if value is not None}
+    for name, value in attrs.items():
         _check(name, value)
-    if "href" in given and urlsplit(given["href"]).scheme:
-        given = {"target": "_blank", "rel": "noopener noreferrer", **given}
+    if "href" in attrs and urlsplit(attrs["href"]).scheme:
+        attrs = {"target": "_blank", "rel": "noopener noreferrer", **attrs}
     if act is not None and tag not in ("a", "button", "summary"):
-        given = {"role": "button", "tabindex": "0", **given}
-    return Node(tag, kept, cls, key, act, select, reveal, style or {}, given)
+        attrs = {"role": "button", "tabindex": "0", **attrs}
+    return Node(tag, content, cls, key, act, select, reveal, style or {}, attrs)
 
 
 def draw(node: Node, key: str) -> Act | Selection | None:
@@ -203,7 +203,7 @@ logger = logging.getLogger("vista_guard")
 
 
 def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
-    """Wraps a page or a fragment so that its errors are drawn in its place."""
+    """Wraps a page or a fragment so that errors are drawn in its place."""
 
     @wraps(draw_it)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
@@ -224,7 +224,7 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
 
 
 def tile(title: str, figure: str, then: str | None, mark: Node | None = None) -> Node:
-    """Draws a figure with its title, and what it was `then`."""
+    """Draws a figure with its title and its earlier value, `then`."""
     return el(
         "div",
         el("dt", mark, f" {title}" if mark else title),
@@ -235,27 +235,27 @@ def tile(title: str, figure: str, then: str | None, mark: Node | None = None) ->
 
 
 def clause(explanation: Explanation, *, whole: bool = False) -> Node:
-    """Draws why a turn was decided on as it was, with the evidence's name in italics; `whole`: after what was done."""
+    """Draws the reason for a turn's decision, the evidence's name in italics; `whole` puts the action before it."""
     done = f"{explanation.done}: " if whole else None
     source = el("em", explanation.source) if explanation.source else None
     return el("span", done, explanation.before, source, explanation.after, cls="text")
 
 
 def chip(name: str) -> Node:
-    """A small mark with sign and word."""
-    shown = look(name)
-    return el("span", sign(name), shown.word, cls=f"chip tone-{shown.tone}")
+    """Draws a small mark with sign and word."""
+    style = look(name)
+    return el("span", sign(name), style.word, cls=f"chip tone-{style.tone}")
 
 
-def counted(name: str, count: int) -> Node:
-    """A chip that says how many there are: `✗ 2`, with the word for those who do not see it."""
-    shown = look(name)
-    text = f"{count} {shown.word}"
-    return el("span", sign(name), str(count), cls=f"chip tone-{shown.tone}", title=text, role="img", aria_label=text)
+def count_chip(name: str, count: int) -> Node:
+    """Draws a chip with a count: `✗ 2`, with the word for screen readers."""
+    style = look(name)
+    text = f"{count} {style.word}"
+    return el("span", sign(name), str(count), cls=f"chip tone-{style.tone}", title=text, role="img", aria_label=text)
 
 
 def sign(name: str) -> Node:
-    """The sign alone; readers of the screen hear the word that stands beside it."""
+    """Draws the sign alone; screen readers read the word beside it."""
     return el("span", look(name).sign, cls="sign", aria_hidden="true")
 
 
@@ -271,7 +271,7 @@ class TextPiece(Generic[T]):
 
 
 def pieces(text: str, ranges: Sequence[tuple[Span, T]]) -> tuple[TextPiece[T], ...]:
-    """The text cut at each border of a range, so that overlapping claims can each be drawn and pressed.
+    """Cuts the text at each border of a range, so that overlapping claims can each be drawn and pressed.
 
     Offsets are code points. A range that reaches beyond the text is cut at its end; an empty one marks nothing.
 

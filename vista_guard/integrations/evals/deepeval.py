@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped where DeepEval is not installed
-    """The VISTA score of a conversation: which share of what the assistant says is carried by its evidence.
+    """The VISTA score of a conversation: the share of the assistant's claims that its evidence supports.
 
     Evidence of a turn are its `retrieval_context`, the outputs of its `tools_called`, the test case's `context`, and what the
     assistant established in earlier turns. Where nothing is judged, there is no score but an `error` that begins with "not
-    judged": DeepEval counts the case among those with errors, and no average takes it in.
+    judged": DeepEval counts the case as an error and leaves it out of averages.
 
     Args:
-        judge: who judges, by name; as the settings say when not given.
+        judge: the judge's name; from the settings when not given.
         policy: a preset's name. It decides what the conversation remembers, and `verdict.passed`.
         threshold: least score in [0, 1] with which the case passes; 1.0 asks that every judged claim is safe.
-        turns: which assistant turns are judged.
-        grader: a grader of one's own, in place of judge and policy.
-        async_mode: whether DeepEval measures several metrics at once.
+        turns: assistant turns to judge.
+        grader: your own grader, in place of judge and policy.
+        async_mode: let DeepEval measure several metrics at once.
 
     Attributes:
-        verdict: all that was found in the case that was measured last.
+        verdict: the verdict on the last measured case.
 
     Example:
         evaluate([ConversationalTestCase(turns=[…])], metrics=[VistaMetric(policy="strict")])
@@ -98,8 +98,8 @@ class VistaMetric(BaseConversationalMetric):  # type: ignore[misc]  # untyped wh
 
 def _message(turn: DeepEvalTurn) -> dict[str, object]:
     documents = [_document(context) for context in turn.retrieval_context or ()]
-    called = [call for call in turn.tools_called or () if call.output is not None]
-    documents += [{"text": str(call.output), "title": call.name} for call in called]
+    calls = [call for call in turn.tools_called or () if call.output is not None]
+    documents += [{"text": str(call.output), "title": call.name} for call in calls]
     return {"role": turn.role, "content": turn.content, "documents": documents}
 
 

@@ -42,7 +42,7 @@ Turns = Literal["all", "last"]
 class Case(Noun):
     """A conversation, and which of its assistant turns are to be judged.
 
-    The conversation's own id is not used: whoever judges a case gives it one that no other case has.
+    The conversation's own id is ignored: each case is judged under a fresh one.
 
     Examples:
         >>> Case.of_answer("When did it open?", "In 1925.", documents="The hall opened in 1925.").turns
@@ -58,10 +58,10 @@ class Case(Noun):
 
         Args:
             asked: the user's words, messages (chat JSON or LangChain's), a Conversation, or a mapping with `messages`, or with
-                `input`, `question` or `query` (and `chat_history`). None and nothing at all: the answer stands alone.
+                `input`, `question` or `query` (and `chat_history`). None or empty: the answer stands alone.
             answer: a text, a message, a list of messages, or a mapping with `messages`, or with `answer`, `output`, `response`,
                 `result` or `text` (and `documents`, `context` or `source_documents`).
-            documents: what the answer leans on, beside what `asked` and `answer` bring.
+            documents: evidence for the answer, besides that in `asked` and `answer`.
 
         Raises:
             InputError: one of them is of another kind, or the answer says nothing.
@@ -72,19 +72,19 @@ class Case(Noun):
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
         if draft.text is None:
             raise InputError("the answer has no text for the user; there is nothing to judge")
-        brought = distinct((*draft.documents, *given_documents(documents)))
-        turn = Turn(role=Role.ASSISTANT, text=draft.text, documents=brought)
+        evidence = distinct((*draft.documents, *given_documents(documents)))
+        turn = Turn(role=Role.ASSISTANT, text=draft.text, documents=evidence)
         return cls(conversation=Conversation(turns=(*past, turn)), turns="last")
 
     @classmethod
     def of_transcript(cls, messages: object, *, documents: GivenDocuments | None = (), turns: Turns = "all") -> Self:
-        """A conversation as it went.
+        """A whole conversation.
 
         Args:
             messages: chat messages (chat JSON or LangChain's), a mapping that has them under `messages`, or a Conversation.
-                What tools answered, and `documents` of a message, are what the turns lean on.
-            documents: what every assistant turn leans on beside that.
-            turns: which turns are judged.
+                Tool answers and the messages' `documents` are evidence.
+            documents: further evidence for every assistant turn.
+            turns: turns to judge.
 
         Raises:
             InputError: the messages cannot be read, or no assistant speaks among them.
@@ -114,8 +114,8 @@ class Case(Noun):
         from vista_guard.graph.host_objects import given_documents, read_documents
 
         if _is_transcript(outputs):
-            asked_with = read_documents(inputs) if isinstance(inputs, Mapping) else ()
-            return cls.of_transcript(outputs, documents=(*asked_with, *given_documents(documents)), turns=turns)
+            input_documents = read_documents(inputs) if isinstance(inputs, Mapping) else ()
+            return cls.of_transcript(outputs, documents=(*input_documents, *given_documents(documents)), turns=turns)
         return cls.of_answer(inputs, outputs, documents=documents)
 
 
@@ -194,7 +194,7 @@ class Verdict(Noun):
         claims = tuple(_claim(report, outcome) for report in reports for outcome in report.outcomes)
         score = micro_score(reports)
         passed = None if score is None else all(report.decision.action is Action.ALLOW for report in reports)
-        reason = _why_unjudged(claims) if score is None else _why(score, claims, reports)
+        reason = _unjudged_reason(claims) if score is None else _reason(score, claims, reports)
         return cls(score=score, passed=passed, claims=claims, reports=tuple(reports), reason=reason)
 
     @property
@@ -203,7 +203,7 @@ class Verdict(Noun):
 
     @property
     def unjudged_claims(self) -> int:
-        """How many claims could not be judged. They count neither for nor against the score."""
+        """Number of claims that could not be judged. They count neither for nor against the score."""
         return sum(claim.label is None for claim in self.claims)
 
     def holds(self, threshold: float | None = None) -> bool | None:
@@ -215,7 +215,7 @@ class Verdict(Noun):
         return self.score >= threshold
 
     def metadata(self) -> dict[str, Any]:
-        """The verdict as JSON types, for the places where tools keep details: counts, claims with quotes, who judged."""
+        """The verdict as JSON types, for tools' metadata: counts, claims with quotes, the judge."""
         judge = self.reports[-1].judge if self.reports else None
         return {
             "vista_score": self.score,
@@ -240,7 +240,7 @@ class Verdict(Noun):
 
 
 class NotGrounded(AssertionError):
-    """A test's answer is not what its evidence carries; `verdict` is all that was found."""
+    """The evidence does not support a test's answer; `verdict` has the details."""
 
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(f"not grounded: {verdict.details()}" if verdict.judged else verdict.details())
@@ -248,7 +248,7 @@ class NotGrounded(AssertionError):
 
 
 class NotJudged(NotGrounded):
-    """Nothing of a test's answer was judged, so the test shows nothing."""
+    """No claim of a test's answer was judged, so the test proves nothing."""
 
 
 def _claim(report: TurnReport, outcome: Outcome) -> JudgedClaim:
@@ -264,21 +264,21 @@ def _claim(report: TurnReport, outcome: Outcome) -> JudgedClaim:
     )
 
 
-def _why_unjudged(claims: Sequence[JudgedClaim]) -> str:
+def _unjudged_reason(claims: Sequence[JudgedClaim]) -> str:
     if not claims:
         return "not judged: no claim was found in what the assistant said"
     what = "the claim" if len(claims) == 1 else f"none of {len(claims)} claims"
     return f"not judged: {what} could {'not ' if len(claims) == 1 else ''}be judged: {claims[0].reason}"
 
 
-def _why(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnReport]) -> str:
+def _reason(score: float, claims: Sequence[JudgedClaim], reports: Sequence[TurnReport]) -> str:
     judged = [claim for claim in claims if claim.label is not None]
     unjudged = len(claims) - len(judged)
     parts = [f"VISTA score {score:.2f}: {sum(claim.safe for claim in judged)} of {len(judged)} judged claims safe"]
     if unjudged:
         parts.append(f"{unjudged} could not be judged")
-    held = [report for report in reports if report.decision.action is not Action.ALLOW]
-    parts += [f"turn {report.turn_index}: {report.decision.action}, {report.decision.reason}" for report in held]
+    not_allowed = [report for report in reports if report.decision.action is not Action.ALLOW]
+    parts += [f"turn {report.turn_index}: {report.decision.action}, {report.decision.reason}" for report in not_allowed]
     return "; ".join(parts)
 
 
@@ -296,13 +296,13 @@ def _head(claim: JudgedClaim) -> str:
 
 
 class Grader:
-    """Judges cases: each under a conversation id of its own, and all that was established is forgotten afterwards.
+    """Judges cases, each under its own conversation id, and forgets what they established afterwards.
 
     Cases may be graded at once, from threads and tasks.
 
     Args:
-        guard: judges. Where it has sinks that keep reports, those of a case are deleted with the rest of it.
-        risk_table: the guard's, for policies that single cases are graded by.
+        guard: the guard that judges. A case's reports are deleted from its sinks with the rest of it.
+        risk_table: the guard's, for cases that are graded by another policy.
 
     Examples:
         >>> grader = Grader.from_settings(policy="strict")
@@ -321,10 +321,10 @@ class Grader:
     def from_settings(
         cls, *, judge: Judge | str | None = None, policy: Policy | str | None = None, **settings: Any
     ) -> Self:
-        """A grader as environment and settings file say, except that tests leave nothing behind.
+        """Makes a grader from environment and settings file that leaves nothing behind.
 
         Knowledge is in memory, no reports are kept, and no scores are sent, unless `settings` (any field of `Settings`) say
-        otherwise. Documents that were stored for the product are not looked up; a grader of `Guard.from_settings()` does.
+        otherwise. Documents stored for the product are not retrieved; `Grader(Guard.from_settings())` does.
 
         Raises:
             ConfigError: an unknown name, or a value that makes no sense.
@@ -332,8 +332,8 @@ class Grader:
         from vista_guard.guard import Guard
         from vista_guard.settings.sources import Settings
 
-        apart: dict[str, Any] = {"store": "memory", "reports": None, "otel": {"scores": ()}}
-        chosen = {**apart, **settings}
+        defaults: dict[str, Any] = {"store": "memory", "reports": None, "otel": {"scores": ()}}
+        chosen = {**defaults, **settings}
         guard = Guard.from_settings(judge=judge, policy=policy, **chosen)
         return cls(guard, risk_table=Settings.load(**chosen).risk_table)
 
@@ -344,18 +344,18 @@ class Grader:
             InputError: the case is over a limit.
             ConfigError: an unknown policy.
         """
-        # Tools make loops as they please, some of them patched; the guard and its clients live in one.
+        # Tools run loops of their own, some of them patched; the guard and its clients live in one.
         return await _aio.through(self._grade_case(case, policy))
 
     async def _grade_case(self, case: Case, policy: Policy | str | None) -> Verdict:
-        guard = self.guard if policy is None else self._under(policy)
-        own = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
+        guard = self.guard if policy is None else self._guard_with(policy)
+        conversation = case.conversation.model_copy(update={"id": f"case-{uuid4().hex}"})
         try:
             if case.turns == "last":
-                return Verdict.of([await guard.acheck(own)])
-            return Verdict.of([report async for report in guard.areplay(own)])
+                return Verdict.of([await guard.acheck(conversation)])
+            return Verdict.of([report async for report in guard.areplay(conversation)])
         finally:
-            await guard.aforget(own.id or "")
+            await guard.aforget(conversation.id or "")
 
     def grade(self, case: Case, *, policy: Policy | str | None = None) -> Verdict:
         """Sync version of `agrade`."""
@@ -370,12 +370,12 @@ class Grader:
         policy: Policy | str | None = None,
         min_score: float | None = None,
     ) -> Verdict:
-        """Fails a test whose answer its evidence does not carry.
+        """Fails a test whose answer the evidence does not support.
 
         Args:
-            answer: what the agent said, in any form that `Case.of_answer` reads.
-            documents: what it leans on: a text, a Document, a mapping with `text`, or a list of these.
-            conversation: what was said before: the user's words, messages, or a Conversation.
+            answer: the agent's answer, in any form that `Case.of_answer` reads.
+            documents: its evidence: a text, a Document, a mapping with `text`, or a list of these.
+            conversation: the turns before it: the user's words, messages, or a Conversation.
             policy: decides in place of the grader's own. The answer passes when the policy lets it through as it is.
             min_score: a least VISTA score in [0, 1], which decides in place of the policy.
 
@@ -387,7 +387,7 @@ class Grader:
             1.0
 
         Raises:
-            NotGrounded: it does not; an AssertionError whose text shows each claim with its label and quotes.
+            NotGrounded: it fails; an AssertionError whose text shows each claim with its label and quotes.
             NotJudged: nothing of it was judged: no claim was found, or the judge failed.
             InputError: answer, documents or conversation cannot be read.
         """
@@ -417,7 +417,7 @@ class Grader:
         """Sync version of `aclose`."""
         _aio.run(self.aclose())
 
-    def _under(self, policy: Policy | str) -> Guard:
+    def _guard_with(self, policy: Policy | str) -> Guard:
         """A guard with another policy over the same judge and stores."""
         from vista_guard.guard import Guard
 
@@ -456,7 +456,7 @@ _build_grader = lru_cache(maxsize=8)(Grader.from_settings)
 
 
 def grader_of(grader: Grader | None, judge: str | None, policy: str | None) -> Grader:
-    """The grader that was given, else the one shared by all that name the same judge and policy. ConfigError: both are given."""
+    """Returns the given grader, else the one shared for this judge and policy. ConfigError: both are given."""
     if grader is None:
         return shared_grader(judge, policy)
     if judge is not None or policy is not None:

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 def vista(
     judge: str | None = None, policy: str | None = None, turns: Turns = "all", grader: Grader | None = None
 ) -> Scorer:
-    """The VISTA score of a sample: which share of what the assistant says is carried by its evidence.
+    """The VISTA score of a sample: the share of the assistant's claims that its evidence supports.
 
     Evidence are `documents` (or `context`) in the sample's metadata, what tools answered, and what the assistant established in
     earlier turns. Where nothing is judged the sample is unscored: Inspect keeps explanation and reason, leaves it out of its
     metrics and counts it among `unscored_samples`.
 
     Args:
-        judge: who judges, by name; as the settings say when not given.
+        judge: the judge's name; from the settings when not given.
         policy: a preset's name. It decides what the conversation remembers, and `passed` in the score's metadata.
-        turns: which assistant turns are judged.
-        grader: a grader of one's own, in place of judge and policy. Inspect's log has only the word Grader for it.
+        turns: assistant turns to judge.
+        grader: your own grader, in place of judge and policy. Inspect's log shows it only as the word Grader.
 
     Example:
         Task(dataset=[Sample(input="When did it open?", metadata={"documents": [HALL]})], scorer=vista(policy="strict"))

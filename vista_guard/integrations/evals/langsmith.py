@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 KEY = "vista_score"
 
 Read = Callable[[Any, Any, Any], Case]
-"""What of a run is judged, from its inputs, its outputs and the data set's reference outputs."""
+"""Makes a case of a run's inputs, its outputs and the data set's reference outputs."""
 
 
 RunEvaluator = Callable[..., dict[str, Any]]
-"""As LangSmith and openevals call evaluators: with the keywords `outputs`, and maybe `inputs` and `reference_outputs`."""
+"""An evaluator as LangSmith and openevals call it: with the keywords `outputs`, and maybe `inputs` and `reference_outputs`."""
 
 AsyncRunEvaluator = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -40,30 +40,30 @@ def vista_evaluator(
     """A function for `langsmith.evaluate(…, evaluators=[…])` and `run_multiturn_simulation(trajectory_evaluators=[…])`.
 
     It answers with `key`, `score`, `comment` and `metadata`. Where nothing was judged `score` is None, which averages leave out,
-    and `comment` begins with "not judged". So it does for what cannot be read: openevals prints an evaluator's exception and
+    and `comment` begins with "not judged". So it does for unreadable runs: openevals prints an evaluator's exception and
     goes on without it.
 
     Args:
-        judge: who judges, by name; as the settings say when not given.
+        judge: the judge's name; from the settings when not given.
         policy: a preset's name; it decides `passed` in the metadata.
-        turns: which assistant turns of a trajectory are judged.
-        documents: what every case leans on, beside what inputs, outputs and reference outputs bring (`documents` or `context`),
-            and what tools answered.
+        turns: assistant turns of a trajectory to judge.
+        documents: evidence for every case, besides tool answers and the `documents` or `context` of inputs, outputs and
+            reference outputs.
         read: reads a run in place of `Case.of_run`.
-        grader: a grader of one's own, in place of judge and policy.
+        grader: your own grader, in place of judge and policy.
 
     Examples:
         >>> evaluator = vista_evaluator(policy="strict", documents="The hall opened in 1925.")
         >>> evaluator(inputs="When did the hall open?", outputs="The hall opened in 1925.")["score"]
         1.0
     """
-    own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
+    get_grader, make_case = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
 
     def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            return _result(own().grade(reads(inputs, outputs, reference_outputs)))
+            return _result(get_grader().grade(make_case(inputs, outputs, reference_outputs)))
         except InputError as exc:
-            return _unread(exc)
+            return _unreadable_result(exc)
 
     return vista
 
@@ -78,13 +78,13 @@ def async_vista_evaluator(
     grader: Grader | None = None,
 ) -> AsyncRunEvaluator:
     """Async version of `vista_evaluator`, for `langsmith.aevaluate` and `run_multiturn_simulation_async`."""
-    own, reads = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
+    get_grader, make_case = partial(grader_of, grader, judge, policy), read or _reader(documents, turns)
 
     async def vista(*, inputs: Any = None, outputs: Any, reference_outputs: Any = None) -> dict[str, Any]:
         try:
-            return _result(await own().agrade(reads(inputs, outputs, reference_outputs)))
+            return _result(await get_grader().agrade(make_case(inputs, outputs, reference_outputs)))
         except InputError as exc:
-            return _unread(exc)
+            return _unreadable_result(exc)
 
     return vista
 
@@ -92,11 +92,11 @@ def async_vista_evaluator(
 def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
     from vista_guard.graph.host_objects import given_documents, read_documents
 
-    given = given_documents(documents)
+    shared_documents = given_documents(documents)
 
     def read(inputs: Any, outputs: Any, reference_outputs: Any) -> Case:
         reference = read_documents(reference_outputs) if isinstance(reference_outputs, Mapping) else ()
-        return Case.of_run(inputs, outputs, documents=(*given, *reference), turns=turns)
+        return Case.of_run(inputs, outputs, documents=(*shared_documents, *reference), turns=turns)
 
     return read
 
@@ -106,5 +106,5 @@ def _result(verdict: Verdict) -> dict[str, Any]:
     return {"key": KEY, "score": verdict.score, "comment": verdict.details(), "metadata": verdict.metadata()}
 
 
-def _unread(error: InputError) -> dict[str, Any]:
+def _unreadable_result(error: InputError) -> dict[str, Any]:
     return {"key": KEY, "score": None, "comment": f"not judged: {error}", "metadata": None}

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 CONFIG = ("judge", "policy", "documents", "min_score", "turns")
 EVIDENCE = ("documents", "context")
 UNREAD = re.compile(r"file://\S+|\{\{.*\}\}")
-"""What promptfoo hands over as it stands: it reads files and templates where they are the whole value of a var, nowhere else."""
+"""References that promptfoo passes on unread: it resolves files and templates only as the whole value of a var."""
 
 AT_ONCE = 16
-"""How many cases are judged at once: promptfoo asks for four tests at once, with three assertions each."""
+"""Cases judged at once: promptfoo asks for four tests at once, with three assertions each."""
 
 
 def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
 
     The assertion's `config` may have `judge`, `policy`, `documents`, `turns` (all, last) and `min_score`, a least VISTA score
     that decides in place of the policy. Evidence are the config's documents, and `documents` or `context` of the test's vars
-    and of the metadata that the provider answered with. What was asked is the prompt, as text or as chat messages in JSON.
+    and of the metadata that the provider answered with. The question is the prompt, as text or as chat messages in JSON.
 
     Returns:
         promptfoo's GradingResult. `score` is the VISTA score, `componentResults` has one result a claim with its quotes. Where
@@ -57,7 +57,7 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         InputError: output or documents cannot be read. For promptfoo the assertion has failed, with both as its reason.
     """
     try:
-        config = _config(context.get("config") or {})
+        config = _read_config(context.get("config") or {})
         messages = _chat(output)
         case = Case.of_run(
             {"messages": _messages(context.get("prompt"))},
@@ -73,31 +73,31 @@ def get_assert(output: Any, context: Mapping[str, Any]) -> dict[str, Any]:
         raise
 
 
-def _config(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = sorted(set(given) - set(CONFIG))
+def _read_config(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = sorted(set(options) - set(CONFIG))
     if unknown:
         raise ConfigError(f"the assertion's config has {', '.join(unknown)}; vista-guard reads {', '.join(CONFIG)}")
-    config = {key: value for key, value in given.items() if value is not None}
+    config = {key: value for key, value in options.items() if value is not None}
     for key in ("judge", "policy"):
         if not isinstance(config.get(key, ""), str):
-            raise _wrong(key, config[key], f"give the {key}'s name")
+            raise _config_error(key, config[key], f"give the {key}'s name")
     if config.get("turns", "all") not in get_args(Turns):
-        raise _wrong("turns", config["turns"], f"choose one of {', '.join(get_args(Turns))}")
-    least = config.get("min_score", 0)
-    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
-        raise _wrong("min_score", least, "give a number from 0 to 1")
+        raise _config_error("turns", config["turns"], f"choose one of {', '.join(get_args(Turns))}")
+    min_score = config.get("min_score", 0)
+    if isinstance(min_score, bool) or not isinstance(min_score, int | float) or not 0 <= min_score <= 1:
+        raise _config_error("min_score", min_score, "give a number from 0 to 1")
     return config
 
 
-def _wrong(key: str, value: object, then: str) -> ConfigError:
+def _config_error(key: str, value: object, then: str) -> ConfigError:
     return ConfigError(f"{key} in the assertion's config is {value!r}; {then}")
 
 
 def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Document]:
     for name in ("vars", "metadata"):
-        given = context.get(name) or {}
+        values = context.get(name) or {}
         for key in EVIDENCE:
-            value = given.get(key)
+            value = values.get(key)
             yield from _documents(f"{key} in {name}", _read_documents(value) if key == "documents" else value)
     yield from _documents("documents in the assertion's config", config.get("documents"))
 
@@ -123,27 +123,31 @@ def _documents(where: str, value: Any) -> tuple[Document, ...]:
 
 def _read_documents(documents: Any) -> Any:
     """A file of documents, in JSON or YAML, reaches an assertion as one text in JSON."""
-    read = _json(documents)
-    whole = isinstance(read, list) and all(
-        isinstance(one, str) or (isinstance(one, dict) and "text" in one) for one in read
+    content = _json(documents)
+    whole = isinstance(content, list) and all(
+        isinstance(item, str) or (isinstance(item, dict) and "text" in item) for item in content
     )
-    return read if whole else documents
+    return content if whole else documents
 
 
 def _messages(prompt: Any) -> list[Any]:
     if not isinstance(prompt, str):
         return list(prompt or ())
-    read = _chat(prompt)
-    if read is not None:
-        return read
+    chat = _chat(prompt)
+    if chat is not None:
+        return chat
     return [{"role": "user", "content": prompt}] if prompt.strip() else []
 
 
 def _chat(text: Any) -> list[Any] | None:
-    """A chat's messages that are written as JSON, as a provider that runs a program has them. None: it is something else."""
-    read = _json(text)
-    if isinstance(read, list) and read and all(isinstance(message, dict) and "role" in message for message in read):
-        return read
+    """Reads chat messages written as JSON, as from providers that run a program. None: it is something else."""
+    messages = _json(text)
+    if (
+        isinstance(messages, list)
+        and messages
+        and all(isinstance(message, dict) and "role" in message for message in messages)
+    ):
+        return messages
     return None
 
 
@@ -158,12 +162,12 @@ def _json(text: Any) -> Any:
 
 def _result(verdict: Verdict, min_score: float | None) -> dict[str, Any]:
     judged = verdict.score is not None
-    named = {"vista_score": verdict.score} if judged else {}
+    scores = {"vista_score": verdict.score} if judged else {}
     return {
         "pass": bool(verdict.holds(min_score)),
         "score": verdict.score if judged else 0.0,
         "reason": verdict.details(),
-        "namedScores": {**named, "vista_not_judged": 0.0 if judged else 1.0},
+        "namedScores": {**scores, "vista_not_judged": 0.0 if judged else 1.0},
         "componentResults": [_component(claim) for claim in verdict.claims],
     }
 
@@ -202,16 +206,16 @@ def _answer_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Writes the assertion in JavaScript to the file that is named, or serves it."""
+    """Writes the assertion in JavaScript to the named file, or serves it."""
     if len(arguments) != 1:
         sys.exit("name the file to write: python -m vista_guard.integrations.evals.promptfoo grounded.mjs")
     if arguments != ["--serve"]:
         script = Path(__file__).with_suffix(".mjs").read_text(encoding="utf-8")
         Path(arguments[0]).write_text(script, encoding="utf-8")
         return
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # promptfoo is told, too, and closes stdin when it ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # promptfoo gets Ctrl-C too, and closes stdin when it ends
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
-        os.dup2(2, 1)  # whatever else prints must not stand between replies
+        os.dup2(2, 1)  # keeps other prints out of the replies
         serve(sys.stdin.buffer, replies)
 
 

@@ -20,7 +20,7 @@ except ImportError as exc:
 
 @dataclass(repr=False)
 class VistaEvaluator(Evaluator[Any, Any, Any]):
-    """The VISTA score of what a task answered: which share of it is carried by its evidence.
+    """The VISTA score of a task's answer: the share of its claims that the evidence supports.
 
     Gives the score `vista_score` in [0, 1], the assertion `grounded`, and the label `vista`: `grounded`, `not grounded` or `not
     judged`. Where nothing was judged there is neither score nor assertion, so no average takes the case in, and the label has the
@@ -31,12 +31,12 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
     needs by `Case.of_answer`.
 
     Attributes:
-        judge: who judges, by name; as the settings say when not given.
+        judge: the judge's name; from the settings when not given.
         policy: a preset's name; it decides the assertion.
         min_score: a least score in [0, 1], which decides the assertion in place of the policy.
-        turns: which assistant turns of a transcript are judged.
+        turns: assistant turns of a transcript to judge.
 
-    A subclass may give a grader of its own by `grader`.
+    A subclass may override `grader` to use its own.
 
     Examples:
         >>> import asyncio
@@ -73,7 +73,7 @@ class VistaEvaluator(Evaluator[Any, Any, Any]):
         return Case.of_run(ctx.inputs, ctx.output, documents=documents, turns=self.turns)
 
     def grader(self) -> Grader:
-        """Who judges: shared by all evaluators that name the same judge and policy."""
+        """The grader, shared by all evaluators that name the same judge and policy."""
         return grader_of(None, self.judge, self.policy)
 
     def get_evaluator_version(self) -> str:

@@ -2,8 +2,8 @@
 
 Options, in the settings of pytest or on its command line:
 
-- `vista_guard_judge`, `--vista-guard-judge`: who judges, by name; as the settings of vista-guard say when not given.
-- `vista_guard_policy`, `--vista-guard-policy`: what an answer must pass.
+- `vista_guard_judge`, `--vista-guard-judge`: the judge's name; from vista-guard's settings when not given.
+- `vista_guard_policy`, `--vista-guard-policy`: the policy that answers must pass.
 - `vista_guard_unjudged`, `--vista-guard-unjudged`: what becomes of a test without any judgement: `fail` (as it is) or `skip`.
 
 Fixtures: `assert_grounded`, `aassert_grounded` for async tests, and `vista_guard_grader`, to override for a guard of your own.
@@ -48,7 +48,7 @@ def vista_guard_grader(pytestconfig: pytest.Config) -> Iterator[Grader]:
 
 @pytest.fixture
 def assert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> Callable[..., Verdict]:
-    """Fails the test unless the answer is what its evidence carries: `Grader.assert_grounded`.
+    """Fails the test unless the evidence supports the answer: `Grader.assert_grounded`.
 
     Example:
         def test_hours(assert_grounded):
@@ -58,12 +58,12 @@ def assert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) -> 
 
     skips = _skips(pytestconfig)
 
-    def asserting(answer: object, **given: Any) -> Verdict:
+    def asserting(answer: object, **options: Any) -> Verdict:
         __tracebackhide__ = True
         try:
-            return vista_guard_grader.assert_grounded(answer, **given)
-        except NotJudged as nothing:
-            _skip(nothing, skips)
+            return vista_guard_grader.assert_grounded(answer, **options)
+        except NotJudged as exc:
+            _skip(exc, skips)
             raise
 
     return asserting
@@ -76,21 +76,21 @@ def aassert_grounded(vista_guard_grader: Grader, pytestconfig: pytest.Config) ->
 
     skips = _skips(pytestconfig)
 
-    async def asserting(answer: object, **given: Any) -> Verdict:
+    async def asserting(answer: object, **options: Any) -> Verdict:
         __tracebackhide__ = True
         try:
-            return await vista_guard_grader.aassert_grounded(answer, **given)
-        except NotJudged as nothing:
-            _skip(nothing, skips)
+            return await vista_guard_grader.aassert_grounded(answer, **options)
+        except NotJudged as exc:
+            _skip(exc, skips)
             raise
 
     return asserting
 
 
-def _skip(nothing: NotJudged, skips: bool) -> None:
+def _skip(error: NotJudged, skips: bool) -> None:
     __tracebackhide__ = True
     if skips:
-        pytest.skip(nothing.verdict.reason)
+        pytest.skip(error.verdict.reason)
 
 
 def _option(config: pytest.Config, name: str) -> str | None:

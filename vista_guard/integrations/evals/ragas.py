@@ -33,18 +33,18 @@ _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 
 @dataclass
 class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas is not installed
-    """The VISTA score of a conversation: which share of what the assistant says is carried by its evidence.
+    """The VISTA score of a conversation: the share of the assistant's claims that its evidence supports.
 
     A sample of Ragas has no place for documents. Evidence of a turn are the ToolMessages since the user spoke, `documents` in a
     message's `metadata`, and what the assistant established in earlier turns. Where nothing is judged the score is NaN, which
     Ragas' averages leave out, and the log says why.
 
     Attributes:
-        judge: who judges, by name; as the settings say when not given.
+        judge: the judge's name; from the settings when not given.
         policy: a preset's name. It decides what the conversation remembers; the score is that of the claims.
-        turns: which assistant turns are judged.
-        grader: a grader of one's own, in place of judge and policy.
-        on_verdict: is told of each sample and what was found in it: Ragas itself keeps the number alone.
+        turns: assistant turns to judge.
+        grader: your own grader, in place of judge and policy.
+        on_verdict: called with each sample and its verdict: Ragas itself keeps only the number.
 
     Example:
         evaluate(EvaluationDataset([MultiTurnSample(user_input=[…])]), metrics=[VistaMetric()])
@@ -61,7 +61,7 @@ class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas
     on_verdict: Callable[[MultiTurnSample, Verdict], None] | None = field(default=None, repr=False)
 
     def init(self, run_config: RunConfig) -> None:
-        """Nothing: the judge has its own limits and retries."""
+        """Does nothing: the judge has its own limits and retries."""
 
     async def _multi_turn_ascore(self, sample: MultiTurnSample, callbacks: object) -> float:
         verdict = await grader_of(self.grader, self.judge, self.policy).agrade(self.case(sample))
@@ -77,16 +77,16 @@ class VistaMetric(MultiTurnMetric):  # type: ignore[misc]  # untyped where Ragas
         return Case.of_transcript(_messages(sample.user_input), turns=self.turns)
 
 
-def _messages(said: Sequence[Any]) -> list[Mapping[str, object]]:
+def _messages(ragas_messages: Sequence[Any]) -> list[Mapping[str, object]]:
     """Ragas' messages as chat messages. Its tools answer without a name, in the order in which they were called."""
-    messages, called = list[Mapping[str, object]](), deque[str]()
-    for message in said:
+    messages, pending = list[Mapping[str, object]](), deque[str]()
+    for message in ragas_messages:
         fields: dict[str, object] = {"role": _ROLES[message.type], "content": message.content}
         fields["documents"] = (message.metadata or {}).get("documents") or ()
         if message.type == "ai" and message.tool_calls:
-            called = deque(call.name for call in message.tool_calls)
-            fields["tool_calls"] = [{"function": {"name": name}} for name in called]
-        elif message.type == "tool" and called:
-            fields["name"] = called.popleft()
+            pending = deque(call.name for call in message.tool_calls)
+            fields["tool_calls"] = [{"function": {"name": name}} for name in pending]
+        elif message.type == "tool" and pending:
+            fields["name"] = pending.popleft()
         messages.append(fields)
     return messages

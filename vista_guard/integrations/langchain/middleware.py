@@ -76,7 +76,7 @@ ModelCall = AgentCall[HostState, HostState]
 
 
 class ModelTurn:
-    """One model call of an agent: what was said before it, how the model is asked, what it answered last."""
+    """One model call of an agent: the turns before it, the request, and the latest response."""
 
     def __init__(self, request: ModelRequest[Any], config: RunnableConfig) -> None:
         self.request, self.config = request, config
@@ -91,9 +91,9 @@ class ModelTurn:
         return read_request(self._before).model_copy(update={"id": thread_id_of(self.config)})
 
     def document_finder(self, find: FindDocuments | None) -> FindDocuments:
-        """The turn's evidence, before a word of it is known."""
-        brought = read_reply(self.request.state, {"messages": [*self._so_far, AIMessage("-")]}).documents
-        return lambda conversation: (*brought, *(find(conversation) if find else ()))
+        """Makes a finder of the turn's evidence, before a word of it is known."""
+        documents = read_reply(self.request.state, {"messages": [*self._so_far, AIMessage("-")]}).documents
+        return lambda conversation: (*documents, *(find(conversation) if find else ()))
 
     def work(self, call: ModelCall) -> Work:
         rejected = cast(int, self.request.state.get("vista_guard_attempts", 0))
@@ -107,26 +107,30 @@ class ModelTurn:
     def call(self, handler: Handler) -> ModelCall:
         """The model behind the other middleware, as an agent."""
 
-        def ask(asked: HostState) -> HostState:
-            if self.response is None or asked["messages"] is not self.request.messages:
-                self.response = handler(self._request_with(asked))
+        def ask(state: HostState) -> HostState:
+            if self.response is None or state["messages"] is not self.request.messages:
+                self.response = handler(self._request_with(state))
             return self._reply(self.response)
 
-        quiet = call_function(ask)
-        return AgentCall(sync=lambda asked, _: quiet.sync(asked, self.config), asynchronous=quiet.asynchronous)
+        agent_call = call_function(ask)
+        return AgentCall(
+            sync=lambda state, _: agent_call.sync(state, self.config), asynchronous=agent_call.asynchronous
+        )
 
     def acall(self, handler: AsyncHandler) -> ModelCall:
 
-        async def ask(asked: HostState) -> HostState:
-            if self.response is None or asked["messages"] is not self.request.messages:
-                self.response = await handler(self._request_with(asked))
+        async def ask(state: HostState) -> HostState:
+            if self.response is None or state["messages"] is not self.request.messages:
+                self.response = await handler(self._request_with(state))
             return self._reply(self.response)
 
-        quiet = call_function(ask)
-        return AgentCall(sync=quiet.sync, asynchronous=lambda asked, _: quiet.asynchronous(asked, self.config))
+        agent_call = call_function(ask)
+        return AgentCall(
+            sync=agent_call.sync, asynchronous=lambda state, _: agent_call.asynchronous(state, self.config)
+        )
 
     def with_attempts(self, response: ModelResponse, attempts: int) -> Response:
-        """The response; drafts that were rejected on the way to it count against the turn's attempts."""
+        """The response; drafts rejected before it count against the turn's attempts."""
         if not attempts:
             return response
         command: Command[Any] = Command(update={"vista_guard_attempts": attempts})
@@ -134,8 +138,8 @@ class ModelTurn:
 
     def response_with(self, reply: HostState, work: Work) -> ModelResponse:
         response = self.answered
-        known = set(map(id, self._so_far))
-        result = [said for said in cast("list[BaseMessage]", reply["messages"]) if id(said) not in known]
+        earlier = set(map(id, self._so_far))
+        result = [answer for answer in cast("list[BaseMessage]", reply["messages"]) if id(answer) not in earlier]
         if work.response != work.turn.text:
             marked = {"response_metadata": {MARK: work.finished.decision.action.value}}
             result = [message.model_copy(update=marked) if _is_answer(message) else message for message in result]
@@ -147,8 +151,8 @@ class ModelTurn:
             raise AssertionError("the response is read before the model was asked")
         return self.response
 
-    def _request_with(self, asked: HostState) -> ModelRequest[Any]:
-        return self.request.override(messages=cast("list[AnyMessage]", asked["messages"]))
+    def _request_with(self, state: HostState) -> ModelRequest[Any]:
+        return self.request.override(messages=cast("list[AnyMessage]", state["messages"]))
 
     def _reply(self, response: ModelResponse) -> HostState:
         check_answerers(response)
@@ -167,20 +171,22 @@ def words_beside_call(response: ModelResponse) -> str:
     if response.structured_response is not None or not tool_calls_of(response):
         return ""
     return "\n\n".join(
-        words for one in response.result if is_assistant(one) and (words := str(in_words(one).text).strip())
+        words for message in response.result if is_assistant(message) and (words := str(in_words(message).text).strip())
     )
 
 
 def with_words_beside_call(response: ModelResponse, report: TurnReport) -> ModelResponse:
-    """The response with the calls as they are, and beside them what the report lets through: nothing, where that was withheld."""
+    """The response with its calls unchanged, and beside them only the words that the report lets through."""
     delivered = "" if report.blocked else report.response
     if delivered == words_beside_call(response):
         return response
     # In one message: a second one of an assistant's between a call and its answer is refused by most endpoints.
     first, *_ = (message for message in response.result if is_assistant(message))
     update = {"tool_calls": tool_calls_of(response), "response_metadata": {MARK: report.decision.action.value}}
-    said = replace_text(first, delivered).model_copy(update=update)
-    return replace(response, result=[said, *(message for message in response.result if not is_assistant(message))])
+    replacement = replace_text(first, delivered).model_copy(update=update)
+    return replace(
+        response, result=[replacement, *(message for message in response.result if not is_assistant(message))]
+    )
 
 
 def check_answerers(response: ModelResponse) -> None:
@@ -217,7 +223,7 @@ def can_stream(request: ModelRequest[Any], config: RunnableConfig) -> bool:
 class GatedCall:
     """One model call under the sentence gate.
 
-    `response` is what it answers the agent with; `report` is None when the model said nothing to the user.
+    `response` is its answer to the agent; `report` is None when the model said nothing to the user.
     """
 
     def __init__(self, parts: Parts, surface: HostSurface, turn: ModelTurn) -> None:
@@ -228,7 +234,7 @@ class GatedCall:
         self._answered: ModelResponse | None = None
 
     def run(self, handler: Handler) -> None:
-        """Streams into the host what passes. The model runs in a thread, the gate on the background loop."""
+        """Streams what passes into the host. The model runs in a thread, the gate on the background loop."""
 
         async def ask() -> AIMessage | None:
             context = listening_context(self._config, self._words)
@@ -276,12 +282,12 @@ class GatedCall:
         mark = {MARK: report.decision.action.value}
         if answered is None or report.blocked:
             name = (self._config.get("metadata") or {}).get("lc_agent_name")
-            said = AIMessage(report.response, id=self._words.message_id, name=name, response_metadata=mark)
-            return ModelResponse(result=[said])
+            reply = AIMessage(report.response, id=self._words.message_id, name=name, response_metadata=mark)
+            return ModelResponse(result=[reply])
         (draft,) = (message for message in answered.result if is_assistant(message))
-        mended = replace_text(draft, report.response)
-        kept = {"tool_calls": tool_calls_of(answered), "response_metadata": mark}
-        return replace(answered, result=[mended.model_copy(update=kept)])
+        replacement = replace_text(draft, report.response)
+        update = {"tool_calls": tool_calls_of(answered), "response_metadata": mark}
+        return replace(answered, result=[replacement.model_copy(update=update)])
 
     def _chunks(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[AIMessageChunk, None]:
         words = self._words
@@ -299,13 +305,13 @@ async def _next(pieces: AsyncGenerator[AIMessageChunk, None]) -> AIMessageChunk 
 
 
 class GuardedAgentState(AgentState[Any]):
-    """The agent's state, and how many drafts of this turn were rejected before the agent went back to its tools."""
+    """The agent's state, and the number of this turn's drafts rejected before the agent went back to its tools."""
 
     vista_guard_attempts: NotRequired[Annotated[int, UntrackedValue, PrivateStateAttr]]
 
 
 class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
-    """Judges what the agent says to the user, before anyone sees it. Put it first: then it judges what all others made.
+    """Judges what the agent says to the user before anyone sees it. Put it first, so that it judges what all others made.
 
     What the model says is judged. A tool call passes as it is, and so do structured responses; words beside a call that do not
     hold up go, and the agent goes on, whatever `on_block` says. Reasoning and other parts of an answer that is delivered
@@ -327,7 +333,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
             afterwards; it needs a policy that only flags.
         documents: further documents of every draft (a Document, a text, a list of them), or a function that finds them from the
             conversation that ends with the draft.
-        on_report: is told of every report.
+        on_report: called with every report.
         on_block: `replace` delivers the policy's message in place of a withheld answer; `raise` raises `Blocked`, whose text
             does not quote the draft, as LangGraph writes it into the checkpoint.
 
@@ -367,7 +373,7 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         self._machine = build_graph(guard.parts, agent=speaker, checkpointer=False)
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Response:
-        """Asks the model, out of every stream's sight, and judges its answer."""
+        """Calls the model, hidden from every stream, and judges its answer."""
         turn = ModelTurn(request, ensure_config())
         if self._gate == "sentence" and can_stream(request, turn.config):
             call = GatedCall(self._parts, self._surface, turn)
@@ -399,17 +405,17 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
         return self._deliver(turn, work)
 
     async def _judge_beside_call(self, turn: ModelTurn) -> ModelResponse:
-        """The model's response, of whose words beside a call only those are left that hold up: the agent goes on without them."""
+        """The model's response with only those words beside a call that hold up; the agent goes on without the others."""
 
         async def words() -> AsyncGenerator[str, None]:
             yield words_beside_call(turn.answered)
 
         documents = turn.document_finder(self._surface.find_documents)
         report = await ending_report(gated(self._parts, turn.conversation, words(), gate="turn", documents=documents))
-        self._tell(turn, report)
+        self._publish_report(turn, report)
         return with_words_beside_call(turn.answered, report)
 
-    def _tell(self, turn: ModelTurn, report: TurnReport) -> None:
+    def _publish_report(self, turn: ModelTurn, report: TurnReport) -> None:
         turn.request.runtime.stream_writer({"event": "report", "report": report.model_dump(mode="json")})
         if self._surface.on_report is not None:
             self._surface.on_report(report)
@@ -417,14 +423,14 @@ class VistaGuardMiddleware(AgentMiddleware[GuardedAgentState, Any, Any]):
     def _response_of(self, turn: ModelTurn, call: GatedCall) -> ModelResponse:
         report = call.report
         if report is not None:
-            self._tell(turn, report)
+            self._publish_report(turn, report)
             if report.blocked and self._surface.on_block == "raise":
                 raise Blocked(report)
         return call.response
 
     @hook_config(can_jump_to=["end"])
     def after_model(self, state: GuardedAgentState, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Ends the run on a withheld answer: an agent that owes a structured response would ask again without end."""
+        """Ends the run on a withheld answer: an agent that owes a structured response would loop forever."""
         last = next((message for message in reversed(state["messages"]) if isinstance(message, AIMessage)), None)
         withheld = last is not None and not last.tool_calls and last.response_metadata.get(MARK) == Action.BLOCK
         return {"jump_to": "end"} if withheld else None

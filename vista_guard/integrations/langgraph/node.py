@@ -1,4 +1,4 @@
-"""A node of a LangGraph behind the guard: what it says was judged before it is in the state, a checkpoint or a stream."""
+"""A LangGraph node behind the guard: its words are judged before they reach the state, a checkpoint or a stream."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ class HostNode:
 class NodeTurn:
     """One run of a node as an assistant turn.
 
-    `update` is what the node answers the graph with, and `is_judged` says whether all in it was judged. `said` is the draft, None
-    when it says nothing to the user, and `drafts` are the texts that make it.
+    `update` is the node's answer to the graph, and `is_judged` is true if all of it was judged. `said` is the draft, None when
+    it says nothing to the user, and `drafts` are the texts that make it.
     """
 
     def __init__(self, node: HostNode, state: object, config: RunnableConfig) -> None:
@@ -152,7 +152,7 @@ class NodeTurn:
         self.documents: tuple[Document, ...] = read_reply(self._request, placeholder).documents
 
     def work(self) -> Work:
-        """The turn at its beginning. A node that has answered already is not asked before that is judged."""
+        """The turn at its beginning. A node that has already answered is not called again before that is judged."""
         call = call_in_run_of(self.config, self._node.call)
 
         def asked(request: object) -> object:
@@ -183,13 +183,15 @@ class NodeTurn:
         self.is_judged = True
         if self.said is None or report.response == self.said:
             return
-        kept = {key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, _PLAIN)}
+        update = {
+            key: value for key, value in self._values.items() if key in DOCUMENT_KEYS or isinstance(value, _PLAIN)
+        }
         if "messages" in self._values:
-            kept["messages"] = self._messages_with(report)
+            update["messages"] = self._messages_with(report)
         else:
             answer = {key: value for key, value in self._values.items() if key in ANSWER_KEYS}
-            kept |= replace_text(answer, report.response)
-        self.update = replace(self.update, update=kept) if isinstance(self.update, Command) else kept
+            update |= replace_text(answer, report.response)
+        self.update = replace(self.update, update=update) if isinstance(self.update, Command) else update
 
     def _messages_with(self, report: TurnReport) -> list[BaseMessage]:
         """The update's messages, with what is delivered in the last one of the draft, and the others of it gone."""
@@ -202,7 +204,7 @@ class NodeTurn:
         self._has_answered = False
         documents = {key: self._values[key] for key in DOCUMENT_KEYS if key in self._values}
         if any(_speaks(message) for message in self._messages):
-            # What the node files under a user's name ends no turn: it is read for what the assistant says.
+            # A human message from the node ends no turn: only the assistant's words are read.
             messages = [message for message in self._messages if message.type not in ("remove", "human")]
             return {**documents, "messages": [*self._so_far, *messages]}
         if any(isinstance(self._values.get(key), str | BaseMessage) for key in ANSWER_KEYS):
@@ -211,13 +213,13 @@ class NodeTurn:
 
 
 def _function_of_state(node: Callable[..., object]) -> Callable[[object], object]:
-    named = [name for name in _PROVIDED if name in inspect.signature(node).parameters]
+    provided = [name for name in _PROVIDED if name in inspect.signature(node).parameters]
 
     async def acall(state: object) -> object:
-        return await cast(AsyncFunction, node)(state, **{name: _PROVIDED[name]() for name in named})
+        return await cast(AsyncFunction, node)(state, **{name: _PROVIDED[name]() for name in provided})
 
     def call(state: object) -> object:
-        return node(state, **{name: _PROVIDED[name]() for name in named})
+        return node(state, **{name: _PROVIDED[name]() for name in provided})
 
     return acall if is_async(node) else call
 
@@ -272,8 +274,8 @@ def _speaks(message: BaseMessage) -> bool:
 
 def _with_response(message: BaseMessage, report: TurnReport) -> AIMessage:
     calls = {} if report.blocked or not isinstance(message, AIMessage) else {"tool_calls": message.tool_calls}
-    marked = {"response_metadata": {MARK: report.decision.action.value}, **calls}
-    return replace_text(message, report.response).model_copy(update=marked)
+    update = {"response_metadata": {MARK: report.decision.action.value}, **calls}
+    return replace_text(message, report.response).model_copy(update=update)
 
 
 def guard_node(
@@ -298,7 +300,7 @@ def guard_node(
         documents: further documents of every draft (a Document, a text, a list of them), or a function that finds them from the
             conversation that ends with the draft. Those in the state and in the update (`documents`, `context`,
             `source_documents`, tool messages), and with the gate `sentence` those that a retriever finds in the node, are known.
-        on_report: is told of every report.
+        on_report: called with every report.
         on_block: `replace` puts the policy's message in place of a withheld draft; `raise` raises `Blocked`.
 
     A message that was replaced keeps its id and says so in `response_metadata["vista_guard"]`. Of an update whose draft was
@@ -338,8 +340,8 @@ class _GuardedNode:
     def run(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            with closing(Bridged(calls.run_node(self._runner(turn, calls, asynchronous=False)))) as begun:
-                for call in begun:
+            with closing(Bridged(calls.run_node(self._runner(turn, calls, asynchronous=False)))) as call_stream:
+                for call in call_stream:
                     Released(chunks=Bridged(self._chunks(turn, call))).invoke([])
             self._take_streamed_reports(turn, calls)
         elif self._surface.gate == "none":
@@ -350,8 +352,8 @@ class _GuardedNode:
     async def arun(self, state: object, config: RunnableConfig) -> object:
         turn, calls = NodeTurn(self._node, state, config), HeardCalls()
         if self._surface.gate == "sentence" and has_stream_handler(config.get("callbacks")):
-            async with aclosing(calls.run_node(self._runner(turn, calls, asynchronous=True))) as begun:
-                async for call in begun:
+            async with aclosing(calls.run_node(self._runner(turn, calls, asynchronous=True))) as call_stream:
+                async for call in call_stream:
                     await Released(chunks=self._chunks(turn, call)).ainvoke([])
             self._take_streamed_reports(turn, calls)
         elif self._surface.gate == "none":
@@ -368,8 +370,8 @@ class _GuardedNode:
     async def _chunks(self, turn: NodeTurn, call: HeardCall) -> AsyncGenerator[AIMessageChunk, None]:
 
         def documents(draft: Conversation) -> tuple[Document, ...]:
-            found = self._surface.find_documents(draft) if self._surface.find_documents else ()
-            return (*turn.documents, *call.before, *found)
+            retrieved = self._surface.find_documents(draft) if self._surface.find_documents else ()
+            return (*turn.documents, *call.before, *retrieved)
 
         def shown() -> AsyncGenerator[Streamed, None]:
             stream = gated(self._parts, turn.conversation, call.deltas(), gate="sentence", documents=documents)
@@ -382,7 +384,7 @@ class _GuardedNode:
         call.report = call.report if call.said else None
 
     def _take_streamed_reports(self, turn: NodeTurn, calls: HeardCalls) -> None:
-        """Tells the reports, and takes the one on what the node answered; an answer that nobody heard is still to be judged."""
+        """Publishes the reports and applies the one on the node's answer; an answer that was not streamed stays unjudged."""
         turn.take_update(calls.update)
         turn.is_judged = bool(turn.drafts) and turn.drafts <= {
             call.said for call in calls.spoken if call.report is not None and call.report.response == call.said

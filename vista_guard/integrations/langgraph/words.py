@@ -30,13 +30,13 @@ from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport
 
 TAG = "vista_guard:gated"
-"""On the run of the model whose words are gated: other middleware may run models of its own inside the call."""
+"""Tag of the gated model's run: other middleware may run models of its own inside the call."""
 
 Result = TypeVar("Result")
 
 
 class Signal(Enum):
-    """A model call's message besides text: it is over, it begins once more."""
+    """A model call's signal besides text: its end, or a new beginning."""
 
     END = auto()
     AGAIN = auto()
@@ -54,7 +54,7 @@ def marked_model(model: BaseChatModel) -> BaseChatModel:
 
 
 class Listener(BaseCallbackHandler, StreamHandler[object]):
-    """Makes models stream, since somebody listens, and does not listen to chains."""
+    """Makes models stream by listening to them; ignores chains."""
 
     run_inline = True
     raise_error = True
@@ -75,7 +75,7 @@ class Listener(BaseCallbackHandler, StreamHandler[object]):
         run_id: UUID,
         **kwargs: object,
     ) -> None:
-        """A piece of what a call says goes to the gate. When nobody waits for it any more, the model is to stop."""
+        """Passes a piece of a call's text to the gate; stops the model once the gate is closed."""
         if self._closed:
             raise InputError("the gate is closed; the rest of this answer is not needed")
         if isinstance(chunk, ChatGenerationChunk):
@@ -111,22 +111,22 @@ class HeardWords(Listener):
     async def deltas(self, ask: Callable[[], Awaitable[AIMessage | None]]) -> AsyncGenerator[str | Passed, None]:
         """Makes the model call and yields its texts, and chunks of what is not text."""
         self._loop, self._queue = asyncio.get_running_loop(), asyncio.Queue[AIMessageChunk | Signal]()
-        asked = asyncio.ensure_future(ask())
-        asked.add_done_callback(lambda _: self._queue.put_nowait(Signal.END))
+        answer = asyncio.ensure_future(ask())
+        answer.add_done_callback(lambda _: self._queue.put_nowait(Signal.END))
         try:
             while (item := await self._queue.get()) is not Signal.END:
                 for delta in self._deltas_of(item):
                     yield delta
-            self.answer = await asked
+            self.answer = await answer
             if rest := self._rest():
                 self.said += rest
                 yield rest
         finally:
             self._closed = True
-            asked.cancel()
+            answer.cancel()
 
     def on_chat_model_start(self, *args: object, run_id: UUID, tags: list[str] | None = None, **kwargs: object) -> None:
-        """A run begins; ours when it bears the mark."""
+        """Registers a run that has our tag."""
         if TAG not in (tags or ()):
             return
         if self._runs:
@@ -159,8 +159,8 @@ class HeardWords(Listener):
 
 
 def _deltas_of_chunk(chunk: AIMessageChunk) -> Iterator[str | Passed]:
-    if (rest := without_text(chunk)) is not None:
-        yield Passed(rest)
+    if (non_text := without_text(chunk)) is not None:
+        yield Passed(non_text)
     if text := str(chunk.text):
         yield text
 
@@ -196,7 +196,7 @@ ReleasedChunks = Iterator[AIMessageChunk] | AsyncIterator[AIMessageChunk]
 
 
 class Released(BaseChatModel):
-    """Stands for the model in the host's streams: says what the gate released."""
+    """Stands in for the model in the host's streams: yields what the gate released."""
 
     chunks: SkipValidation[ReleasedChunks]
     cache: bool = False
@@ -237,7 +237,7 @@ async def released_chunks(
 
 
 Heard = AIMessageChunk | Found | BaseException | Signal
-"""What one call brings: its chunks, documents found meanwhile, the error that it broke off with, its end."""
+"""Items of one call: its chunks, documents found meanwhile, the error that ended it, its end."""
 
 
 class HeardCall:
@@ -254,7 +254,7 @@ class HeardCall:
         self._items: asyncio.Queue[Heard] = asyncio.Queue()
 
     async def deltas(self) -> AsyncGenerator[Delta, None]:
-        """Its words as they are made, what is no text, and documents that are found meanwhile."""
+        """Yields its text as it arrives, what is no text, and documents found meanwhile."""
         while not isinstance(item := await self._items.get(), Signal):
             if isinstance(item, BaseException):
                 if self.said:
@@ -313,7 +313,7 @@ class HeardCalls(Listener):
         self._on_loop(lambda: self._put(run_id, error))
 
     def on_retriever_end(self, documents: Sequence[LangChainDocument], **kwargs: object) -> None:
-        """Documents were found: evidence for what is said from now on."""
+        """Takes found documents as evidence for what is said from now on."""
         retrieved = tuple(read_document(document) for document in documents)
         self._on_loop(lambda: self._find(retrieved))
 
@@ -330,10 +330,10 @@ class HeardCalls(Listener):
             self._put(run_id, AIMessageChunk(content=in_words(message).content, id=message.id))
         self._put(run_id, Signal.END)
 
-    def _find(self, found: tuple[Document, ...]) -> None:
-        self._documents += found
+    def _find(self, documents: tuple[Document, ...]) -> None:
+        self._documents += documents
         for call in self._calls.values():
-            call.put(Found(found))
+            call.put(Found(documents))
 
     def _put(self, run_id: UUID, item: Heard) -> None:
         if run_id in self._calls:

@@ -63,7 +63,7 @@ def guarded(
         documents: of every answer, beside those of the request: a `Document`, a text, or a list of these; or what finds them
             from the conversation that ends with the answer (with the gate `sentence` it is asked before a word is known),
             async, or run in a thread.
-        on_report: is told of every report, those of withheld answers too.
+        on_report: called with every report, including those of withheld answers.
         conversation_id: names the conversation, or finds the name in a request's arguments. Else the request's
             `metadata["conversation_id"]` does; of a response its `conversation`; else the conversation is anonymous.
             What was said before a `previous_response_id` is known when it went through this client.
@@ -87,9 +87,9 @@ def guarded(
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
     guarding = ClientGuard(guard, gate, on_block, find_documents_of(documents), on_report, conversation_id)
-    made: Any = object.__new__(_guarded_class(cast("Any", type(client))))
-    made.__dict__.update(client.copy(http_client=over(client._client, guarding)).__dict__)
-    return cast(Client, made)
+    guarded_client: Any = object.__new__(_guarded_class(cast("Any", type(client))))
+    guarded_client.__dict__.update(client.copy(http_client=over(client._client, guarding)).__dict__)
+    return cast(Client, guarded_client)
 
 
 def report_of(result: object, choice: int = 0) -> TurnReport | None:
@@ -122,11 +122,11 @@ def unjudged_of(result: object) -> tuple[str, ...]:
     return tuple(kinds.unjudged if isinstance(kinds, Told) else kinds)
 
 
-def _attach_reports(result: Result, told: Told) -> Result:
+def _attach_reports(result: Result, verdict: Told) -> Result:
     """Puts the reports on one of the SDK's objects, where neither its JSON nor its comparison shows them."""
     is_stream = isinstance(result, Stream | AsyncStream)
-    object.__setattr__(result, _REPORTS, told.reports if is_stream else dict(told.reports))
-    object.__setattr__(result, _UNJUDGED, told if is_stream else told.unjudged)
+    object.__setattr__(result, _REPORTS, verdict.reports if is_stream else dict(verdict.reports))
+    object.__setattr__(result, _UNJUDGED, verdict if is_stream else verdict.unjudged)
     return result
 
 
@@ -176,13 +176,13 @@ class _AnyGuarded:
         verdict = response.extensions.get(TOLD)
         if not isinstance(verdict, Told) or not isinstance(data, dict):
             return inner._process_response_data(data=data, cast_to=cast_to, response=response)
-        whole = data.get("response")
-        holds = whole if isinstance(whole, dict) else data
-        is_judged = holds.pop(FIELD, None) is not None
-        made = inner._process_response_data(data=data, cast_to=cast_to, response=response)
-        if is_judged and whole is not None:
-            verdict.final = _attach_reports(made.response, verdict)
-        return _attach_reports(made, verdict) if is_judged else made
+        nested = data.get("response")
+        body = nested if isinstance(nested, dict) else data
+        is_judged = body.pop(FIELD, None) is not None
+        parsed = inner._process_response_data(data=data, cast_to=cast_to, response=response)
+        if is_judged and nested is not None:
+            verdict.final = _attach_reports(parsed.response, verdict)
+        return _attach_reports(parsed, verdict) if is_judged else parsed
 
 
 class _Guarded(_AnyGuarded):
@@ -195,10 +195,10 @@ class _Guarded(_AnyGuarded):
         inner._prepare_request(request)
         request.extensions[TOLD] = self
 
-    def _process_response(self, **given: Any) -> Any:
+    def _process_response(self, **arguments: Any) -> Any:
         inner: Any = super()
-        verdict = _told_or_raise(given)
-        return _attach_to_stream(inner._process_response(**given), verdict)
+        verdict = _verdict_or_raise(arguments)
+        return _attach_to_stream(inner._process_response(**arguments), verdict)
 
 
 class _AsyncGuarded(_AnyGuarded):
@@ -211,10 +211,10 @@ class _AsyncGuarded(_AnyGuarded):
         await inner._prepare_request(request)
         request.extensions[TOLD] = self
 
-    async def _process_response(self, **given: Any) -> Any:
+    async def _process_response(self, **arguments: Any) -> Any:
         inner: Any = super()
-        verdict = _told_or_raise(given)
-        return _attach_to_stream(await inner._process_response(**given), verdict)
+        verdict = _verdict_or_raise(arguments)
+        return _attach_to_stream(await inner._process_response(**arguments), verdict)
 
 
 def _with_lists(options: Any) -> Any:
@@ -226,43 +226,45 @@ def _with_lists(options: Any) -> Any:
     return options
 
 
-def _told_or_raise(given: dict[str, Any]) -> Told | None:
-    verdict = given["response"].extensions.get(TOLD)
+def _verdict_or_raise(arguments: dict[str, Any]) -> Told | None:
+    verdict = arguments["response"].extensions.get(TOLD)
     if not isinstance(verdict, Told):
         return None
     if verdict.error is not None:
         raise verdict.error
-    options = given["options"]
+    options = arguments["options"]
     if callable(options.post_parser):
         options.post_parser = _parser_of_delivered(options.post_parser, verdict)
     return verdict
 
 
-def _attach_to_stream(made: Result, told: Told | None) -> Result:
-    return _attach_reports(made, told) if told is not None and isinstance(made, Stream | AsyncStream) else made
+def _attach_to_stream(result: Result, verdict: Told | None) -> Result:
+    return (
+        _attach_reports(result, verdict) if verdict is not None and isinstance(result, Stream | AsyncStream) else result
+    )
 
 
-def _parser_of_delivered(parse: Callable[[Any], Any], told: Told) -> Callable[[Any], Any]:
-    """The SDK's parser, which refuses an answer that a content filter stopped: what was withheld is told to it as complete."""
+def _parser_of_delivered(parse: Callable[[Any], Any], verdict: Told) -> Callable[[Any], Any]:
+    """Wraps the SDK's parser, which refuses answers that a content filter stopped: it sees withheld ones as complete."""
 
     def parse_delivered(completion: Any) -> Any:
-        _tell_finished(completion, told)
+        _mark_finished(completion, verdict)
         parsed = parse(completion)
-        _tell_withheld(parsed, told)
-        return _attach_reports(parsed, told)
+        _mark_withheld(parsed, verdict)
+        return _attach_reports(parsed, verdict)
 
     return parse_delivered
 
 
-def _tell_finished(completion: Any, told: Told) -> None:
+def _mark_finished(completion: Any, verdict: Told) -> None:
     for choice in getattr(completion, "choices", ()):
-        if told.is_withheld(choice.index) and choice.finish_reason == _FILTERED:
+        if verdict.is_withheld(choice.index) and choice.finish_reason == _FILTERED:
             choice.finish_reason = "stop"
 
 
-def _tell_withheld(completion: Any, told: Told) -> None:
+def _mark_withheld(completion: Any, verdict: Told) -> None:
     for choice in getattr(completion, "choices", ()):
-        if told.is_withheld(choice.index):
+        if verdict.is_withheld(choice.index):
             choice.finish_reason = _FILTERED
 
 
@@ -278,7 +280,7 @@ def _put_helper(resource: Any, helper: type, async_helper: type) -> None:
 
 
 class _Manager:
-    """The context manager of one of the SDK's helpers, which is entered as ours."""
+    """The context manager of an SDK helper; its stream becomes ours on entry."""
 
     def __init__(self, inner: Any, helper: type) -> None:
         self._inner, self._helper = inner, helper
@@ -306,23 +308,23 @@ class GuardedChatStream(ChatCompletionStream[Format]):
 
     def __stream__(self) -> Iterator[ChatCompletionStreamEvent[Format]]:
         for chunk in self._raw_stream:
-            yield from _chat_events(self._state, chunk, _told_by(self._raw_stream))
+            yield from _chat_events(self._state, chunk, _verdict_of(self._raw_stream))
 
     def get_final_completion(self) -> ParsedChatCompletion[Format]:
-        """As the SDK's own; of an answer that was withheld, with the message in its place."""
+        """Like the SDK's; a withheld answer is replaced by the policy's message."""
         self.until_done()
-        return _final_completion(self._state, _told_by(self._raw_stream))
+        return _final_completion(self._state, _verdict_of(self._raw_stream))
 
 
 class GuardedAsyncChatStream(AsyncChatCompletionStream[Format]):
     async def __stream__(self) -> AsyncIterator[ChatCompletionStreamEvent[Format]]:
         async for chunk in self._raw_stream:
-            for event in _chat_events(self._state, chunk, _told_by(self._raw_stream)):
+            for event in _chat_events(self._state, chunk, _verdict_of(self._raw_stream)):
                 yield event
 
     async def get_final_completion(self) -> ParsedChatCompletion[Format]:
         await self.until_done()
-        return _final_completion(self._state, _told_by(self._raw_stream))
+        return _final_completion(self._state, _verdict_of(self._raw_stream))
 
 
 class GuardedResponseStream(ResponseStream[Format]):
@@ -330,44 +332,44 @@ class GuardedResponseStream(ResponseStream[Format]):
 
     def get_final_response(self) -> ParsedResponse[Format]:
         self.until_done()
-        verdict = _told_by(self._raw_stream)
+        verdict = _verdict_of(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or super().get_final_response(), verdict)
 
 
 class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
     async def get_final_response(self) -> ParsedResponse[Format]:
         await self.until_done()
-        verdict = _told_by(self._raw_stream)
+        verdict = _verdict_of(self._raw_stream)
         return _attach_reports(_withheld_response(verdict) or await super().get_final_response(), verdict)
 
 
-def _told_by(stream: Any) -> Told:
+def _verdict_of(stream: Any) -> Told:
     verdict = stream.response.extensions.get(TOLD)
     return verdict if isinstance(verdict, Told) else Told()
 
 
 def _chat_events(
-    state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, told: Told
+    state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, verdict: Told
 ) -> Iterable[ChatCompletionStreamEvent[Format]]:
-    """The SDK's events for a chunk. It raises on a content filter: a withheld answer is told to it as one that stopped."""
+    """The SDK's events for a chunk. It raises on a content filter, so it sees a withheld answer as one that stopped."""
     if chunk.object != "chat.completion.chunk":
         return
     finished = chunk.model_copy(update={"choices": [choice.model_copy() for choice in chunk.choices]})
-    _tell_finished(finished, told)
+    _mark_finished(finished, verdict)
     for event in state.handle_chunk(finished):
         if event.type == "chunk":
             event.chunk = chunk
         yield event
 
 
-def _final_completion(state: ChatCompletionStreamState[Format], told: Told) -> ParsedChatCompletion[Format]:
+def _final_completion(state: ChatCompletionStreamState[Format], verdict: Told) -> ParsedChatCompletion[Format]:
     completion = state.get_final_completion()
-    _tell_withheld(completion, told)
-    return _attach_reports(completion, told)
+    _mark_withheld(completion, verdict)
+    return _attach_reports(completion, verdict)
 
 
-def _withheld_response(told: Told) -> ParsedResponse[Any] | None:
-    if told.final is None or not told.is_withheld():
+def _withheld_response(verdict: Told) -> ParsedResponse[Any] | None:
+    if verdict.final is None or not verdict.is_withheld():
         return None
-    final: dict[str, Any] = cast("Any", told.final).to_dict()
+    final: dict[str, Any] = cast("Any", verdict.final).to_dict()
     return ParsedResponse[Any].construct(**final)

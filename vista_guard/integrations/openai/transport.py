@@ -1,6 +1,6 @@
 """The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
 
-The SDK would try again after an exception here: what went wrong, or was withheld, is left in `Told`, and the client raises it.
+The SDK retries after an exception here, so errors and withheld answers are left in `Told`, and the client raises them.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ class ClientGuard:
     """Turns behind the ids that OpenAI keeps, in this process: pass the history yourself where another one goes on."""
 
     def __post_init__(self) -> None:
-        for name, value, known in (("gate", self.gate, Gate), ("on_block", self.on_block, OnBlock)):
-            if value not in get_args(known):
-                raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(known))}")
+        for name, value, allowed in (("gate", self.gate, Gate), ("on_block", self.on_block, OnBlock)):
+            if value not in get_args(allowed):
+                raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(allowed))}")
 
     def read(self, request: Http) -> Call | None:
         """The call, when its answer is judged. InputError: messages or documents that cannot be read, or are over a limit."""
@@ -118,12 +118,12 @@ class ClientGuard:
         return None if api is None else Call(self, api, request)
 
     def tell(self, reports: Iterable[TurnReport]) -> None:
-        """Tells `on_report` of every report. Blocked: an answer was withheld, and `on_block` is raise."""
-        listed = list(reports)
+        """Passes every report to `on_report`. Blocked: an answer was withheld, and `on_block` is raise."""
+        report_list = list(reports)
         if self.on_report is not None:
-            for report in listed:
+            for report in report_list:
                 self.on_report(report)
-        blocked = next((report for report in listed if report.blocked), None)
+        blocked = next((report for report in report_list if report.blocked), None)
         if blocked is not None and self.on_block == "raise":
             raise Blocked(blocked)
 
@@ -134,40 +134,40 @@ class Call:
         if body is None:
             raise InputError("the request's body is not a JSON object; the guard cannot judge the answer to it")
         readable = {name: value for name, value in body.items() if name not in _NOT_READ}
-        asked = DIALECTS[api].read(readable, PATTERNS)
+        parsed = DIALECTS[api].read(readable, PATTERNS)
         # `documents` on messages are for the guard, and no API takes them there; those of the body are sent as they are.
-        self.sent: Json = {name: asked.sent.get(name, value) for name, value in body.items()}
+        self.sent: Json = {name: parsed.sent.get(name, value) for name, value in body.items()}
         self.is_changed = self.sent != body
         self.streamed = body.get("stream") is True
         self.told = Told()
         self.client: Any = request.extensions[TOLD]
         self._guarding, self._request = guarding, request
         self._chain = _id_of(body.get("conversation"))
-        self._past = self._read_past(asked.conversation(), body)
+        self._past = self._read_past(parsed.conversation(), body)
         self._exchange = Exchange(
             guarding.guard,
             DIALECTS[api],
-            replace(asked, sent=self.sent),
+            replace(parsed, sent=self.sent),
             self._past,
-            asked.grounds(),
+            parsed.grounds(),
             self._on_judged,
             name=self._past.id,
             find=None if guarding.find is None else self._find_in_thread,
             gate=guarding.gate,
-            choices=_choices(body.get("n")),
+            choices=_choice_count(body.get("n")),
             show_message=guarding.on_block == "replace",
         )
         self._exchange.check_limits()
 
-    def _read_past(self, said: Conversation, body: Json) -> Conversation:
+    def _read_past(self, conversation: Conversation, body: Json) -> Conversation:
         chains, find = self._guarding.chains, self._guarding.conversation_id
         earlier = chains.get(_id_of(body.get("previous_response_id"))) or chains.get(self._chain)
         headers, query = self._request.headers, dict(self._request.url.params)
         arguments = {**body, "extra_body": body, "extra_headers": headers, "extra_query": query}
-        named = find(arguments) if callable(find) else find
-        named = named or _id_of(as_object(body.get("metadata")).get("conversation_id"))
-        identity = named or self._chain or (earlier.id if earlier else None)
-        turns = said.turns if earlier is None else (*earlier.turns, *said.turns)
+        name = find(arguments) if callable(find) else find
+        name = name or _id_of(as_object(body.get("metadata")).get("conversation_id"))
+        identity = name or self._chain or (earlier.id if earlier else None)
+        turns = conversation.turns if earlier is None else (*earlier.turns, *conversation.turns)
         return Conversation(turns=turns, id=identity)
 
     def _find_in_thread(self, conversation: Conversation) -> Sequence[Document]:
@@ -189,14 +189,14 @@ class Call:
         if self.streamed:
             self._guarding.tell([report])
 
-    def _keep(self, response_id: str | None, said: Conversation) -> None:
-        self._guarding.chains.put(response_id, said)
-        self._guarding.chains.put(self._chain, said)
+    def _keep(self, response_id: str | None, conversation: Conversation) -> None:
+        self._guarding.chains.put(response_id, conversation)
+        self._guarding.chains.put(self._chain, conversation)
 
     async def judge_whole(
         self, body: bytes, ask: Callable[[Json], Awaitable[Http]]
     ) -> tuple[bytes, list[tuple[str, str]]]:
-        """The answer as it is delivered, and headers that tell of it. InputError: it cannot be read."""
+        """The answer to deliver, and headers with its verdict. InputError: it cannot be read."""
         self._loop = asyncio.get_running_loop()
 
         async def ask_whole(sent: Json) -> Json:
@@ -233,32 +233,32 @@ class Call:
             return _json_events(read(self.client, await ask(sent)))
 
         answer = self.told.stream = StreamedAnswer(self._exchange, ask_events)
-        failed: Mapping[str, object] = {}
+        failure: Mapping[str, object] = {}
         try:
-            async with aclosing(answer.shown(_json_events(read(self.client, response)))) as shown:
-                async for event in shown:
+            async with aclosing(answer.shown(_json_events(read(self.client, response)))) as events:
+                async for event in events:
                     yield frame(event)
         except UpstreamFailed as exc:
-            failed = exc.event
+            failure = exc.event
         except http.RequestError as exc:  # newer SDKs turn it into their own error, older ones let it through
             kind = APITimeoutError if isinstance(exc, http.TimeoutException) else APIConnectionError
             raise kind(request=self._request) from exc
         except Problem as exc:
             if exc.code == "upstream_broken":
-                failed = {"message": str(exc), "code": exc.code}
+                failure = {"message": str(exc), "code": exc.code}
             else:
                 raise InputError(str(exc)) from None
-        if "response" in failed:
-            yield frame(failed)
-        elif failed:
-            error = cast("Json", failed.get("error", failed))
+        if "response" in failure:
+            yield frame(failure)
+        elif failure:
+            error = cast("Json", failure.get("error", failure))
             raise APIError(str(error["message"]), self._request, body=error)
         if not self.told.reports:
             self._keep(answer.stream.response_id, self._past)
         yield answer.stream.closing()
 
     def again_options(self, *, stream: bool) -> dict[str, Any]:
-        """How the SDK sends a request once more: like the first one, with its retries."""
+        """Options with which the SDK sends a request again: like the first one, with its retries."""
         headers = {name: value for name, value in self._request.headers.items() if not _NOT_REPEATED.fullmatch(name)}
         raw = {"x-stainless-raw-response": "stream"} if stream else {}
         timeout = _http_of(self._request).Timeout(**self._request.extensions["timeout"])
@@ -358,13 +358,13 @@ class _AsyncSender(_Sender):
 def over(inner: Http, guarding: ClientGuard) -> Http:
     http = _http_of(inner)
     is_async = isinstance(inner, http.AsyncClient)
-    made = _subclass(_AsyncSender, http.AsyncClient) if is_async else _subclass(_SyncSender, http.Client)
-    return made(inner, guarding)
+    sender = _subclass(_AsyncSender, http.AsyncClient) if is_async else _subclass(_SyncSender, http.Client)
+    return sender(inner, guarding)
 
 
 @lru_cache
 def _subclass(own: type, base: type) -> Any:
-    """A class of ours that passes for one of the HTTP package's: the SDK and the package ask by `isinstance`."""
+    """Our class as a subclass of the HTTP package's: the SDK and the package check with `isinstance`."""
     return type(f"Guarded{base.__name__}", (own, base), {})
 
 
@@ -415,18 +415,18 @@ class _Closable:
     is_stream_consumed: bool
 
     def iter_raw(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        begun: Any = super()
-        return begun.iter_raw(chunk_size) if self.is_stream_consumed or not self.is_closed else iter(())
+        inner: Any = super()
+        return inner.iter_raw(chunk_size) if self.is_stream_consumed or not self.is_closed else iter(())
 
     async def aiter_raw(self, chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
-        begun: Any = super()
+        inner: Any = super()
         if self.is_stream_consumed or not self.is_closed:
-            async for chunk in begun.aiter_raw(chunk_size):
+            async for chunk in inner.aiter_raw(chunk_size):
                 yield chunk
 
 
 def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
-    made = _subclass(_Closable, _http_of(response).Response)(
+    delivered = _subclass(_Closable, _http_of(response).Response)(
         response.status_code,
         headers=[*answer_headers(response.headers.multi_items()), *headers],
         request=response.request,
@@ -435,17 +435,17 @@ def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, st
         **body,
     )
     with contextlib.suppress(RuntimeError):  # of a stream that goes on it is not known
-        made.elapsed = response.elapsed
-    return made
+        delivered.elapsed = response.elapsed
+    return delivered
 
 
 def _error_response(request: Http, error: Exception) -> Http:
-    """A response in whose place the client raises the error: one that was raised here, the SDK would try again after."""
+    """Carries an error for the client to raise: the SDK would retry if it were raised here."""
     return _http_of(request).Response(200, json={}, request=request, extensions={TOLD: Told(error=error)})
 
 
 def _without_quotes(response: Http) -> Http:
-    """A failure as it is; of a broken server without its words, which may quote the answer that it could not read."""
+    """The failure; a broken server's loses its words, which may quote the answer that it could not read."""
     if response.status_code < 500:
         return response
     headers = [item for item in response.headers.raw if not item[0].lower().startswith(b"content-")]
@@ -481,11 +481,11 @@ def _drop(sending: asyncio.Future[Http]) -> None:
 
 def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Http]]:
     async def ask(sent: Json) -> Http:
-        before = _asking_again.set(True)
+        token = _asking_again.set(True)
         try:
             return await call.client.post(body=sent, **call.again_options(stream=stream))
         finally:
-            _asking_again.reset(before)
+            _asking_again.reset(token)
 
     return ask
 
@@ -519,9 +519,9 @@ async def _read(client: Any, response: Http) -> AsyncGenerator[Any, None]:
         await response.aclose()
 
 
-async def _json_events(received: AsyncGenerator[Any, None]) -> Events:
-    async with aclosing(received):
-        async for event in received:
+async def _json_events(events: AsyncGenerator[Any, None]) -> Events:
+    async with aclosing(events):
+        async for event in events:
             if event.data.startswith("[DONE]"):
                 yield None
                 return
@@ -532,15 +532,15 @@ async def _json_events(received: AsyncGenerator[Any, None]) -> Events:
             yield content
 
 
-def _choices(wanted: object) -> int:
-    return wanted if type(wanted) is int and wanted > 0 else 1
+def _choice_count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 1
 
 
 def _id_of(value: object) -> str | None:
     """An id, given by itself or as an object that has it."""
-    given = value.get("id") if isinstance(value, Mapping) else value
-    return str(given) if given else None
+    identity = value.get("id") if isinstance(value, Mapping) else value
+    return str(identity) if identity else None
 
 
-async def _await_documents(found: Awaitable[FoundDocuments]) -> FoundDocuments:
-    return await found
+async def _await_documents(documents: Awaitable[FoundDocuments]) -> FoundDocuments:
+    return await documents

@@ -1,5 +1,5 @@
 """Judges around other judges.
 
 `stored` caches, records and replays answers; `cascade` asks a second judge where the first is unsure; `ensemble` lets several
-vote, and has the helpers that all of them share.
+vote, and has the shared helpers.
 """

@@ -1,7 +1,7 @@
 """A cheap judge first, an expensive one for its unsure labels.
 
-Their trust is a logistic regression (docs/design/cascade.md), fitted by `python -m training.cascade`: other signals being
-equal, it never falls when the judge's confidence rises.
+Trust in a label is a logistic regression (docs/design/cascade.md), fitted by `python -m training.cascade`: it never falls as
+the judge's confidence rises, other signals being equal.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ WEIGHTS: Mapping[str, float] = {
     "quoted": 3.22,
     "known": -2.39,
 }
-"""Fitted on the judge with weights 1.1.0."""
+"""Fitted on the embedded judge with weights 1.1.0."""
 BIAS = -0.08
 
 _SURE = (Label.VERIFIED, Label.LACKING_EVIDENCE, Label.OUT_OF_SCOPE)
-"""Labels that are common enough to learn from their confidences. The others are as sure as their kind."""
+"""Labels common enough to learn from their confidences; the others have one trust per kind."""
 _SPEAKER = re.compile(r"\b(?:assistant|user|agent|wizard|apprentice|speaker)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = frozenset(
@@ -47,17 +47,17 @@ _EMPTY = frozenset(
     )
 )
 _STEM = 5
-"""Letters by which two words are the same: "opened" and "opening" are."""
+"""Letters that two words share to count as the same: "opened" and "opening" do."""
 
 
 def trust(check: Check) -> float:
-    """Probability in (0, 1) that the check's final label is right. An unsupported check has its `finding`."""
+    """Probability in (0, 1) that the check's final label is right. An unsupported check needs its `finding`."""
     score = BIAS + sum(WEIGHTS.get(name, 0.0) * value for name, value in signals(check).items())
     return 1.0 / (1.0 + math.exp(-score))
 
 
 def signals(check: Check) -> dict[str, float]:
-    """Features of the label: its kind, the log-odds of its confidence, and the signals against each kind."""
+    """Features of the label: its kind, the log-odds of its confidence, and signals against each kind."""
     finding = None if check.supported else check.finding
     label = finding.label if finding else Label.VERIFIED
     sure = min(max(finding.confidence if finding else check.confidence, 0.02), 0.98)
@@ -72,10 +72,10 @@ def signals(check: Check) -> dict[str, float]:
 
 
 def _quoted_share(check: Check) -> float:
-    """Share of the claim's words that its evidence has, in [0, 1]."""
+    """Share of the claim's words in its evidence, in [0, 1]."""
     stems = _stems(check.claim.text)
-    shown = _stems(" ".join(f"{one.quote} {one.title or ''}" for one in check.evidence))
-    return len(stems & shown) / len(stems) if stems else 1.0
+    quoted = _stems(" ".join(f"{piece.quote} {piece.title or ''}" for piece in check.evidence))
+    return len(stems & quoted) / len(stems) if stems else 1.0
 
 
 def _stems(text: str) -> set[str]:
@@ -83,15 +83,15 @@ def _stems(text: str) -> set[str]:
 
 
 DEFAULT_THRESHOLD = 0.84
-"""Least trust with which a claim stays with the first judge: the knee in docs/design/cascade.md."""
+"""Minimum trust to keep the first judge's label: the knee in docs/design/cascade.md."""
 
 
 class CascadeJudge:
-    """Implements `TurnJudge`. The first judge verifies and categorises; claims whose label it is less sure of than `threshold`
-    are verified, and categorised, by the second. `judged_by` of a finding says who it was.
+    """Implements `TurnJudge`. The first judge verifies and categorises; the second repeats this for claims with less trust
+    than `threshold`. `judged_by` names the judge.
 
-    A claim that the first judge cannot judge goes to the second. What the second cannot judge, because it is down or its
-    budget is spent, is unchecked, or keeps the first judge's label; the report warns of it either way.
+    Claims that the first judge cannot judge go to the second. Claims that the second cannot judge, because it is down or
+    its budget is spent, are unchecked, or keep the first judge's label; the report warns either way.
     """
 
     def __init__(
@@ -107,17 +107,17 @@ class CascadeJudge:
         """Puts two judges in a row.
 
         Args:
-            first: asked about every claim.
-            second: asked about the claims that the first is not sure of.
-            threshold: least trust with which the first judge's label stands, in [0, 1]; 0 never asks the second judge, and
-                more than any trust, such as 1, nearly always.
-            decompose: whose claims are judged.
-            on_second_failure: whether what the second judge could not judge is unchecked, or stays as the first judged it.
-            trust: how sure a check of the first judge is, in [0, 1]; an unsupported one has its `finding`. What is given is
-                made for the embedded judge; see `vista_guard.judges.composed.cascade`.
+            first: judges every claim.
+            second: judges the claims that the first is not sure of.
+            threshold: minimum trust to keep the first judge's label, in [0, 1]; 0 never asks the second judge, 1 nearly
+                always.
+            decompose: the judge that decomposes.
+            on_second_failure: whether claims that the second judge fails on are unchecked, or keep the first's label.
+            trust: probability in [0, 1] that the first judge's check is right; an unsupported one has its `finding`. The
+                default is fitted for the embedded judge; see `vista_guard.judges.composed.cascade`.
 
         Raises:
-            ConfigError: the threshold is no share.
+            ConfigError: the threshold is outside [0, 1].
         """
         if not 0.0 <= threshold <= 1.0:
             raise ConfigError(f"the cascade's threshold is {threshold}; it must lie in [0, 1]")
@@ -132,15 +132,15 @@ class CascadeJudge:
     def info(self) -> JudgeInfo:
         first, second = self._first.info, self._second.info
         versions = f"{first.name} {first.version}; {second.name} {second.version}"
-        kept = "; keeps first" if self._keeps_first else ""
+        fallback = "; keeps first" if self._keeps_first else ""
         return JudgeInfo(
             name=f"cascade:{first.name},{second.name}",
-            version=f"{versions}; threshold {self._threshold:g}; claims of {self._decompose}{kept}",
+            version=f"{versions}; threshold {self._threshold:g}; claims of {self._decompose}{fallback}",
         )
 
     @property
     def why_exhausted(self) -> str | None:
-        """The first judge's spent budget; without the second judge's budget a cascade goes on alone."""
+        """Why it stopped: the first judge's spent budget, or the second's, unless the first's labels are kept."""
         needed = (self._first,) if self._keeps_first else (self._first, self._second)
         return ensemble.why_exhausted(*needed)
 
@@ -149,20 +149,20 @@ class CascadeJudge:
         return await (self._first if self._decompose == "first" else self._second).decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Implements `Judge.verify`. Every unsupported check has its `finding`: the label decides who judges it."""
+        """Implements `Judge.verify`. Every unsupported check has its `finding`: the label decides which judge it goes to."""
         return await self._pass_on(await contract.verify(self._first, claims, evidence), evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """Implements `TurnJudge.judge_turn`. None unless the first judge has it and its claims are judged."""
+        """Implements `TurnJudge.judge_turn`. None unless the first judge supports it and decomposes."""
         if self._decompose == "second":
             return None
         answers = await ensemble.judge_turn(self._first, turn, history, evidence)
         return None if answers is None else await self._pass_on(answers, evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to the second judge."""
+        """Implements `Judge.categorize`. Checks of `verify` have findings already; other checks go to the second judge."""
         answers = await ensemble.label(self._second, checks, evidence)
         return [ensemble.finding(answer) for answer in answers]
 
@@ -173,11 +173,11 @@ class CascadeJudge:
     async def _pass_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
         """The first judge's answers where it is sure, else the second's."""
         first, second = ensemble.judge_names((self._first, self._second))
-        judged = [_by(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]
+        judged = [_sign(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]
         claims = [answer.claim for answer in judged if self._is_unsure(answer)]
         checks = await contract.verify(self._second, claims, evidence)
         again = {
-            answer.claim.id: _by(second, answer) for answer in await ensemble.label(self._second, checks, evidence)
+            answer.claim.id: _sign(second, answer) for answer in await ensemble.label(self._second, checks, evidence)
         }
         failed = [answer for answer in again.values() if isinstance(answer, Unchecked)]
         if failed:
@@ -191,14 +191,14 @@ class CascadeJudge:
 
     def _is_unsure(self, answer: Check | Unchecked) -> bool:
         if isinstance(answer, Unchecked):
-            return answer.what != "code"  # No judge proves code; what is encoded the second may be able to read.
+            return answer.what != "code"  # No judge proves code; the second may be able to read encoded text.
         return self._trust(answer) < self._threshold
 
 
-def _by(name: str, answer: Check | Unchecked) -> Check | Unchecked:
-    """The answer signed, unless a judge in a judge has signed it."""
+def _sign(name: str, answer: Check | Unchecked) -> Check | Unchecked:
+    """The answer with `judged_by`, unless an inner judge has set it."""
     if isinstance(answer, Unchecked):
         return answer
-    who = answer.judged_by or name
-    finding = answer.finding and answer.finding.model_copy(update={"judged_by": answer.finding.judged_by or who})
-    return answer.model_copy(update={"judged_by": who, "finding": finding})
+    signer = answer.judged_by or name
+    finding = answer.finding and answer.finding.model_copy(update={"judged_by": answer.finding.judged_by or signer})
+    return answer.model_copy(update={"judged_by": signer, "finding": finding})

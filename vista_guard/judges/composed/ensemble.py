@@ -21,29 +21,29 @@ T = TypeVar("T")
 
 _PLACE: Any = {"__all__": {"headings", "found"}}
 NOT_ASKED: Any = {"evidence": _PLACE, "counter_evidence": _PLACE, "finding": {"evidence": _PLACE, "nearest": True}}
-"""Parts of a check that no judge is asked about: how the document store found its evidence."""
+"""Parts of a check that are not part of a question: how the document store found its evidence."""
 
 
 def fingerprint(*parts: Any) -> str:
-    """64 hex digits of the parts' canonical JSON. Parts are JSON types, models, or sequences of models."""
-    return sha256(json.dumps(_plain(parts), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """SHA-256, 64 hex digits, of the parts' canonical JSON. Parts are JSON types, models, or sequences of models."""
+    return sha256(json.dumps(_to_json(parts), sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _plain(part: Any) -> Any:
+def _to_json(part: Any) -> Any:
     if isinstance(part, BaseModel):
         return part.model_dump(mode="json", exclude=NOT_ASKED if isinstance(part, Check) else None)
-    return [_plain(one) for one in part] if isinstance(part, list | tuple) else part
+    return [_to_json(item) for item in part] if isinstance(part, list | tuple) else part
 
 
 def judge_names(judges: Sequence[Judge]) -> list[str]:
-    """The judges' names for a report, with versions where two names are equal."""
+    """The judges' names for a report, with versions for equal names."""
     infos = [judge.info for judge in judges]
     twice = [info.name for info in infos]
     return [info.name if twice.count(info.name) == 1 else f"{info.name} {info.version}" for info in infos]
 
 
 def why_exhausted(*parts: object) -> str | None:
-    """Why one of the judges and decomposers makes no further call in this run; None while all do."""
+    """Why one of the judges and decomposers makes no more calls in this run; None while all do."""
     return next((why for part in parts if (why := getattr(part, "why_exhausted", None)) is not None), None)
 
 
@@ -58,15 +58,15 @@ async def aclose(*parts: object) -> None:
 async def judge_turn(
     judge: Judge, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
 ) -> Sequence[Check | Unchecked] | None:
-    """The judge's verdicts on the whole turn; None from a judge that wants to be asked stage by stage."""
+    """The judge's verdicts on the whole turn; None if it must be asked stage by stage."""
     return await judge.judge_turn(turn, history, evidence) if isinstance(judge, TurnJudge) else None
 
 
 async def label(judge: Judge, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
-    """The answers, with a `finding` in every check that is not supported: what became of `categorize` is known at once."""
+    """Adds a `finding` to every unsupported check, by `categorize`; `Unchecked` replaces a check whose category failed."""
     checks = [answer for answer in answers if isinstance(answer, Check) and not answer.supported]
-    asked = [check for check in checks if check.finding is None]
-    labelled = iter(await contract.categorize(judge, asked, evidence))
+    unlabelled = [check for check in checks if check.finding is None]
+    labelled = iter(await contract.categorize(judge, unlabelled, evidence))
     labels = iter([check.finding or next(labelled) for check in checks])
     return [
         _with_finding(answer, next(labels)) if isinstance(answer, Check) and not answer.supported else answer
@@ -85,18 +85,18 @@ def finding(answer: Check | Unchecked) -> Finding | Unchecked:
     return answer.finding or Unchecked(claim=answer.claim, error="a supported claim has no category")
 
 
-async def together(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The answers to questions asked at once. When one raises, the others are not left running unheard."""
+async def gather(questions: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Awaits all concurrently. If one raises, the others are cancelled."""
     try:
         async with asyncio.TaskGroup() as group:
-            asked = [group.create_task(question) for question in questions]
+            tasks = [group.create_task(question) for question in questions]
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
-    return [task.result() for task in asked]
+    return [task.result() for task in tasks]
 
 
 SEVERITY = (Label.CONTRADICTED, Label.LACKING_EVIDENCE, Label.ABSTENTION, Label.OUT_OF_SCOPE)
-"""Most severe first: between labels with as many votes, the more severe wins."""
+"""Most severe first: the more severe label wins a tie."""
 
 _Votes = dict[str, Check]
 
@@ -104,11 +104,11 @@ _Votes = dict[str, Check]
 class EnsembleJudge:
     """Implements `TurnJudge`. The first judge takes turns apart; all judge its claims, at once.
 
-    A claim is supported when more than half of those who answered support it: a tie is no support. Its label is the one that
-    most of those who do not support it give, the more severe one where two have as many votes. `confidence` is the share of
-    *all* judges that agree, each with one vote: their own confidences are not on one scale, and who did not answer does
-    not agree. Evidence comes from those that agree, whom `judged_by` lists. When fewer than half of the judges
-    answered, the claim is unchecked; the same holds for the label, among those who were asked for one.
+    A claim is supported if more than half of the judges that answered support it; a tie is no support. Its label is the most
+    frequent one among those that do not support it, the more severe one on a tie. `confidence` is the share of *all* judges
+    that agree, each with one vote: their own confidences are not on one scale, and a judge that did not answer does not
+    agree. Evidence comes from the judges that agree; `judged_by` lists them. If fewer than half of the judges answered, the
+    claim is unchecked; likewise for the label, among those asked for one.
     """
 
     def __init__(self, judges: Sequence[Judge]) -> None:
@@ -139,23 +139,23 @@ class EnsembleJudge:
         return await self._judges[0].decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Implements `Judge.verify`. Unsupported checks carry their `finding`: the votes are known only here."""
-        answers = await together(contract.verify(judge, claims, evidence) for judge in self._judges)
+        """Implements `Judge.verify`. Unsupported checks have their `finding`: the votes are known only here."""
+        answers = await gather(contract.verify(judge, claims, evidence) for judge in self._judges)
         return await self._agreed_checks(claims, answers, evidence)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """Implements `TurnJudge.judge_turn`. None unless the first judge has it; the others verify its claims."""
+        """Implements `TurnJudge.judge_turn`. None unless the first judge supports it; the others verify its claims."""
         first = await judge_turn(self._judges[0], turn, history, evidence)
         if first is None:
             return None
         claims = [answer.claim for answer in first]
-        others = await together(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
+        others = await gather(contract.verify(judge, claims, evidence) for judge in self._judges[1:])
         return await self._agreed_checks(claims, [list(first), *others], evidence)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """Implements `Judge.categorize`. `verify` has the findings already; checks from elsewhere go to all judges."""
+        """Implements `Judge.categorize`. Checks of `verify` have findings already; other checks go to all judges."""
         names = judge_names(self._judges)
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
         labelled = await self._labels(checks, votes, evidence)
@@ -173,7 +173,7 @@ class EnsembleJudge:
         agreed: list[Check | Unchecked] = []
         for claim, column in zip(claims, zip(*answers, strict=True), strict=True):
             by_name = dict(zip(names, column, strict=True))
-            vote = {name: one for name, one in by_name.items() if isinstance(one, Check)}
+            vote = {name: answer for name, answer in by_name.items() if isinstance(answer, Check)}
             quorum = 2 * len(vote) >= len(names)
             votes.append(vote)
             agreed.append(self._check(claim, vote) if quorum else _as_unchecked(claim, len(vote), by_name))
@@ -182,7 +182,7 @@ class EnsembleJudge:
     def _check(self, claim: Claim, votes: _Votes) -> Check:
         supporting = {name: check for name, check in votes.items() if check.supported}
         supported = 2 * len(supporting) > len(votes)
-        agreeing = supporting if supported else {name: one for name, one in votes.items() if not one.supported}
+        agreeing = supporting if supported else {name: vote for name, vote in votes.items() if not vote.supported}
         return Check(
             claim=claim,
             supported=supported,
@@ -195,7 +195,7 @@ class EnsembleJudge:
     async def _labels(
         self, agreed: Sequence[Check | Unchecked], votes: Sequence[_Votes], evidence: EvidenceSet
     ) -> list[Check | Unchecked]:
-        """The answers, unsupported ones with the label of those that do not support them. Nobody else is asked for one."""
+        """Labels unsupported answers by the judges that do not support them; the others are not asked."""
         names = judge_names(self._judges)
         unlabelled = {
             answer.claim.id: answer
@@ -203,28 +203,30 @@ class EnsembleJudge:
             if isinstance(answer, Check) and not answer.supported and answer.finding is None
         }
         # Not a judge that supports the claim, nor one that did not answer.
-        failing = [{name: one for name, one in vote.items() if not one.supported} for vote in votes]
-        asked = [
+        failing = [{name: ballot for name, ballot in vote.items() if not ballot.supported} for vote in votes]
+        checks_by_judge = [
             [vote[name] for vote in failing if name in vote and vote[name].claim.id in unlabelled] for name in names
         ]
-        columns = await together(
-            label(judge, checks, evidence) for judge, checks in zip(self._judges, asked, strict=True)
+        columns = await gather(
+            label(judge, checks, evidence) for judge, checks in zip(self._judges, checks_by_judge, strict=True)
         )
-        given: dict[str, dict[str, Check | Unchecked]] = {claim_id: {} for claim_id in unlabelled}
+        answers: dict[str, dict[str, Check | Unchecked]] = {claim_id: {} for claim_id in unlabelled}
         for name, column in zip(names, columns, strict=True):
             for answer in column:
-                given[answer.claim.id][name] = answer
-        labelled = {claim_id: self._with_label(check, given[claim_id]) for claim_id, check in unlabelled.items()}
+                answers[answer.claim.id][name] = answer
+        labelled = {claim_id: self._with_label(check, answers[claim_id]) for claim_id, check in unlabelled.items()}
         return [labelled.get(answer.claim.id, answer) for answer in agreed]
 
     def _with_label(self, check: Check, answers: dict[str, Check | Unchecked]) -> Check | Unchecked:
         findings = {
-            name: one.finding for name, one in answers.items() if isinstance(one, Check) and one.finding is not None
+            name: answer.finding
+            for name, answer in answers.items()
+            if isinstance(answer, Check) and answer.finding is not None
         }
         if not findings or 2 * len(findings) < len(answers):
             return _as_unchecked(check.claim, len(findings), answers)
         votes = Counter(finding.label for finding in findings.values())
-        label = max(SEVERITY, key=lambda one: votes[one])
+        label = max(SEVERITY, key=lambda candidate: votes[candidate])
         agreeing = {name: finding for name, finding in findings.items() if finding.label is label}
         finding = Finding(
             claim=check.claim,
@@ -238,14 +240,14 @@ class EnsembleJudge:
 
 
 def _as_unchecked(claim: Claim, count: int, answers: Mapping[str, Check | Unchecked]) -> Unchecked:
-    errors = "; ".join(f"{name}: {one.error}" for name, one in answers.items() if isinstance(one, Unchecked))
+    errors = "; ".join(f"{name}: {answer.error}" for name, answer in answers.items() if isinstance(answer, Unchecked))
     return Unchecked(claim=claim, error=f"only {count} of {len(answers)} judges answered; {errors}")
 
 
-def _union(several: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
+def _union(groups: Iterable[Sequence[Evidence]]) -> tuple[Evidence, ...]:
     """Each quote once, with the first judge's score."""
     quotes: dict[tuple[str, str, str], Evidence] = {}
-    for evidence in several:
-        for one in evidence:
-            quotes.setdefault((one.source, one.source_id, one.quote), one)
+    for evidence in groups:
+        for piece in evidence:
+            quotes.setdefault((piece.source, piece.source_id, piece.quote), piece)
     return tuple(quotes.values())

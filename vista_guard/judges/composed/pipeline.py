@@ -1,6 +1,6 @@
 """The parts of LLM-OASIS's pipeline (§5) as judges around a judge: claims of another model, retrieval per claim, Algorithm 1.
 
-Each stands alone. Algorithm 1 passes what no passage speaks of, so it weighs only where `weighing = "first"` says so.
+Each works alone. Algorithm 1 passes claims that no passage mentions, so it needs `weighing = "first"`.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from vista_guard.types import (
 Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer", Check | Unchecked, Finding | Unchecked)
 Find = Callable[[str], Awaitable[Sequence[Passage]]]
-"""Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` where it cannot look."""
+"""Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` if the search fails."""
 
 ENT, CONTR, NEUT = range(3)
-"""Columns of a verifier's answer."""
+"""Columns of a verifier's output."""
 
 
 class _JudgeAround:
-    """A judge that leaves all to another one, but for what its subclasses do themselves."""
+    """A judge that delegates to another, except for the methods of its subclasses."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
 
     @property
     def info(self) -> JudgeInfo:
-        """The judge's own."""
+        """The inner judge's info."""
         return self._judge.info
 
     @property
@@ -55,7 +55,7 @@ class _JudgeAround:
         return ensemble.why_exhausted(self._judge)
 
     async def aclose(self) -> None:
-        """Closes the judge, not what its owner passed in beside it."""
+        """Closes the judge only; the caller owns everything else."""
         await ensemble.aclose(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
@@ -87,33 +87,33 @@ class DecomposingJudge(_JudgeAround):
         return await self._decomposer.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """By the judge, except for what the decomposer could not take apart."""
+        """The judge's verdicts, except on sentences that the decomposer failed on."""
         return await contract.except_unchecked(claims, lambda left: self._judge.verify(left, evidence))
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
         return await self._judge.categorize(checks, evidence)
 
 
-async def retrieved(documents: DocumentStore, query: str, limit: int, neighbours: int) -> tuple[Passage, ...]:
-    """What the store finds, best first, and behind it the passages that stand beside, from a store that knows them."""
-    found = tuple(await documents.search(query, limit))
+async def retrieve(documents: DocumentStore, query: str, limit: int, neighbours: int) -> tuple[Passage, ...]:
+    """Searches the store: passages, best first, then their neighbours if the store knows them."""
+    passages = tuple(await documents.search(query, limit))
     if not neighbours or not isinstance(documents, NeighbourStore):
-        return found
-    return (*found, *await documents.neighbours(found, neighbours))
+        return passages
+    return (*passages, *await documents.neighbours(passages, neighbours))
 
 
 class RetrievingJudge(_JudgeAround):
-    """Implements `TurnJudge`: each claim is held against the passages that the document store finds for it.
+    """Implements `TurnJudge`: searches the document store for each claim, and checks the claim against its passages.
 
-    Turns with documents of their own are judged as the judge does it. For others the evidence of the turn only says that there
-    is some: its passages are replaced by those of the claim, nearest first.
+    Turns with documents of their own are passed to the judge unchanged. For others the claim's passages replace the turn's,
+    nearest first.
 
     Args:
-        judge: who judges.
-        documents: where passages are found.
-        passages: how many for each claim. k in the paper.
-        neighbours: passages on either side of each that come along.
-        beside: whether the passages that were found for the turn stay, behind those of the claim.
+        judge: checks the claims.
+        documents: the store to search.
+        passages: how many per claim; k in the paper.
+        neighbours: passages to add on either side of each.
+        beside: whether the turn's passages are kept, behind those of the claim.
     """
 
     def __init__(
@@ -126,28 +126,27 @@ class RetrievingJudge(_JudgeAround):
         self._beside = beside
 
     def finder(self, evidence: EvidenceSet) -> Find | None:
-        """Finds the passages of each claim; None where the turn's own documents are its evidence."""
+        """A function that finds a claim's passages; None if the turn has its own documents."""
         if not evidence.retrieved:
             return None
         return lambda text: self._find(text, evidence.documents if self._beside else ())
 
     async def _find(self, text: str, turn: Sequence[Passage]) -> Sequence[Passage]:
-        found = await retrieved(self._documents, text, self._passages, self._neighbours)
-        return tuple(dict.fromkeys((*found, *turn)))
+        passages = await retrieve(self._documents, text, self._passages, self._neighbours)
+        return tuple(dict.fromkeys((*passages, *turn)))
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """As the judge, for a turn with documents; else None: claims must be known before passages are found for them."""
+        """The judge's verdicts for a turn with documents; else None: claims come before their passages."""
         return None if self.finder(evidence) else await ensemble.judge_turn(self._judge, turn, history, evidence)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """Claims with the same passages are asked about together, the others at once; those that nothing could be looked up
-        for are unchecked."""
+        """One concurrent call for all claims with the same passages; claims whose search failed are unchecked."""
         return await self._ask(claims, claims, evidence, self._judge.verify)
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """By the passages of `verify`: the store finds the same ones again."""
+        """Categorises by the same passages: the store finds them again."""
         return await self._ask(checks, [check.claim for check in checks], evidence, self._judge.categorize)
 
     async def _ask(
@@ -161,42 +160,42 @@ class RetrievingJudge(_JudgeAround):
         if find is None:
             return await ask(items, evidence)
         texts = list(dict.fromkeys(claim.text for claim in claims))
-        passages_by_text = dict(zip(texts, await ensemble.together(_found(find, text) for text in texts), strict=True))
+        passages_by_text = dict(zip(texts, await ensemble.gather(_try_find(find, text) for text in texts), strict=True))
         groups = defaultdict[tuple[Passage, ...], list[int]](list)
-        own: dict[int, tuple[Passage, ...]] = {}
+        passages_at: dict[int, tuple[Passage, ...]] = {}
         answers: dict[int, Answer | Unchecked] = {}
         for place, claim in enumerate(claims):
             passages = passages_by_text[claim.text]
             if isinstance(passages, Exception):
                 answers[place] = Unchecked(claim=claim, error=str(passages))
             else:
-                own[place] = passages
+                passages_at[place] = passages
                 groups[passages].append(place)
-        answered = await ensemble.together(
-            _asked(ask, [items[place] for place in places], _retrieved(evidence, passages))
+        batches = await ensemble.gather(
+            _call(ask, [items[place] for place in places], _with_passages(evidence, passages))
             for passages, places in groups.items()
         )
-        for places, some in zip(groups.values(), answered, strict=True):
-            if len(some) != len(places):
+        for places, batch in zip(groups.values(), batches, strict=True):
+            if len(batch) != len(places):
                 raise JudgeError(f"{self.info.name} did not answer with one verdict for each claim")
-            for place, one in zip(places, some, strict=True):
-                # Passages are grouped by their texts: how each was found differs from claim to claim.
-                answers[place] = contract.placed(one, _retrieved(evidence, own[place]))
+            for place, answer in zip(places, batch, strict=True):
+                # Equal passages are grouped: how each was found differs between claims.
+                answers[place] = contract.place_quotes(answer, _with_passages(evidence, passages_at[place]))
         return [answers[place] for place in range(len(items))]
 
 
-async def _found(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:
+async def _try_find(find: Find, text: str) -> tuple[Passage, ...] | JudgeError | StoreError:
     try:
         return tuple(await find(text))
     except (JudgeError, StoreError) as exc:
         return exc
 
 
-def _retrieved(evidence: EvidenceSet, passages: tuple[Passage, ...]) -> EvidenceSet:
+def _with_passages(evidence: EvidenceSet, passages: tuple[Passage, ...]) -> EvidenceSet:
     return evidence.model_copy(update={"documents": passages, "retrieved": True})
 
 
-async def _asked(
+async def _call(
     ask: Callable[[Sequence[Item], EvidenceSet], Awaitable[Sequence[Answer]]],
     items: Sequence[Item],
     evidence: EvidenceSet,
@@ -207,15 +206,15 @@ async def _asked(
 class FirstPassageJudge(_JudgeAround):
     """Implements `Judge` by Algorithm 1 of LLM-OASIS: the first passage that is not neutral decides.
 
-    A claim is supported by the first passage, in rank order, that the verifier calls entailing, and contradicted by the first
-    that it calls contradicting. One that all passages are neutral about, or for which there is none, passes: with no evidence
-    and the confidence of its best passage's support, 0 without any. Only documents are read, no knowledge and no persona.
+    In rank order, the first passage that entails the claim supports it, and the first that contradicts the claim contradicts
+    it. A claim whose passages are all neutral, or that has none, passes: without evidence, and with its best passage's
+    support as confidence, 0 without any. Only documents are read, no knowledge and no persona.
 
     Args:
-        judge: takes turns apart.
-        verifier: Ψ of the paper: whole passages as premises.
-        embedder: ranks the documents that a turn brings; passages of the document store come ranked.
-        passages: most passages that are read for a claim, k in the paper; all when not given.
+        judge: decomposes turns.
+        verifier: Ψ of the paper, with whole passages as premises.
+        embedder: ranks a turn's own documents; the store's passages come ranked.
+        passages: most passages to read per claim, k in the paper; default: all.
     """
 
     def __init__(self, judge: Judge, verifier: Verifier, embedder: Embedder, *, passages: int | None = None) -> None:
@@ -242,36 +241,36 @@ class FirstPassageJudge(_JudgeAround):
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         passages = list(evidence.documents)
-        ranked = [passages] * len(claims) if evidence.retrieved else self._ranked(claims, passages)
+        ranked = [passages] * len(claims) if evidence.retrieved else self._rank(claims, passages)
         best = [0.0] * len(claims)
         decided: dict[int, Check] = {}
         for rank in range(len(passages[: self._passages])):
-            # One rank for all open claims in a pass: what stands behind the deciding passage is never read.
+            # One rank per pass for all open claims: passages behind the deciding one are never read.
             left = [place for place in range(len(claims)) if place not in decided]
             if not left:
                 break
             rows = self._verifier.probabilities([(ranked[place][rank].text, claims[place].text) for place in left])
             for place, row in zip(left, rows, strict=True):
                 best[place] = max(best[place], float(row[ENT]))
-                check = _decided(claims[place], ranked[place][rank], row)
+                check = _verdict(claims[place], ranked[place][rank], row)
                 if check is not None:
                     decided[place] = check
-        return [decided.get(place) or _passed(claim, best[place]) for place, claim in enumerate(claims)]
+        return [decided.get(place) or _neutral_check(claim, best[place]) for place, claim in enumerate(claims)]
 
-    def _ranked(self, claims: Sequence[Claim], passages: Sequence[Passage]) -> list[list[Passage]]:
-        """For each claim the passages, nearest in meaning first."""
+    def _rank(self, claims: Sequence[Claim], passages: Sequence[Passage]) -> list[list[Passage]]:
+        """The passages for each claim, nearest in meaning first."""
         if not claims or not passages:
             return [[] for _ in claims]
         texts = [claim.text for claim in claims]
         embedder = self._embedder
         queries = embedder.embed_queries(texts) if isinstance(embedder, QueryEmbedder) else embedder.embed(texts)
-        # Rounded, as in the stores: the last digits depend on the shape of the product, and so would the order of equals.
+        # Rounded, as in the stores: the last digits, and so the order of ties, depend on the product's shape.
         scores = np.round(queries @ embedder.embed([passage.text for passage in passages]).T, 5)
         return [[passages[place] for place in np.argsort(-row, kind="stable")] for row in scores]
 
 
-def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check | None:
-    """The verdict of one passage (Eq. 7); None where it is neutral."""
+def _verdict(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check | None:
+    """The verdict of one passage (Eq. 7); None if neutral."""
     label = int(np.argmax(row))
     if label == NEUT:
         return None
@@ -298,8 +297,8 @@ def _decided(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check 
     )
 
 
-def _passed(claim: Claim, best: float) -> Check:
-    """A claim that all passages are neutral about."""
+def _neutral_check(claim: Claim, best: float) -> Check:
+    """The check of a claim whose passages are all neutral."""
     reason = "No passage speaks of it; Algorithm 1 lets it pass."
     finding = Finding(claim=claim, label=Label.VERIFIED, confidence=best, reason=reason)
     return Check(claim=claim, supported=True, confidence=best, finding=finding)

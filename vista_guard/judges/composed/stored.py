@@ -1,4 +1,4 @@
-"""A judge whose answers are stored: cached for the next time, or recorded in a file and replayed from it.
+"""A judge with stored answers: cached, or recorded in a file and replayed from it.
 
 A cache saves calls and may fail; a recording is exact, for tests and experiments.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from diskcache import Cache
 
 FORMAT = 1
-"""Part of every cache key and of a recording's header: entries of another form are never read."""
+"""Part of every cache key and recording header; other formats are never read."""
 
 EXCERPT_CHARS = 200
 
@@ -68,7 +68,7 @@ _RECORDED: Mapping[Method, TypeAdapter[Any]] = {
 
 
 class StoredJudge:
-    """Implements `TurnJudge`. Made by `cached`, `recorded` or `replayed`.
+    """Implements `TurnJudge`. Create it with `cached`, `recorded` or `replayed`.
 
     Example:
         `StoredJudge.cached(judge, "answers")` asks the judge about each claim once, in all runs with this folder.
@@ -79,18 +79,18 @@ class StoredJudge:
 
     @classmethod
     def cached(cls, judge: Judge, folder: Path | str, *, max_bytes: int = 1 << 30) -> StoredJudge:
-        """Keeps the judge's answers in a folder. A kept answer costs nothing and repeats its warnings.
+        """Caches the judge's answers in a folder. A cached answer costs nothing and repeats its warnings.
 
         The key is the judge's name and version (for a model: with model, prompts and parameters), the method and the inputs.
-        Verify and categorize are kept claim by claim, so that only new claims are asked about; a claim's id and span are
-        not part of the question. `Unchecked` and errors are never kept. Several processes may share a folder.
+        Verify and categorize are cached per claim, so that only new claims reach the judge; a claim's id and span are not
+        part of the key. `Unchecked` and errors are never cached. Several processes may share a folder.
 
-        Tasks of one process that ask the same question at the same time share one call. A cache that fails is bypassed
-        with a warning in the report: a turn must not go unjudged because of it.
+        Concurrent tasks of one process with the same question share one call. A failing cache is bypassed with a warning
+        in the report, so that no turn goes unjudged because of it.
 
         Args:
-            judge: whose answers are kept.
-            folder: on a local disk, made if missing; network file systems do not lock well enough.
+            judge: the judge to cache.
+            folder: on a local disk, created if missing; network file systems do not lock well enough.
             max_bytes: size above which the oldest entries are dropped.
 
         Raises:
@@ -101,10 +101,10 @@ class StoredJudge:
 
     @classmethod
     def recorded(cls, judge: Judge, file: Path | str) -> StoredJudge:
-        """Writes each call to `file` once it is answered, errors of the judge included.
+        """Writes each answered call to `file`, including the judge's errors.
 
-        A line holds a fingerprint and an excerpt of the question, the answer, usage and warnings. It holds no keys, but texts
-        of the conversations: treat the file as you treat them.
+        A line has a fingerprint and an excerpt of the question, the answer, usage and warnings. It has no keys, but texts of
+        the conversations: protect the file like them.
 
         Raises:
             RecordingError: the file exists, or cannot be written.
@@ -113,9 +113,9 @@ class StoredJudge:
 
     @classmethod
     def replayed(cls, file: Path | str) -> StoredJudge:
-        """Answers from a recording, in any order; a question recorded several times is answered in order, as often.
+        """Answers from a recording, in any order; repeated questions get their answers in recorded order.
 
-        A question that the file does not hold raises `RecordingError` out of the guard: it is no failure of the judge.
+        A question that is not in the file raises `RecordingError` out of the guard: it is not a failure of the judge.
 
         Raises:
             RecordingError: the file cannot be read; names the damaged line.
@@ -124,7 +124,7 @@ class StoredJudge:
 
     @property
     def info(self) -> JudgeInfo:
-        """The inner judge's: storing changes nothing about the judgement."""
+        """The inner judge's info: storing does not change verdicts."""
         return self._shelf.info
 
     @property
@@ -150,7 +150,7 @@ class StoredJudge:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """Implements `TurnJudge.judge_turn`. A cache keeps it as a whole, when every claim was judged."""
+        """Implements `TurnJudge.judge_turn`. Cached as a whole, if every claim was judged."""
         checks: Sequence[Check | Unchecked] | None = await self._shelf.ask("judge_turn", turn, tuple(history), evidence)
         return checks
 
@@ -199,9 +199,9 @@ class _Cache:
         by_key = dict(zip(keys, questions, strict=True))
 
         async def ask(missing: Sequence[str]) -> Mapping[str, Any]:
-            asked = [by_key[key] for key in missing]
-            answers = await _ask_judge(self._judge, method, (asked, evidence)) or ()
-            if not contract.one_each([_claim_of(question) for question in asked], answers):
+            unanswered = [by_key[key] for key in missing]
+            answers = await _ask_judge(self._judge, method, (unanswered, evidence)) or ()
+            if not contract.one_each([_claim_of(question) for question in unanswered], answers):
                 raise JudgeError(f"{self.info.name} did not give one answer for each claim")
             return dict(zip(missing, answers, strict=True))
 
@@ -212,46 +212,46 @@ class _Cache:
                 return {key: Unchecked(claim=_claim_of(by_key[key]), error=str(exc)) for key in missing}
 
         if getattr(self._judge, "claims_per_call", None) == 1:
-            # Each answer is kept as soon as it is there: a process that is killed loses only what was in flight.
-            parts = await ensemble.together([self._answers(method, [key], ask_alone) for key in by_key])
+            # Each answer is cached at once: a killed process loses only the calls in flight.
+            parts = await ensemble.gather([self._answers(method, [key], ask_alone) for key in by_key])
             answers = {key: answer for part in parts for key, answer in part.items()}
         else:
             answers = await self._answers(method, list(by_key), ask)
-        return [_about(_claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
+        return [_for_claim(_claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
 
     def _key(self, method: str, *inputs: Any) -> str:
         return ensemble.fingerprint(FORMAT, self.info.name, self.info.version, method, *inputs)
 
     async def _answers(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
-        """An answer for each key: kept, pending in another task, or asked for now."""
+        """An answer for each key: cached, pending in another task, or from a new call."""
         with self._lock:
-            others = {key: self._pending[key] for key in keys if key in self._pending}
-            own = {key: _pending_answer() for key in keys if key not in others}
-            self._pending.update(own)
+            pending = {key: self._pending[key] for key in keys if key in self._pending}
+            futures = {key: _pending_answer() for key in keys if key not in pending}
+            self._pending.update(futures)
         try:
-            answers = await self._kept_or_asked(method, list(own), ask)
-            self._settle(own, answers)
+            answers = await self._read_or_ask(method, list(futures), ask)
+            self._settle(futures, answers)
         except BaseException as exc:
-            self._settle(own, exc if isinstance(exc, Exception) else _AbandonedError())
+            self._settle(futures, exc if isinstance(exc, Exception) else _AbandonedError())
             raise
         abandoned = []
-        for key, answer in others.items():
+        for key, answer in pending.items():
             try:
                 answers[key] = await asyncio.wrap_future(answer)
-            except _AbandonedError:  # the task that asked was cancelled, and no other will ask
+            except _AbandonedError:  # the asking task was cancelled
                 abandoned.append(key)
         return answers | await self._answers(method, abandoned, ask) if abandoned else answers
 
-    async def _kept_or_asked(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
+    async def _read_or_ask(self, method: Method, keys: Sequence[str], ask: Ask) -> dict[str, Any]:
         form = _CACHED[method]
         answers = await self._disk.read(keys, form)
         missing = [key for key in keys if key not in answers]
         if missing:
-            with contract.overhear() as heard:
+            with contract.overhear() as echo:
                 fresh = await ask(missing)
             await self._disk.write(
                 {
-                    key: {"answer": form.dump_python(answer, mode="json"), "warnings": heard.warnings}
+                    key: {"answer": form.dump_python(answer, mode="json"), "warnings": echo.warnings}
                     for key, answer in fresh.items()
                     if _is_worth_keeping(answer)
                 }
@@ -259,11 +259,11 @@ class _Cache:
             answers.update(fresh)
         return answers
 
-    def _settle(self, own: Mapping[str, Future[Any]], answers: Mapping[str, Any] | Exception) -> None:
+    def _settle(self, futures: Mapping[str, Future[Any]], answers: Mapping[str, Any] | Exception) -> None:
         with self._lock:
-            for key in own:
+            for key in futures:
                 del self._pending[key]
-        for key, pending in own.items():
+        for key, pending in futures.items():
             if isinstance(answers, Exception):
                 pending.set_exception(answers)
             else:
@@ -276,7 +276,7 @@ class _AbandonedError(Exception):
 
 def _pending_answer() -> Future[Any]:
     answer: Future[Any] = Future()
-    answer.set_running_or_notify_cancel()  # from here on, a cancelled waiter does not cancel the answer for the others
+    answer.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel the answer for the others
     return answer
 
 
@@ -290,7 +290,7 @@ _NOT_ASKED: Any = {
     "support": True,
     "finding": {**ensemble.NOT_ASKED["finding"], "claim": True, "support": True},
 }
-"""Parts of a check that no judge is asked about: answers that were stored before there was support are found again."""
+"""Parts of a check that are not part of a question; `support`, so that older cache entries still match."""
 
 
 def _without_claim(question: Claim | Check) -> Any:
@@ -300,8 +300,8 @@ def _without_claim(question: Claim | Check) -> Any:
     return [question.claim.text, question.model_dump(mode="json", exclude=_NOT_ASKED)]
 
 
-def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding | Unchecked:
-    """The answer to the same question about another claim, as an answer about this one."""
+def _for_claim(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding | Unchecked:
+    """The cached answer with this claim's id and span."""
     update: dict[str, Any] = {"claim": claim}
     if isinstance(answer, Check) and answer.finding is not None:
         update["finding"] = answer.finding.model_copy(update={"claim": claim})
@@ -311,12 +311,12 @@ def _about(claim: Claim, answer: Check | Finding | Unchecked) -> Check | Finding
 def _is_worth_keeping(answer: Check | Finding | Unchecked | Sequence[Claim | Check | Unchecked] | None) -> bool:
     if isinstance(answer, Sequence):
         return not any(isinstance(part, Unchecked | UncheckedClaim) for part in answer)
-    # An unsupported claim that was categorised as VERIFIED is a mistake, and the graph treats it as one.
+    # An unsupported claim categorised as VERIFIED is an error, and the graph treats it as one.
     return isinstance(answer, Check) or (isinstance(answer, Finding) and answer.label is not Label.VERIFIED)
 
 
 class AnswerShelf:
-    """The cache's folder. One thread does all the work, because each thread would keep a connection of its own."""
+    """The cache's folder, used by a single thread, because each thread would open its own connection."""
 
     def __init__(self, folder: Path, max_bytes: int = 1 << 30) -> None:
         import sqlite3
@@ -327,8 +327,8 @@ class AnswerShelf:
         self._folder = folder
         self._faults = (sqlite3.Error, OSError, Timeout, zlib.error, ValueError, KeyError, TypeError)
         try:
-            # JSON and not pickle: a folder that others may write must not run code. The oldest entries go first: then
-            # reading writes nothing, and no reader waits for another.
+            # JSON, not pickle: a folder that others may write must not run code. The oldest entries go first, so that
+            # reads write nothing, and readers never wait for each other.
             settings = {"size_limit": max_bytes, "eviction_policy": "least-recently-stored"}
             self._cache: Cache = Cache(str(folder), disk=JSONDisk, timeout=10, **settings)
             self._cache.close()
@@ -340,7 +340,7 @@ class AnswerShelf:
         self._process = 0
 
     async def read(self, keys: Sequence[str], form: TypeAdapter[Any]) -> dict[str, Any]:
-        """The kept answers to these keys. Repeats their warnings."""
+        """The cached answers for these keys. Repeats their warnings."""
         answers = {}
         entries = await self._run(lambda: [(key, self._cache.get(key)) for key in keys])
         for key, entry in entries or ():
@@ -402,7 +402,7 @@ class _Failure(_Line):
 
 
 class _Call(_Line):
-    """`inputs` is a fingerprint of all inputs; `about` is an excerpt for a reader."""
+    """`inputs` is a fingerprint of all inputs; `about` is a readable excerpt."""
 
     method: Method
     inputs: str
@@ -437,7 +437,7 @@ class _Recorder:
         if method == "judge_turn" and not self._judges_turns:
             return None
         answer, error = None, None
-        with contract.overhear() as heard:
+        with contract.overhear() as echo:
             try:
                 answer = await contract.await_answer(_ask_judge(self._judge, method, inputs))
             except JudgeError as exc:
@@ -449,8 +449,8 @@ class _Recorder:
                 about=_excerpt(inputs),
                 answer=None if error else _RECORDED[method].dump_python(answer, mode="json"),
                 failure=error and _failure(error),
-                usage=heard.spent,
-                warnings=tuple(heard.warnings),
+                usage=echo.spent,
+                warnings=tuple(echo.warnings),
             )
         )
         if error is not None:
@@ -520,15 +520,15 @@ def _read(file: Path) -> tuple[_Header, list[_Call]]:
     try:
         header = _Header.model_validate(json.loads(lines[0]))
     except ValueError as exc:
-        raise RecordingError(f"{file} line 1 is not the header of a recording: {_why(exc)}. Record anew") from exc
+        raise RecordingError(f"{file} line 1 is not the header of a recording: {_problem(exc)}. Record anew") from exc
     if header.vista_guard_recording != FORMAT:
         raise RecordingError(
             f"{file} has recording format {header.vista_guard_recording}; this version reads {FORMAT}. Record anew"
         )
-    return header, [_call(file, number, line) for number, line in enumerate(lines[1:], 2) if line]
+    return header, [_parse_call(file, number, line) for number, line in enumerate(lines[1:], 2) if line]
 
 
-def _call(file: Path, number: int, line: str) -> _Call:
+def _parse_call(file: Path, number: int, line: str) -> _Call:
     try:
         call = _Call.model_validate(json.loads(line))
         if call.failure is not None:
@@ -536,12 +536,12 @@ def _call(file: Path, number: int, line: str) -> _Call:
         return call.model_copy(update={"answer": _RECORDED[call.method].validate_python(call.answer)})
     except ValueError as exc:
         raise RecordingError(
-            f"{file} line {number} is damaged: {_why(exc)}. Delete the line if it is the last: a recording that was stopped "
+            f"{file} line {number} is damaged: {_problem(exc)}. Delete the line if it is the last: a recording that was stopped "
             "leaves it half written. Otherwise record anew"
         ) from exc
 
 
-def _why(exc: ValueError) -> str:
+def _problem(exc: ValueError) -> str:
     if not isinstance(exc, ValidationError):
         return str(exc)
     first = exc.errors(include_input=False, include_url=False)[0]
@@ -549,18 +549,18 @@ def _why(exc: ValueError) -> str:
 
 
 def _failure(error: JudgeError) -> _Failure:
-    kind = next(one.__name__ for one in type(error).__mro__ if one.__name__ in (*_ERRORS, "UnreadableError"))
+    kind = next(base.__name__ for base in type(error).__mro__ if base.__name__ in (*_ERRORS, "UnreadableError"))
     return _Failure(error=kind, message=str(error), raw=getattr(error, "raw", None))
 
 
 def _excerpt(inputs: Sequence[Any]) -> str:
-    """The turn's text or the claims of a call, in one short line."""
+    """The turn's text or the claims of a call, as one short line."""
     about = inputs[0]
-    texts = [about.text] if isinstance(about, Turn) else [f"{one.id} {one.text}" for one in map(_claim_of, about)]
+    texts = [about.text] if isinstance(about, Turn) else [f"{claim.id} {claim.text}" for claim in map(_claim_of, about)]
     line = " ".join("; ".join(texts).split())
     return line if len(line) <= EXCERPT_CHARS else f"{line[: EXCERPT_CHARS - 1]}…"
 
 
 def _json(line: BaseModel) -> str:
-    # Not pydantic's own writer: it refuses half characters, which turns may hold.
+    # Not pydantic's own writer: it rejects lone surrogates, which turns may contain.
     return json.dumps(line.model_dump(mode="json"))

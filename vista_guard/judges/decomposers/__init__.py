@@ -1,1 +1,1 @@
-"""Decomposers: what takes turns apart into claims, in place of the judge that verifies them."""
+"""Decomposers: split turns into claims, in place of the judge that verifies them."""

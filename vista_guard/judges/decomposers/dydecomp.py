@@ -1,6 +1,6 @@
-"""DyDecomp (Lu et al., 2025), greedy: a turn is split in two while its judge becomes surer of the parts than of the whole.
+"""DyDecomp (Lu et al., 2025), greedy: splits a turn in two while its judge is surer of the parts than of the whole.
 
-The paper trains a policy that decides when to split; here the policy's reward is the rule, and nothing is learned.
+The paper trains a policy that decides when to split; here the policy's reward is the rule, without training.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Span, Turn, Unchecked
 
 DEEPEST = 5
-"""Splits above a part: at most 32 parts and 31 calls a turn. The claims of the paper have up to 2⁴ facts."""
+"""Maximum depth: at most 32 parts and 31 calls per turn. The paper's claims have up to 2⁴ facts."""
 _STEM = 5
-"""Letters of a word that must come back, so that "opened" may become "opening"."""
+"""Letters by which words are compared, so that "opened" may become "opening"."""
 _GLUE = word_set(
     """who whom whose which when where while him them me us my your our both too then so however moreover furthermore
     additionally besides"""
 )
-"""Words that a split may take away or add, besides articles, pronouns and the like."""
+"""Words that a split may drop or add, besides articles, pronouns and the like."""
 _DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 
 
 def sureness(answers: Sequence[Check | Unchecked]) -> float:
-    """Mean |2p − 1| of the answers, in [0, 1], with p = P(supported); what could not be judged counts 0.
+    """Mean |2p − 1| of the answers, in [0, 1], with p = P(supported); `Unchecked` counts 0.
 
     Examples:
         >>> claim = Claim(id="t0.c1", text="It is old.")
@@ -51,19 +51,19 @@ def sureness(answers: Sequence[Check | Unchecked]) -> float:
     return sum(abs(2.0 * _support(answer) - 1.0) for answer in answers) / len(answers)
 
 
-def _support(one: Check | Unchecked) -> float:
-    if isinstance(one, Unchecked):
+def _support(answer: Check | Unchecked) -> float:
+    if isinstance(answer, Unchecked):
         return 0.5
-    # Of judges without probabilities; 1 − confidence of what is not supported has the same |2p − 1|.
-    return one.confidence if one.support is None else one.support
+    # Without probabilities: confidence, since 1 − confidence has the same |2p − 1|.
+    return answer.confidence if answer.support is None else answer.support
 
 
 class DyDecomp:
-    """Implements `Decomposer`: the whole turn as one claim, as far as no evidence is in sight. `around` splits it.
+    """Implements `Decomposer`: the whole turn as one claim, without evidence. `around` splits it.
 
     Args:
         model: splits a statement in two.
-        asked: names the speakers, and a folder with a prompt in place of the package's own.
+        asked: the speakers' names, and a folder with a prompt that replaces the package's own.
     """
 
     def __init__(self, model: ChatModel, asked: ModelOptions = MODEL_DEFAULTS) -> None:
@@ -78,7 +78,7 @@ class DyDecomp:
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
-        """The prompt that it asks with."""
+        """Its prompt."""
         return {"dydecomp": self._prompt.info}
 
     @property
@@ -86,11 +86,11 @@ class DyDecomp:
         return self._model.why_exhausted
 
     async def aclose(self) -> None:
-        """Closes the connections that were opened for this decomposer."""
+        """Closes this decomposer's connections."""
         await self._model.aclose()
 
     def around(self, judge: Judge) -> SplittingJudge:
-        """The judge with its turns split as far as it becomes surer of them."""
+        """The judge with turns split while that makes it surer."""
         return SplittingJudge(judge, self)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
@@ -100,13 +100,13 @@ class DyDecomp:
         return [Claim(id=f"t{len(history)}.c1", text=text, span=span)] if text else []
 
     async def split(self, claim: Claim, turn: Turn, history: Sequence[Turn]) -> list[Claim]:
-        """Two claims that say together what `claim` says; none where it cannot be split, with a warning if that is a failure."""
+        """Splits a claim in two; empty if it cannot be split, with a warning on failure."""
         try:
             parts = await self._ask(claim, tuple(history))
         except JudgeError as exc:
             meter().warn(f"a claim was judged as it stands, since {self.info.name} could not split it: {exc}")
             return []
-        if parts and not _same(claim.text, parts, [turn.text, *(past.text for past in history)]):
+        if parts and not _says_same(claim.text, parts, [turn.text, *(past.text for past in history)]):
             meter().warn(f"a claim was judged as it stands, since {self.info.name} split it into something else")
             return []
         return [
@@ -115,11 +115,11 @@ class DyDecomp:
         ]
 
     async def _ask(self, claim: Claim, history: tuple[Turn, ...]) -> list[str]:
-        """The model's parts; those of an earlier call while a turn is being written."""
+        """The model's parts, cached while a turn is being written."""
         known, key = contract.growing().known, ensemble.fingerprint("split", claim.text, history)
         if key not in known:
             known[key] = await ask_trimmed(
-                lambda _, kept: ask_model(self._model, self._request(claim, kept), read_parts),
+                lambda _, recent: ask_model(self._model, self._request(claim, recent), read_parts),
                 self._model.name,
                 claim.text,
                 EvidenceSet(),
@@ -134,10 +134,10 @@ class DyDecomp:
 
 
 class SplittingJudge(DecomposingJudge):
-    """Implements `TurnJudge`: a claim, first the whole turn, gives way to its two parts where `sureness` of them is greater.
+    """Implements `TurnJudge`: splits claims, first the whole turn, while the two parts have a greater `sureness`.
 
-    What the parts lose or add to the claim's words makes them unusable: then, and where the model fails, the claim's own verdict
-    stands. A judge that is always sure, as a chat model with its confidence of 1, has nothing split.
+    Parts that lose or add words of the claim are unusable: then, and if the model fails, the claim's own verdict stands. A
+    judge that is always sure, such as a chat model with confidence 1, splits nothing.
     """
 
     def __init__(self, judge: Judge, decomposer: DyDecomp) -> None:
@@ -145,7 +145,7 @@ class SplittingJudge(DecomposingJudge):
         self._splitting = decomposer
 
     def over(self, wrap: Callable[[Judge], Judge]) -> SplittingJudge:
-        """The same around another judge: `wrap` is given this one's."""
+        """The same around `wrap` of the inner judge."""
         return SplittingJudge(wrap(self._judge), self._splitting)
 
     async def judge_turn(
@@ -158,12 +158,12 @@ class SplittingJudge(DecomposingJudge):
             for answer in await contract.verify(self._judge, whole, evidence)
             for part in await self._parts(answer, turn, history, evidence, DEEPEST)
         ]
-        return [_numbered(answer, f"t{len(history)}.c{number}") for number, answer in enumerate(outcomes, 1)]
+        return [_renumber(answer, f"t{len(history)}.c{number}") for number, answer in enumerate(outcomes, 1)]
 
     async def _parts(
         self, answer: Check | Unchecked, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet, depth: int
     ) -> list[Check | Unchecked]:
-        """The answer alone, or those about the parts that its claim gives way to."""
+        """The answer, or those for the parts that replace its claim."""
         sure = sureness([answer])
         if not depth or sure == 1.0:
             return [answer]
@@ -171,16 +171,16 @@ class SplittingJudge(DecomposingJudge):
         parts = await contract.verify(self._judge, claims, evidence)
         if not parts or (sureness(parts) <= sure and not _is_too_long(answer)):
             return [answer]
-        deeper = await ensemble.together(self._parts(part, turn, history, evidence, depth - 1) for part in parts)
-        return [one for some in deeper for one in some]
+        deeper = await ensemble.gather(self._parts(part, turn, history, evidence, depth - 1) for part in parts)
+        return [outcome for group in deeper for outcome in group]
 
 
 def _is_too_long(answer: Check | Unchecked) -> bool:
-    """True for what no verifier read whole: its parts may be read though they are no surer yet."""
+    """True if too long for any verifier: its parts may be readable though they are no surer yet."""
     return isinstance(answer, Unchecked) and len(answer.claim.text) > MAX_STATEMENT
 
 
-def _numbered(answer: Check | Unchecked, name: str) -> Check | Unchecked:
+def _renumber(answer: Check | Unchecked, name: str) -> Check | Unchecked:
     claim = answer.claim.model_copy(update={"id": name})
     if isinstance(answer, Unchecked) or answer.finding is None:
         return answer.model_copy(update={"claim": claim})
@@ -192,22 +192,22 @@ def _stems(*texts: str) -> frozenset[str]:
     return frozenset(word if word[0].isdigit() else word[:_STEM] for word in stems if len(word) > 1 or word.isdigit())
 
 
-def _same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:
-    """True if the parts have all words of the whole, and no others but such as stand around it."""
-    stems, kept = _stems(whole), _stems(*parts)
+def _says_same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:
+    """True if the parts have all words of the whole, and others only from the text around it."""
+    stems, part_stems = _stems(whole), _stems(*parts)
     denials, left = (len(_DENIAL.findall(text)) for text in (whole, " ".join(parts)))
-    # A denial of two things is one of each.
+    # Denying two things becomes one denial of each.
     denied = left >= denials if denials else not left
     source = "\n".join([whole, *around])
-    return denied and stems <= kept and not any(invented(part, source) for part in parts)
+    return denied and stems <= part_stems and not any(invented(part, source) for part in parts)
 
 
 def _place(part: str, within: Span | None, text: str) -> Span | None:
-    """The sentences within the claim's span whose words are mostly the part's; the claim's span where there are none."""
+    """The span of the sentences that mostly share the part's words; else the claim's span."""
     if within is None:
         return None
     wanted = _stems(part)
     sentences = [span for span in sentence_spans(text) if within.start <= span.start and span.end <= within.end]
-    read = [(sentence, _stems(text[sentence.start : sentence.end])) for sentence in sentences]
-    own = [one for one, said in read if 2 * len(said & wanted) > len(said)]
-    return Span(start=own[0].start, end=own[-1].end) if own else within
+    stemmed = [(sentence, _stems(text[sentence.start : sentence.end])) for sentence in sentences]
+    matching = [candidate for candidate, words in stemmed if 2 * len(words & wanted) > len(words)]
+    return Span(start=matching[0].start, end=matching[-1].end) if matching else within

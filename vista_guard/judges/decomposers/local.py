@@ -1,4 +1,4 @@
-"""Decomposers on this machine: encoder-decoders that write the claims of a passage."""
+"""Local decomposers: encoder-decoders that generate the claims of a passage."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _WORD = re.compile(r"\w+")
 
 
 class LocalDecomposer:
-    """Implements `Decomposer` with an encoder-decoder that writes the claims of a passage (LLM-OASIS, §5.1).
+    """Implements `Decomposer` with an encoder-decoder that generates the claims of a passage (LLM-OASIS, §5.1).
 
-    A turn is read in passages of `options.sentences` sentences. Claims get the span of the sentence of their passage that shares
-    most words with them. What the model leaves out is not judged: measure it (`easiness`) before you rely on it.
+    Reads a turn in passages of `options.sentences` sentences. A claim gets the span of its passage's sentence that shares most
+    words with it. Facts that the model omits are not judged: measure it (`easiness`) before you rely on it.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class LocalDecomposer:
 
     @classmethod
     def load(cls, name: str, options: DecomposerOptions = DECOMPOSER_DEFAULTS) -> LocalDecomposer:
-        """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
+        """Loads `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
         Raises:
-            ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
+            ConfigError: it cannot be found, downloaded, read or run; says which, and what to do.
         """
         folder = model_folder(name, "decomposer")
         if not folder.config.get("is_encoder_decoder", folder.config.get("model_type") in ("t5", "mt5", "bart")):
@@ -65,16 +65,16 @@ class LocalDecomposer:
         return cls(folder.public_name, _network(folder, read, tokens), tokens, read, end)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """Claims with ids `t{turn index}.c{n}`, in the order of the passages; equal texts are one claim.
+        """Claims with ids `t{turn index}.c{n}`, in the passages' order; equal texts are one claim.
 
         Raises:
-            JudgeError: a sentence is longer than the model reads, or an answer was cut off.
+            JudgeError: a sentence exceeds the model's input, or an answer was cut off.
         """
         return await asyncio.to_thread(self._decompose, turn, len(history))
 
     def _decompose(self, turn: Turn, index: int) -> list[Claim]:
         passages = list(self._passages(turn.text))
-        answers = self._written([turn.text[some[0].start : some[-1].end] for some in passages])
+        answers = self._generate([turn.text[passage[0].start : passage[-1].end] for passage in passages])
         spans: dict[str, Span] = {}
         for sentences, answer in zip(passages, answers, strict=True):
             for text in self._claims(answer):
@@ -83,10 +83,10 @@ class LocalDecomposer:
         return [Claim(id=f"t{index}.c{number}", text=text, span=span) for number, (text, span) in pairs]
 
     def _passages(self, text: str) -> Iterator[list[Span]]:
-        """Runs of sentences that the model reads at once."""
+        """Groups of sentences that fit the model's input."""
         sentences = sentence_spans(text)
-        encoded = self._tokens.encode([text[one.start : one.end] for one in sentences])
-        lengths = [len(one.ids) for one in encoded]
+        encoded = self._tokens.encode([text[span.start : span.end] for span in sentences])
+        lengths = [len(encoding.ids) for encoding in encoded]
         room = self._options.max_tokens - len(self._tokens.encode([self._options.prefix or ""])[0].ids)
         if lengths and max(lengths) > room:
             raise JudgeError(
@@ -104,7 +104,7 @@ class LocalDecomposer:
         if passage:
             yield passage
 
-    def _written(self, passages: Sequence[str]) -> list[str]:
+    def _generate(self, passages: Sequence[str]) -> list[str]:
         """The model's answers, in order."""
         texts = [(self._options.prefix or "") + passage for passage in passages]
         encodings: Sequence[Encoding] = self._tokens.encode(texts)
@@ -134,15 +134,17 @@ class LocalDecomposer:
 
 def _network(folder: ModelFolder, options: DecomposerOptions, tokens: ModelTokens) -> Generator:
     """The model in memory: ONNX before torch."""
-    both = folder.seq2seq()
-    if both is not None:
-        return GeneratorGraph(both, folder, options.device)
+    files = folder.seq2seq()
+    if files is not None:
+        return GeneratorGraph(files, folder, options.device)
     from vista_guard.inference.torch_models import TorchGenerator
 
     return TorchGenerator(folder, options.device, tokens.pad)
 
 
 def _place(claim: str, text: str, sentences: Sequence[Span]) -> Span:
-    """The sentence that shares most words with the claim; the first of equals."""
+    """The sentence that shares most words with the claim; the first one on a tie."""
     wanted = set(_WORD.findall(claim.casefold()))
-    return max(sentences, key=lambda one: len(wanted & set(_WORD.findall(text[one.start : one.end].casefold()))))
+    return max(
+        sentences, key=lambda sentence: len(wanted & set(_WORD.findall(text[sentence.start : sentence.end].casefold())))
+    )

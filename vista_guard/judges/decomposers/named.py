@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
 
 Around = Callable[["ChatModel"], "ChatModel"]
-"""Stands before a chat model: gives the model itself, or one that only counts."""
+"""Wraps a chat model: returns the model itself, or one that only counts."""
 
 CHAT_FORMS: Mapping[str, str] = {
     "": "a chat model takes the turn apart in one call",
@@ -25,7 +25,7 @@ CHAT_FORMS: Mapping[str, str] = {
     "claimify:": "select, disambiguate, decompose: three calls a sentence (Claimify)",
     "dydecomp:": "splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)",
 }
-"""Ways to take turns apart with any chat model, by the prefix before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
+"""Decomposers on any chat model, by the prefix before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
 RULES = {
     "shipped": "the rules of the embedded judge, before any judge",
@@ -54,27 +54,27 @@ def build_decomposer(
     *,
     around: Around | None = None,
 ) -> Decomposer | None:
-    """The decomposer that a name stands for, or the object as it is; None where the judge decomposes by itself.
+    """Builds the decomposer with this name, or returns the object unchanged; None if the judge decomposes by itself.
 
     Args:
         given: a name in one of the forms of `FORMS`, or an object.
         embedder: the shipped one, for the shipped rules.
-        options: how a local model is read and run, and how much of a turn a chat model sees.
-        model: how a chat model is asked, and what it may spend.
-        around: stands before a chat model, to count its calls.
+        options: how to load and run a local model, and how much of a turn a chat model sees.
+        model: parameters and budget of a chat model.
+        around: wraps a chat model, to count its calls.
 
     Raises:
-        ConfigError: no such decomposer, or one that cannot be loaded.
+        ConfigError: unknown decomposer, or one that cannot be loaded.
     """
     if given is None or not isinstance(given, str | Path):
         return given
     name = str(given).strip()
     if name in RULES:
-        return _by_rules(name, embedder, options)
+        return _rule_decomposer(name, embedder, options)
     for prefix in CHAT_FORMS:
         provider, _, rest = name.removeprefix(prefix).partition(":")
         if name.startswith(prefix) and provider in ("openai", "langchain") and rest:
-            return _by_model(prefix, name.removeprefix(prefix), options, model, around)
+            return _model_decomposer(prefix, name.removeprefix(prefix), options, model, around)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
         from vista_guard.judges.decomposers.local import LocalDecomposer
 
@@ -84,15 +84,15 @@ def build_decomposer(
     )
 
 
-def decomposing(judge: Judge, decomposer: Decomposer) -> Judge:
-    """The judge with its turns taken apart by the decomposer, which may want to see the judge's verdicts."""
+def attach_decomposer(judge: Judge, decomposer: Decomposer) -> Judge:
+    """Puts the decomposer before the judge; DyDecomp also sees the judge's verdicts."""
     from vista_guard.judges.composed.pipeline import DecomposingJudge
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
     return decomposer.around(judge) if isinstance(decomposer, DyDecomp) else DecomposingJudge(judge, decomposer)
 
 
-def _by_model(
+def _model_decomposer(
     prefix: str, name: str, options: DecomposerOptions, model: ModelOptions, around: Around | None
 ) -> Decomposer:
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
@@ -111,7 +111,7 @@ def _by_model(
     return RivalDecomposer(rival, chat, model, keep_steps=options.keep_steps)
 
 
-def _by_rules(name: str, embedder: Embedder, options: DecomposerOptions) -> Decomposer:
+def _rule_decomposer(name: str, embedder: Embedder, options: DecomposerOptions) -> Decomposer:
     if name == "shipped":
         from vista_guard.judges.embedded import EmbeddedJudge
 
@@ -122,12 +122,12 @@ def _by_rules(name: str, embedder: Embedder, options: DecomposerOptions) -> Deco
 
 
 def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
-    """The decomposer with its claims kept in a folder, where it asks a model and there is a folder."""
+    """The decomposer with its claims cached in the folder, if it asks a model and there is a folder."""
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
-    # What DyDecomp asks is no question of a `Judge`: it sees verdicts.
+    # DyDecomp is not cached as a `Judge`: it depends on verdicts.
     if folder is None or not hasattr(decomposer, "why_exhausted") or isinstance(decomposer, DyDecomp):
         return decomposer
     from vista_guard.judges.composed.stored import StoredJudge
 
-    return StoredJudge.cached(cast(Judge, decomposer), folder)  # nothing but `decompose` is asked of it
+    return StoredJudge.cached(cast(Judge, decomposer), folder)  # only `decompose` is called

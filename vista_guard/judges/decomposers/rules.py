@@ -1,6 +1,6 @@
 """Decomposers without a model: each sentence a claim, and the four steps of DAD (§3.1) by our own rules of English.
 
-The rules split only where each part follows from the whole and the parts together say all of it.
+The rules split only if each part follows from the whole and the parts together say all of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vista_guard.judges.decomposers.sentences import (
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.cues import can_be_verb
 from vista_guard.judges.embedded.english.decompose import decompose
-from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.verbs import finish_sentence, finite_verb, verb_index, words_of
 from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.judge import READS_ENGLISH
@@ -32,7 +32,7 @@ from vista_guard.types import Claim, JudgeInfo, Turn
 
 
 class SentenceDecomposer:
-    """Implements `TracingDecomposer`: each sentence is a claim as it stands, with who speaks named."""
+    """Implements `TracingDecomposer`: each sentence is a claim, unchanged but for the speakers' names."""
 
     info = JudgeInfo(name="sentence", version="1")
 
@@ -41,7 +41,7 @@ class SentenceDecomposer:
         return claims_of(await self.trace(turn, history), len(history))
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:  # noqa: ARG002  of the protocol
-        """One record a sentence."""
+        """One record per sentence."""
         sentences = await asyncio.to_thread(statements, turn.text)
         return [
             SentenceTrace(
@@ -62,20 +62,20 @@ RELATIONS = {
     "negation": r"\b(?:not|never|no|neither|nor|without|cannot)\b|n't\b",
     "membership": r"\b(?:part of|member of|one of|among|belongs? to|consists? of)\b",
 }
-"""How the seven relations of DAD (§3.1, step 3) are told."""
+"""Cues for the seven relations of DAD (§3.1, step 3)."""
 _KEEPS_WHOLE = re.compile(
     "|".join(RELATIONS[name] for name in ("attribution", "cause", "comparison", "expansion", "negation")), re.IGNORECASE
 )
 _OF_SPEAKERS = re.compile(r"The (?:assistant|user)\b")
 _MOST = 12
-"""Most parts of one claim: a longer list is no prose."""
+"""Most parts of one claim: longer lists are not prose."""
 
 
 class EmbeddedSteps:
-    """Implements `TracingDecomposer`: the embedded judge's claims, split where a part can be checked alone. English only.
+    """Implements `TracingDecomposer`: the embedded judge's claims, split further. English only.
 
-    The default's claims go in; relative clauses, lists behind "has" or "is", and the places and dates of what happens once
-    ("was born on ... in ...") come out one by one.
+    It separates relative clauses, lists behind "has" or "is", and the places and dates of one-time events ("was born on ...
+    in ...").
     """
 
     info = JudgeInfo(name="steps:embedded", version="1")
@@ -92,29 +92,29 @@ class EmbeddedSteps:
         return claims_of(await self.trace(turn, history), len(history), keep_steps=self._keep_steps)
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
-        """One record a sentence, its steps in the words that a model is asked for."""
+        """One record per sentence, with steps in the format requested of a model."""
         return await asyncio.to_thread(self._trace, turn, history)
 
     def _trace(self, turn: Turn, history: Sequence[Turn]) -> list[SentenceTrace]:
-        language = foreign(folded(turn.text))
+        language = foreign_language(folded(turn.text))
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
         sentences = statements(turn.text)
         homes: dict[int, list[str]] = {place: [] for place in range(len(sentences))}
         for claim in decompose(turn, history):
             homes.setdefault(home(claim, sentences), []).append(claim.text)
-        return [_traced(one, homes[place], turn) for place, one in enumerate(sentences)]
+        return [_trace_sentence(sentence, homes[place], turn) for place, sentence in enumerate(sentences)]
 
 
-def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
-    if one.whole:
-        return as_claim(one, one.text, "not taken apart")
+def _trace_sentence(sentence: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
+    if sentence.whole:
+        return as_claim(sentence, sentence.text, "not taken apart")
     if not claims:
-        return as_claim(one, as_it_stands(one.text, turn), "no statement")
+        return as_claim(sentence, as_it_stands(sentence.text, turn), "no statement")
     if all(_OF_SPEAKERS.match(text) for text in claims):
         return SentenceTrace(
-            sentence=one.text,
-            span=one.span,
+            sentence=sentence.text,
+            span=sentence.span,
             claims=tuple(claims),
             status="as it stands",
             note="of who speaks",
@@ -125,23 +125,23 @@ def _traced(one: Statement, claims: Sequence[str], turn: Turn) -> SentenceTrace:
     parts = tuple(dict.fromkeys(part for text in claims for part in finer(text)))
     thoughts = "\n".join(
         (
-            f"STEP 1: It states something. VerifiableSentence: {one.text}",
+            f"STEP 1: It states something. VerifiableSentence: {sentence.text}",
             f"STEP 2: DecontextualizedSentence: {clear}",
             f"STEP 3: Relationships: {', '.join(relations) or 'none'}.",
             f"STEP 4: Claims: {len(parts)}.",
         )
     )
-    return SentenceTrace(sentence=one.text, span=one.span, claims=parts, thoughts=thoughts)
+    return SentenceTrace(sentence=sentence.text, span=sentence.span, claims=parts, thoughts=thoughts)
 
 
 def answer_of(trace: SentenceTrace) -> str:
-    """The record as a model would answer: `<think>...</think><output>[...]</output>`."""
+    """The record in the format of a model's answer: `<think>...</think><output>[...]</output>`."""
     claims = json.dumps(list(trace.claims), ensure_ascii=False)
     return f"<think>\n{trace.thoughts}\n</think>\n<output>{claims}</output>"
 
 
 def finer(claim: str) -> list[str]:
-    """The parts of a claim, in order; the claim itself where no rule takes it apart.
+    """The parts of a claim, in order; the claim itself if no rule splits it.
 
     Examples:
         >>> finer("Ada Vale was born on 3 May 1901 in Oslo.")
@@ -151,8 +151,8 @@ def finer(claim: str) -> list[str]:
     if claim.rstrip().endswith(("?", "!")) or _KEEPS_WHOLE.search(text):
         return [claim]
     parts = [text]
-    for rule in (_relative, _which, _listed, _kinds, _once):
-        parts = [part for one in parts for part in rule(one)]
+    for rule in (_split_relative, _split_who, _split_list, _split_kinds, _split_event):
+        parts = [part for piece in parts for part in rule(piece)]
     if len(parts) == 1 or len(parts) > _MOST or not content_words(text) <= content_words(" ".join(parts)) | _JOINTS:
         return [claim]
     return [finish_sentence(part, ()) for part in dict.fromkeys(parts)]
@@ -181,40 +181,40 @@ _TAIL = re.compile(r",? (?=(?:in|on|at|by|near|to) (?:\d|the |a |an |former |[A-
 _OTHER_DEED = re.compile(r"\b(?:who|which|that|where|between)\b| and (?P<verb>[a-z]\w+)")
 
 
-def _relative(said: str) -> Iterator[str]:
-    """ "V painted the hall, which opened in 1850": both, where the rules of asides find both."""
-    inner = list(inner_statements(said)) if _MARKED.search(said) else []
-    if len(inner) > 1 and content_words(said) <= content_words(" ".join(inner)) | _JOINTS:
+def _split_relative(claim: str) -> Iterator[str]:
+    """ "V painted the hall, which opened in 1850": both, if the rules for asides find both."""
+    inner = list(inner_statements(claim)) if _MARKED.search(claim) else []
+    if len(inner) > 1 and content_words(claim) <= content_words(" ".join(inner)) | _JOINTS:
         yield from inner
     else:
-        yield said
+        yield claim
 
 
-def _which(said: str) -> Iterator[str]:
+def _split_who(claim: str) -> Iterator[str]:
     """ "V was a painter who lived in Oslo": "V was a painter", "V lived in Oslo"."""
-    match = _WHO.fullmatch(said)
-    subject = _SUBJECT.match(said)
+    match = _WHO.fullmatch(claim)
+    subject = _SUBJECT.match(claim)
     if match and subject and verb_index(["it", match["verb"], *words_of(match["rest"])]) == 1:
         yield match["one"].rstrip()
         yield f"{subject['subject']}{match['verb']}{match['rest']}"
     else:
-        yield said
+        yield claim
 
 
-def _listed(said: str) -> Iterator[str]:
+def _split_list(claim: str) -> Iterator[str]:
     """ "The museum has a garden, a library and a cafe": one by one."""
-    match = _HAS.fullmatch(said)
+    match = _HAS.fullmatch(claim)
     if not match or not _ITEMS.fullmatch(match["items"]) or _has_clause(match["items"]):
-        yield said
+        yield claim
         return
     yield from (f"{match['head']}{item}" for item in _AND.split(match["items"]))
 
 
-def _kinds(said: str) -> Iterator[str]:
+def _split_kinds(claim: str) -> Iterator[str]:
     """ "V was a contestant in ... and a finalist in ...": both."""
-    match = _KIND.fullmatch(said)
+    match = _KIND.fullmatch(claim)
     if not match or _has_clause(match["first"]) or _has_clause(match["second"]):
-        yield said
+        yield claim
         return
     yield f"{match['head']}{match['first']}"
     yield f"{match['head']}{match['second']}"
@@ -226,13 +226,13 @@ def _has_clause(text: str) -> bool:
     )
 
 
-def _once(said: str) -> Iterator[str]:
-    """ "V was born on 3 May in Oslo": day and place apart. Only of what happens once: other deeds may have several of each."""
-    event = _EVENT.fullmatch(said)
+def _split_event(claim: str) -> Iterator[str]:
+    """ "V was born on 3 May in Oslo": day and place apart. Only for one-time events: others may have several of each."""
+    event = _EVENT.fullmatch(claim)
     parts = _TAIL.split(event["tail"]) if event else []
     parts = [part.strip(" ,") for part in parts if part.strip(" ,")]
     if event is None or len(parts) < 2 or any(_is_other_deed(match) for match in _OTHER_DEED.finditer(event["tail"])):
-        yield said
+        yield claim
         return
     yield from (f"{event['head']} {part}" for part in parts)
 

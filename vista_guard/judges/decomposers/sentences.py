@@ -1,6 +1,6 @@
-"""Sentences of a turn with their contexts, and what became of each: the ground that decomposers of sentences stand on.
+"""Sentences of a turn with their contexts and traces: the basis of all sentence decomposers.
 
-*Nothing vanishes*: a sentence that a decomposer finds no claim in is a claim as it stands, one that it fails on is unchecked.
+*Nothing vanishes*: a sentence without claims is itself a claim, one that the decomposer fails on is unchecked.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, names_only, trimmed_span
-from vista_guard.judges.embedded.english.segment import foreign, sentences
+from vista_guard.judges.embedded.english.segment import foreign_language, sentences
 from vista_guard.judges.embedded.english.speakers import name_speakers, names, written_names
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import word_set
@@ -21,15 +21,15 @@ from vista_guard.reading.canonical import canonical, folded
 from vista_guard.types import Claim, Noun, Role, Span, Turn, UncheckedClaim
 
 CUT = "[...]"
-"""Stands in a context for text that is not shown."""
+"""Marks omitted text in a context."""
 
 
 @dataclass(frozen=True)
 class Statement:
     """A sentence, list item or table row of a turn that may state something.
 
-    `text` has the line that introduces a list before its item. `whole`: it is no sentence to take apart, but code or a text that
-    is too long for one.
+    `text` of a list item begins with the line that introduces the list. `whole`: not to be split, since it is code or too long
+    for a sentence.
     """
 
     text: str
@@ -38,33 +38,35 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a turn's text, in order. Small talk, table headers and headings that only name a topic are none."""
+    """The statements of a turn's text, in order, without small talk, table headers and headings that only name a topic."""
     reading = render(canonical(text))
     found = []
-    for one in sentences(reading.text):
-        source = reading.text[one.start : one.end]
-        span = trimmed_span(reading, one.start, one.end)
-        if one.kind is BlockKind.CODE:
+    for sentence in sentences(reading.text):
+        source = reading.text[sentence.start : sentence.end]
+        span = trimmed_span(reading, sentence.start, sentence.end)
+        if sentence.kind is BlockKind.CODE:
             found.append(Statement(fence(source), span, whole=True))
             continue
-        said = clean(one.text or source)
-        if one.kind is BlockKind.HEADER or not re.search(r"[^\W_]", said) or names_only(said, one):
+        content = clean(sentence.text or source)
+        if sentence.kind is BlockKind.HEADER or not re.search(r"[^\W_]", content) or names_only(content, sentence):
             continue
-        listed = one.lead and one.kind is BlockKind.ITEM
-        said = f"{clean(one.lead)}: {said}" if listed else said
-        found.append(Statement(said, span, whole=len(said) > MAX_STATEMENT or SYMBOLS.search(said) is not None))
+        listed = sentence.lead and sentence.kind is BlockKind.ITEM
+        content = f"{clean(sentence.lead)}: {content}" if listed else content
+        found.append(
+            Statement(content, span, whole=len(content) > MAX_STATEMENT or SYMBOLS.search(content) is not None)
+        )
     return found
 
 
 def window(found: Sequence[Statement], place: int, before: int, after: int, *, complete: bool = True) -> str:
-    """The statement at `place` with those around it, `[...]` where the text goes on (DAD, §3.1).
+    """The statement at `place` and its neighbours, with `[...]` for omitted text (DAD, §3.1).
 
     Args:
         found: the turn's statements.
-        place: the one to read, from 0.
-        before: how many statements before it are shown.
-        after: how many behind it.
-        complete: False for the beginning of a turn that goes on.
+        place: its index.
+        before: number of statements before it.
+        after: number of statements behind it.
+        complete: False if the turn is still being written.
 
     Examples:
         >>> some = [Statement(f"{name}.", Span(start=0, end=1)) for name in "abcd"]
@@ -72,13 +74,13 @@ def window(found: Sequence[Statement], place: int, before: int, after: int, *, c
         '[...] b. c. [...]'
     """
     start, end = max(place - before, 0), place + after + 1
-    shown = [one.text for one in found[start:end]]
+    texts = [statement.text for statement in found[start:end]]
     goes_on = end < len(found) or not complete
-    return " ".join([*[CUT] * (start > 0), *shown, *[CUT] * goes_on])
+    return " ".join([*[CUT] * (start > 0), *texts, *[CUT] * goes_on])
 
 
 def question_of(history: Sequence[Turn]) -> tuple[str, list[Turn]]:
-    """The user's last message, "" where nobody asked, and the turns beside it."""
+    """The user's last message ("" if there is none), and the other turns."""
     place = next((n for n in reversed(range(len(history))) if history[n].role is Role.USER), None)
     if place is None:
         return "", list(history)
@@ -86,8 +88,8 @@ def question_of(history: Sequence[Turn]) -> tuple[str, list[Turn]]:
 
 
 def as_it_stands(text: str, turn: Turn) -> str:
-    """A sentence as a claim: who speaks and who listens are named where it is English, nothing else is changed."""
-    if foreign(folded(turn.text)) is not None:
+    """A sentence as a claim: names the speakers in English text, and changes nothing else."""
+    if foreign_language(folded(turn.text)) is not None:
         return text
     speaker, listener = names(turn.role)
     return finish_sentence(name_speakers(text, speaker, listener, written_names(turn.text)), ()) or text
@@ -99,8 +101,8 @@ Status = Literal["claims", "as it stands", "unchecked", "pending"]
 class SentenceTrace(Noun):
     """How a decomposer read one sentence.
 
-    `thoughts` are the steps before its answer, in the decomposer's own words; `raw` is the answer that could not be read. `note`
-    says why the sentence stands as a claim, or is unchecked; `status` is "pending" only while a turn is being written.
+    `thoughts` are the decomposer's steps before its answer; `raw` is an unreadable answer. `note` says why the sentence is
+    itself a claim, or unchecked; `status` is "pending" only while a turn is being written.
     """
 
     sentence: str
@@ -114,70 +116,70 @@ class SentenceTrace(Noun):
 
     @property
     def steps(self) -> str | None:
-        """Thoughts and note, as far as they are kept with a claim; None where there are none."""
-        told = "\n".join(filter(None, (self.thoughts, self.note and f"({self.status}: {self.note})")))
-        return told[:MOST_STEPS] or None
+        """Thoughts and note, truncated for the claim; None if there are none."""
+        text = "\n".join(filter(None, (self.thoughts, self.note and f"({self.status}: {self.note})")))
+        return text[:MOST_STEPS] or None
 
     @property
     def failed(self) -> bool:
-        """True if there was no answer, so that it may be asked again."""
+        """True if there was no answer, so that a retry may help."""
         return self.status == "unchecked" and self.note is not None and not self.thoughts
 
 
 def as_claim(sentence: Statement, claim: str, note: str) -> SentenceTrace:
-    """The record of a sentence that stands as one claim, and why."""
+    """The record of a sentence that is one claim, and why."""
     return SentenceTrace(sentence=sentence.text, span=sentence.span, claims=(claim,), status="as it stands", note=note)
 
 
 @runtime_checkable
 class TracingDecomposer(Decomposer, Protocol):
-    """A decomposer that tells how it read each sentence."""
+    """A decomposer that records how it read each sentence."""
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
-        """One record a sentence, in order; `decompose` makes its claims of the same records."""
+        """One record per sentence, in order; `decompose` builds its claims from them."""
         ...
 
 
 MOST_STEPS = 4_000
-"""Characters of a sentence's steps that are kept with its first claim."""
+"""Most characters of a sentence's steps kept with its first claim."""
 
 
 def claims_of(traces: Sequence[SentenceTrace], index: int, *, keep_steps: bool = False) -> list[Claim]:
-    """The claims of turn `index`, ids `t{index}.c1` on, spans the sentences'. Equal texts are one claim."""
+    """The claims of turn `index`, with ids from `t{index}.c1` and the sentences' spans. Equal texts are one claim."""
     claims: dict[str | int, Claim] = {}
-    for place, one in enumerate(traces):
-        if one.status in ("unchecked", "pending"):
-            pending = one.status == "pending"
+    for place, trace in enumerate(traces):
+        if trace.status in ("unchecked", "pending"):
+            pending = trace.status == "pending"
             claims[place] = UncheckedClaim(
-                id="", text=one.sentence, span=one.span, error=one.note or "", raw=one.raw, pending=pending
+                id="", text=trace.sentence, span=trace.span, error=trace.note or "", raw=trace.raw, pending=pending
             )
         else:
-            steps = one.steps if keep_steps else None
-            for text in one.claims:
+            steps = trace.steps if keep_steps else None
+            for text in trace.claims:
                 if text not in claims:
-                    claims[text] = Claim(id="", text=text, span=one.span, steps=steps)
+                    claims[text] = Claim(id="", text=text, span=trace.span, steps=steps)
                     steps = None
     return [claim.model_copy(update={"id": f"t{index}.c{number}"}) for number, claim in enumerate(claims.values(), 1)]
 
 
 async def trace_of(decomposer: Decomposer, turn: Turn, history: Sequence[Turn]) -> list[SentenceTrace]:
-    """The decomposer's own trace; of one that tells none, its claims by the sentence that they stand in."""
+    """The decomposer's trace; if it has none, its claims grouped by sentence."""
     if isinstance(decomposer, TracingDecomposer):
         return list(await decomposer.trace(turn, history))
     claims = await decomposer.decompose(turn, history)
     found = statements(turn.text)
     return [
         SentenceTrace(
-            sentence=one.text,
-            span=one.span,
+            sentence=statement.text,
+            span=statement.span,
             claims=tuple(claim.text for claim in claims if home(claim, found) == place),
         )
-        for place, one in enumerate(found)
+        for place, statement in enumerate(found)
     ]
 
 
 def home(claim: Claim, found: Sequence[Statement]) -> int:
-    """The statement that a claim stands in: the one that shares most of its place; the first where it has none."""
+    """Index of the statement with the greatest overlap with the claim's span; 0 without a span."""
     span = claim.span
     if span is None:
         return 0
@@ -202,12 +204,12 @@ def _tokens(text: str) -> list[str]:
 
 
 def invented(claim: str, source: str, *, english: bool = True) -> list[str]:
-    """Content words of a claim that its source has not. Names and figures must be the same, other words share their stem.
+    """Content words of a claim that its source lacks. Names and figures must be equal, other words share a stem.
 
     Args:
-        claim: what a model made.
-        source: all that it was shown: question, context, history, sentence.
-        english: False in other languages, where only figures are compared.
+        claim: a model's claim.
+        source: everything in its prompt: question, context, history, sentence.
+        english: False for other languages, where only figures are compared.
 
     Examples:
         >>> invented("His father was ChristopherFord.", "He was born to John Christopher Ford, his father.")
@@ -225,34 +227,36 @@ def _is_known(word: str, exact: Collection[str]) -> bool:
     if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
         return False
     stem = low[: max(len(low) - 3, 3)]
-    return any(one.startswith(stem) for one in exact)
+    return any(known.startswith(stem) for known in exact)
 
 
 def says_something(claim: str) -> bool:
-    """True if a claim has a word beside articles, pronouns and the like: "No." stands for no sentence."""
+    """True if a claim has a word besides articles, pronouns and the like; "No." has none."""
     return any(word.casefold() not in _LIGHT for word in _tokens(claim))
 
 
 def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
-    """Figures and names of a sentence that none of its claims has.
+    """Figures and names of a sentence that are missing from its claims.
 
     Examples:
         >>> left_out("The hall of Vale opened in 1850.", ["The hall of Vale exists."])
         ['1850']
     """
-    kept = {word.casefold() for claim in claims for word in _tokens(claim)}
-    wanted = [word for word in _marked(sentence) if len(word) > 1 or word.isdigit()]
-    return [word for word in wanted if not _is_told(word.casefold(), kept)]
+    covered = {word.casefold() for claim in claims for word in _tokens(claim)}
+    wanted = [word for word in _names_and_figures(sentence) if len(word) > 1 or word.isdigit()]
+    return [word for word in wanted if not _is_covered(word.casefold(), covered)]
 
 
-def _is_told(word: str, told: Collection[str]) -> bool:
+def _is_covered(word: str, covered: Collection[str]) -> bool:
     if any(map(str.isdigit, word)):
-        return word in told
-    return word in _LIGHT or any(one.startswith(word) or (len(one) > 3 and word.startswith(one)) for one in told)
+        return word in covered
+    return word in _LIGHT or any(
+        known.startswith(word) or (len(known) > 3 and word.startswith(known)) for known in covered
+    )
 
 
-def _marked(sentence: str) -> Iterator[str]:
-    """Figures, and words with a capital that open neither the sentence nor a quotation."""
+def _names_and_figures(sentence: str) -> Iterator[str]:
+    """Figures, and capitalised words that open neither the sentence nor a quotation."""
     text = folded(sentence)
     for token in _TOKEN.finditer(text):
         word = token.group()

@@ -1,7 +1,7 @@
 """Decomposers on any chat model: the four steps of DAD (§3.1), FActScore, VeriScore with its extractor, and Claimify.
 
-Prompts of the others are in words of our own. What a model made up gives way to its sentence, and a sentence whose figures or
-names it left out is judged beside its claims: what their makers drop, a guard may not.
+The prompts of the last three are our own. The sentence replaces invented claims, and is judged beside claims that omit its
+figures or names: a guard must not drop what these methods drop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from vista_guard.judges.decomposers.sentences import (
     statements,
     window,
 )
-from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.model.answers.parsing import (
     NO_CLAIM,
     NO_CONTEXT,
@@ -55,7 +55,7 @@ WAITS = "waits for the sentences behind it"
 
 
 def load_prompt(stage: Stage, options: ModelOptions) -> Prompt:
-    """The prompt of a stage as the options say: whose, with how many examples, and what it calls the speakers."""
+    """Loads a stage's prompt with the options' folder, shots and speakers' names."""
     roles = Roles(assistant=options.assistant_name, user=options.user_name)
     return Prompt.load(stage, options.prompts_dir, shots=options.shots, roles=roles)
 
@@ -75,21 +75,21 @@ class SentenceQuestion:
 
     @property
     def source(self) -> str:
-        """All that the model is shown of the conversation."""
+        """All text of the conversation in the prompt."""
         return "\n".join([self.sentence.text, self.context, self.asked, *(turn.text for turn in self.earlier)])
 
 
 class StepsDecomposer:
-    """Implements `TracingDecomposer` with one call a sentence, all at once.
+    """Implements `TracingDecomposer` with one concurrent call per sentence.
 
     Example:
         `Guard.from_settings(decomposer="steps:openai:llama-8b@http://localhost:8000/v1")`
 
     Args:
         model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
-        options: prompts, shots and what the speakers are called; limits of the endpoint are read by `model` itself.
-        windows: how many sentences around a sentence are shown (p and f of the paper).
-        name: of this way to ask.
+        options: prompts, shots and the speakers' names; `model` applies the endpoint's limits itself.
+        windows: number of sentences around each sentence (p and f of the paper).
+        name: of this method.
         stages: its prompts, in the order of its calls.
     """
 
@@ -110,60 +110,64 @@ class StepsDecomposer:
 
     @property
     def info(self) -> JudgeInfo:
-        """The model's name; the window and a fingerprint of the prompt and of all that shapes an answer."""
-        shown = f"{self._windows.before}+{self._windows.after}"
+        """The model's name; the window and a fingerprint of prompts and parameters."""
+        window_size = f"{self._windows.before}+{self._windows.after}"
         shaping = digest(*(prompt.info.fingerprint for prompt in self._prompts.values()), dict(self._model.parameters))
-        return JudgeInfo(name=f"{self._name}:{self._model.name}", version=f"{shown}-{shaping}")
+        return JudgeInfo(name=f"{self._name}:{self._model.name}", version=f"{window_size}-{shaping}")
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
-        """The prompts that it asks with."""
+        """Its prompts, by stage."""
         return {stage: prompt.info for stage, prompt in self._prompts.items()}
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why it makes no further call: the budget of the run is spent."""
+        """Why it makes no more calls: the run's budget is spent."""
         return self._model.why_exhausted
 
     async def aclose(self) -> None:
-        """Closes the connections that were opened for it."""
+        """Closes its connections."""
         await self._model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """Claims with the spans of their sentences; `UncheckedClaim` where a sentence could not be taken apart."""
+        """Claims with the spans of their sentences; `UncheckedClaim` for a sentence that failed."""
         return claims_of(await self.trace(turn, history), len(history), keep_steps=self._windows.keep_steps)
 
     async def trace(self, turn: Turn, history: Sequence[Turn]) -> Sequence[SentenceTrace]:
-        """One record a sentence. A sentence is asked about once a context, also while its turn is being written."""
+        """One record per sentence. One call per sentence and context, also while the turn is being written."""
         sentences = await asyncio.to_thread(statements, turn.text)
         live = contract.growing()
         questions = self._questions(sentences, turn, history, live)
         new = {
             question.key: question for question in questions if question is not None and question.key not in live.known
         }
-        answers = await ensemble.together(self._read(one, turn) for one in new.values())
+        answers = await ensemble.gather(self._read(new_question, turn) for new_question in new.values())
         live.known.update(zip(new, answers, strict=True))
         return [
-            _unasked(one) if question is None else live.known[question.key].model_copy(update={"span": one.span})
-            for one, question in zip(sentences, questions, strict=True)
+            _unasked_trace(sentence)
+            if question is None
+            else live.known[question.key].model_copy(update={"span": sentence.span})
+            for sentence, question in zip(sentences, questions, strict=True)
         ]
 
     def _questions(
-        self, found: Sequence[Statement], turn: Turn, history: Sequence[Turn], live: contract.Growing
+        self, sentences: Sequence[Statement], turn: Turn, history: Sequence[Turn], live: contract.Growing
     ) -> list[SentenceQuestion | None]:
-        """A call for each statement; None where none is made: for code, and for what waits for the sentences behind it."""
-        asked, earlier = question_of(history)
-        ready = len(found) if live.complete or live.hurried else len(found) - self._windows.after
+        """A call for each statement; None for code, and for statements that wait for the following ones."""
+        question, earlier = question_of(history)
+        ready = len(sentences) if live.complete or live.hurried else len(sentences) - self._windows.after
         return [
             None
-            if one.whole or place >= ready
-            else SentenceQuestion(one, self._context(found, place, turn, complete=live.complete), asked, tuple(earlier))
-            for place, one in enumerate(found)
+            if sentence.whole or place >= ready
+            else SentenceQuestion(
+                sentence, self._context(sentences, place, turn, complete=live.complete), question, tuple(earlier)
+            )
+            for place, sentence in enumerate(sentences)
         ]
 
-    def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see RivalDecomposer
-        """The part of the turn that is shown with the statement at `place`."""
-        return window(found, place, self._windows.before, self._windows.after, complete=complete)
+    def _context(self, sentences: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:  # noqa: ARG002  see RivalDecomposer
+        """The context of the statement at `place`."""
+        return window(sentences, place, self._windows.before, self._windows.after, complete=complete)
 
     async def _read(self, question: SentenceQuestion, turn: Turn) -> SentenceTrace:
         sentence = question.sentence
@@ -182,17 +186,17 @@ class StepsDecomposer:
             note = output.stopped or "no claims"
             whole = (as_it_stands(sentence.text, turn),)
             return trace.model_copy(update={"status": "as it stands", "note": note, "claims": whole})
-        return trace.model_copy(update=self._held_to(question, claims, turn))
+        return trace.model_copy(update=self._ground_claims(question, claims, turn))
 
     async def _ask(self, question: SentenceQuestion) -> tuple[str, Output]:
-        """The model's words, and the claims that they hold."""
+        """The model's answer, and its claims."""
         return await self._answer("steps", question, read_output)
 
     async def _answer(self, stage: Stage, question: SentenceQuestion, read: Callable[[str], T]) -> tuple[str, T]:
-        """The model's words, and what they say. The oldest turns are left out where it cannot read all of them."""
+        """The model's answer, raw and parsed. Drops the oldest turns if the prompt is too long."""
         return await ask_trimmed(
-            lambda _, kept: ask_model(
-                self._model, self._request(stage, question, kept), lambda text: (text, read(text))
+            lambda _, recent: ask_model(
+                self._model, self._request(stage, question, recent), lambda text: (text, read(text))
             ),
             self._model.name,
             question.sentence.text,
@@ -210,13 +214,13 @@ class StepsDecomposer:
             sentence=style.part("sentence", question.sentence.text),
         )
 
-    def _held_to(self, question: SentenceQuestion, claims: Sequence[str], turn: Turn) -> dict[str, object]:
-        """The claims that keep to what the model was shown; the sentence itself in place of others, and beside a gap."""
+    def _ground_claims(self, question: SentenceQuestion, claims: Sequence[str], turn: Turn) -> dict[str, object]:
+        """Keeps the grounded claims; adds the sentence itself if a claim is invented or a figure or name missing."""
         sentence = question.sentence.text
-        english = foreign(folded(turn.text)) is None
+        english = foreign_language(folded(turn.text)) is None
         made_up = {claim: words for claim in claims if (words := invented(claim, question.source, english=english))}
-        kept = [claim for claim in claims if claim not in made_up]
-        gap = left_out(sentence, kept)
+        grounded = [claim for claim in claims if claim not in made_up]
+        gap = left_out(sentence, grounded)
         if not made_up and not gap:
             return {"claims": tuple(claims)}
         notes = [f"{', '.join(words)} in {claim!r} stands nowhere" for claim, words in made_up.items()]
@@ -224,13 +228,13 @@ class StepsDecomposer:
         note = f"{self._model.name} was not held to its claims of {sentence[:80]!r}: {'; '.join(notes)}"
         if made_up:
             meter().warn(f"{note}. The sentence itself is judged")
-        return {"claims": (*kept, as_it_stands(sentence, turn)), "note": note}
+        return {"claims": (*grounded, as_it_stands(sentence, turn)), "note": note}
 
 
-def _unasked(one: Statement) -> SentenceTrace:
-    if one.whole:
-        return as_claim(one, one.text, "not taken apart")
-    return SentenceTrace(sentence=one.text, span=one.span, status="pending", note=WAITS)
+def _unasked_trace(sentence: Statement) -> SentenceTrace:
+    if sentence.whole:
+        return as_claim(sentence, sentence.text, "not taken apart")
+    return SentenceTrace(sentence=sentence.text, span=sentence.span, status="pending", note=WAITS)
 
 
 RivalName = Literal["factscore", "veriscore", "veriscore-sft", "claimify"]
@@ -242,25 +246,25 @@ _WINDOWS: Mapping[RivalName, tuple[int, int]] = {
     "veriscore-sft": (10_000, 10_000),
     "claimify": (5, 5),
 }
-"""Sentences shown before and behind: none in FActScore (Min et al., 2023), three and one in VeriScore (Song et al., 2024), the
-whole response to its fine-tuned model. Claimify (Metropolitansky & Larson, 2025) leaves the window open."""
+"""Context sentences before and behind: none in FActScore (Min et al., 2023), three and one in VeriScore (Song et al., 2024), the
+whole response for its fine-tuned model. Claimify (Metropolitansky & Larson, 2025) leaves the window open."""
 
 _CLAIMIFY: Sequence[Stage] = ("claimify-select", "claimify-disambiguate", "claimify-decompose")
 _START, _END = "\ue000", "\ue001"
-"""Stand for <SOS> and <EOS> until the response is made safe: what is written there can then be taken for neither."""
+"""Stand for <SOS> and <EOS> until the response is escaped, so that its own text cannot fake them."""
 
 
 class RivalDecomposer(StepsDecomposer):
-    """Implements `TracingDecomposer` as others published it: one call a sentence, up to three in Claimify.
+    """Implements `TracingDecomposer` with published methods: one call per sentence, up to three in Claimify.
 
     Example:
         `Guard.from_settings(decomposer="claimify:openai:gpt-4o-mini")`
 
     Args:
-        name: whose it is.
+        name: of the method.
         model: the model behind its endpoint; for `veriscore-sft` one that was trained on this form of input.
-        options: prompts, shots and what the speakers are called.
-        keep_steps: claims carry the model's words (`Claim.steps`).
+        options: prompts, shots and the speakers' names.
+        keep_steps: whether claims keep the model's steps (`Claim.steps`).
     """
 
     def __init__(
@@ -279,7 +283,7 @@ class RivalDecomposer(StepsDecomposer):
         return answer, Output(tuple(claims))
 
     async def _claimify(self, question: SentenceQuestion) -> tuple[str, Output]:
-        """Selection, disambiguation, decomposition; the sentence goes on as the call before left it."""
+        """Selection, disambiguation, decomposition; each call gets the sentence from the one before."""
         selecting, clear = await self._answer("claimify-select", question, read_rewritten)
         if not clear:
             return selecting, Output(stopped=NO_CLAIM)
@@ -294,19 +298,21 @@ class RivalDecomposer(StepsDecomposer):
     def _is_trained(self) -> bool:
         return self._name == "veriscore-sft"
 
-    def _context(self, found: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:
+    def _context(self, sentences: Sequence[Statement], place: int, turn: Turn, *, complete: bool) -> str:
         if not self._is_trained:
-            return super()._context(found, place, turn, complete=complete)
-        text, span = turn.text.translate({ord(_START): " ", ord(_END): " "}), found[place].span
+            return super()._context(sentences, place, turn, complete=complete)
+        text, span = turn.text.translate({ord(_START): " ", ord(_END): " "}), sentences[place].span
         return f"{text[: span.start]}{_START}{text[span.start : span.end]}{_END}{text[span.end :]}"
 
     def _request(self, stage: Stage, question: SentenceQuestion, earlier: Sequence[Turn]) -> ChatRequest:
         if not self._is_trained:
             return super()._request(stage, question, earlier)
         part = self._prompts[stage].style.part
-        shown = part("context", question.context).replace(_START, "<SOS>").replace(_END, "<EOS>")
-        asked = part("question", question.asked)
-        return self._prompts[stage].request(context=f"Questions:\n{asked}\nResponse:\n{shown}" if asked else shown)
+        response = part("context", question.context).replace(_START, "<SOS>").replace(_END, "<EOS>")
+        query = part("question", question.asked)
+        return self._prompts[stage].request(
+            context=f"Questions:\n{query}\nResponse:\n{response}" if query else response
+        )
 
 
 def _texts(answer: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The embedded judge: ONNX models shipped with the package, and rules of English that outrank them.
 
-`judge` ties it together. `english` decomposes, `evidence` picks pieces of evidence, `models` verifies, `support` weighs the
+`judge` is the entry point. `english` decomposes, `evidence` picks pieces of evidence, `models` verifies, `support` weighs the
 results; `mentions`, `quantities` and `opposites` hold the rules, `forms` reads Markdown, HTML and code.
 """
 

@@ -1,8 +1,8 @@
-"""The forms of a text: Markdown blocks, HTML and inline Markdown, code, encodings that no reader can read.
+"""The forms of a text: Markdown blocks, HTML and inline Markdown, code, unreadable encodings.
 
-Every line with a word belongs to a block. Table rows read as sentences: each cell under its header, with the row's first cell
-as the subject. Code is told from prose in favour of prose, as no document is consulted about code: a line is code if it has
-a mark of code and no run of plain words, as only prose has them; its strings and comments are prose again.
+Every line with a word belongs to a block. Table rows become sentences: each cell under its header, with the row's first cell
+as the subject. In doubt a line is prose, since code is never checked against documents: a line is code if it has a mark of
+code and no run of plain words, as only prose has them; its strings and comments are prose again.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from itertools import groupby
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import DETERMINERS, is_auxiliary, is_verb, word_set
-from vista_guard.reading.canonical import SHORT, Reading, joined, replaced
+from vista_guard.reading.canonical import SHORT, Reading, concatenate, replace_ranges
 
 _TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
 _EDGE = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+)?\|")
 _BAR = re.compile(r"(?<!\\)\|")
 _MOST_COLUMNS = 30
-"""A row of more cells stays whole: no table of that width is read by people."""
+"""Rows with more cells stay whole: nobody reads tables of that width."""
 
 
 @dataclass(frozen=True)
 class TableRow:
-    """A line of a table, and where it begins."""
+    """A line of a table, and its start."""
 
     start: int
     line: str
@@ -37,14 +37,14 @@ class TableRow:
 
 @dataclass(frozen=True)
 class Said:
-    """The text of a row: `text`, its cells under their header, and separately the places of cells that are sentences."""
+    """A rendered row: `text` has its cells under their headers; `spoken` are the places of cells that are sentences."""
 
     start: int
     end: int
     text: str
     spoken: tuple[tuple[int, int], ...]
     heads: bool = False
-    """True for a header, which states nothing but may answer a question."""
+    """True for a header, which states nothing, but may answer a question."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class _Cell:
 
 
 def is_row(line: str) -> bool:
-    """True if a line can belong to a table: bars around it, or dashes between bars."""
+    """True if a line can belong to a table: it has bars around it, or dashes between bars."""
     if "|" not in line:
         return False
     return (_EDGE.match(line) is not None and line.count("|") > 1) or _TABLE_RULE.fullmatch(line) is not None
@@ -67,7 +67,7 @@ def is_rule(line: str) -> bool:
 
 
 def under_header(header: str, line: str) -> list[tuple[str, str]]:
-    """The cells of a row that are not empty, each with the header's cell above it, "" for none."""
+    """The non-empty cells of a row, each with its header ("" for none)."""
     names = [cell.text for cell in _cells(TableRow(0, header))]
     cells = enumerate(_cells(TableRow(0, line)))
     return [(names[index] if index < len(names) else "", cell.text) for index, cell in cells if cell.text]
@@ -77,7 +77,7 @@ _NAMED_CELL = re.compile(r"\s*(?P<name>[^:;.!?]{1,60}):\s+(?P<text>\S.*)")
 
 
 def named_cells(line: str) -> list[tuple[str, str]]:
-    """The cells of a row as the readers of files write it, "Ward: North; Beds: 12", each with its name; empty for other lines."""
+    """The named cells of a row in the file readers' form, "Ward: North; Beds: 12"; empty for other lines."""
     if "; " not in line or ": " not in line:
         return []
     cells = [_NAMED_CELL.fullmatch(part) for part in line.split("; ")]
@@ -85,12 +85,12 @@ def named_cells(line: str) -> list[tuple[str, str]]:
 
 
 def bars(line: str) -> int:
-    """How many bars stand between the cells of a row that has none at its edges, "Plan | Storage | Price"; 0 for other lines."""
+    """Number of bars in a row without bars at its edges, "Plan | Storage | Price"; 0 for other lines."""
     return 0 if is_row(line) else line.count(" | ")
 
 
 def in_one_table(before: str, line: str) -> bool:
-    """True if two lines are rows with the same names, or with as many bars between their cells."""
+    """True if two lines are rows with the same names, or the same number of bars."""
     if between := bars(line):
         return between == bars(before)
     cells, others = named_cells(before), named_cells(line)
@@ -98,7 +98,7 @@ def in_one_table(before: str, line: str) -> bool:
 
 
 def rows(table: Sequence[TableRow]) -> Iterator[Said]:
-    """The rows of a table. The first is a header when a rule follows it, or rows of as many cells do; it may state, too."""
+    """The rows of a table. The first is a header if a rule or more rows follow it; a header may state something, too."""
     lines = [row for row in table if not _TABLE_RULE.fullmatch(row.line)]
     ruled = len(table) > 1 and _TABLE_RULE.fullmatch(table[1].line) is not None
     header: Sequence[_Cell] = ()
@@ -113,7 +113,7 @@ def rows(table: Sequence[TableRow]) -> Iterator[Said]:
 
 def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
     joined = "; ".join(cell.text for cell in cells if cell.text)
-    # A header over nothing is no header.
+    # A header without rows is no header.
     if alone or (says(joined.replace(";", " ")) and any(character.isdigit() for character in joined)):
         yield from _row(row, (), cells)
     else:
@@ -128,7 +128,7 @@ def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iter
     named = [_named_cell(header, index, cell) for index, cell in rest]
     start, end = row.start, row.start + len(row.line)
     if len(named) > 2 and header and len(cells) <= _MOST_COLUMNS:
-        # Two facts in one claim would be judged as one.
+        # One fact per claim, so that each is judged alone.
         for number, text in enumerate(named[1:]):
             yield Said(start, end, f"{named[0]}; {text}", spoken if number == 0 else ())
         return
@@ -141,7 +141,7 @@ def _named_cell(header: Sequence[_Cell], index: int, cell: _Cell) -> str:
 
 
 def _cells(row: TableRow) -> tuple[_Cell, ...]:
-    """Cells with their places, those at the edges without the row's own bars."""
+    """Cells with their places, without the row's outer bars."""
     edge = _EDGE.match(row.line)
     begin = edge.end() if edge else 0
     bars = [match.start() for match in _BAR.finditer(row.line, begin)]
@@ -170,7 +170,7 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True)
 class Block:
-    """Text `start:end`. `text` stands for it where it was rendered: a row under its header."""
+    """The block at `start:end`. `text` replaces the source of a rendered row."""
 
     start: int
     end: int
@@ -185,16 +185,16 @@ _MARKER = re.compile(
     r"(?:#{1,7}\s+)?(?::\s+)?"
 )
 _MARK_ONLY = re.compile(r"[\s>]{0,40}\(?\d{1,3}[.)]\s*")
-"""An item's number with nothing behind it."""
+"""An item's number without text."""
 _ENDS = re.compile(r"""[.!?:;…。！？]["'”’)\]*_]*\s*$""")
 _TAIL = 200
-"""Characters of a paragraph's end that tell whether the next line goes on with it."""
+"""Characters at a paragraph's end that decide whether the next line continues it."""
 _LONG_LINE = 60
-"""A line that long, without an end, goes on in the next: prose that was wrapped."""
+"""A line of this length without an end is wrapped prose: the next line continues it."""
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of a folded text, in order. Only rules and what has no letter or figure are left out."""
+    """The blocks of a folded text, in order, without rules and lines without letters or figures."""
     start = 0
     for fence in fences(text):
         yield from _open_blocks(text, start, fence.start)
@@ -218,7 +218,7 @@ def kind_of(line: str) -> BlockKind:
 
 
 def continues(block: str, line: str) -> bool:
-    """True if `line` continues the block's sentence: hard-wrapped prose, not one statement a line."""
+    """True if `line` continues the block's sentence: hard-wrapped prose, not one statement per line."""
     last = block.rsplit("\n", 1)[-1]
     if _ENDS.search(block) or in_one_table(last, line):
         return False
@@ -226,13 +226,13 @@ def continues(block: str, line: str) -> bool:
 
 
 def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
-    """The blocks of a stretch without fences."""
+    """The blocks of a range without fences."""
     current: Block | None = None
     table: list[TableRow] = []
     for begin, last in line_ranges(text, start, end):
         line = text[begin:last]
         kind = kind_of(line)
-        if current and _goes_on(text, current, kind, line):
+        if current and _continues_block(text, current, kind, line):
             current = Block(current.start, last, current.kind)
             continue
         if current:
@@ -251,14 +251,14 @@ def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
     yield from _table(table)
 
 
-def _goes_on(text: str, block: Block, kind: BlockKind, line: str) -> bool:
+def _continues_block(text: str, block: Block, kind: BlockKind, line: str) -> bool:
     if kind is not BlockKind.PROSE or block.kind is BlockKind.HEADING:
         return False
     return continues(text[max(block.start, block.end - _TAIL) : block.end], line)
 
 
 def _table(table: list[TableRow]) -> Iterator[Block]:
-    """The rows under their header. A cell that says something by itself is taken out of its row."""
+    """The rows under their header; a cell that is a sentence becomes its own block."""
     for row in rows(table):
         for start, end in row.spoken:
             yield Block(start, end, BlockKind.PROSE)
@@ -267,7 +267,7 @@ def _table(table: list[TableRow]) -> Iterator[Block]:
 
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
-    """Prose of a fence as any prose; then the block itself, when there is code in it."""
+    """The prose of a fence as ordinary blocks; then the fence itself, if it has code."""
     code, prose = False, list[tuple[int, int]]()
     for start, end in line_ranges(text, fence.body, fence.body_end):
         begin = without_quote_marks(text, start, end)
@@ -277,7 +277,7 @@ def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
         yield from _prose(text, prose)
         prose = []
         code = code or bool(text[begin:end].strip())
-        yield from (Block(one, last, BlockKind.PROSE) for one, last in prose_spans(text[begin:end], begin))
+        yield from (Block(first, last, BlockKind.PROSE) for first, last in prose_spans(text[begin:end], begin))
     yield from _prose(text, prose)
     if code:
         yield Block(fence.start, fence.end, BlockKind.CODE)
@@ -296,7 +296,7 @@ _EMPHASIS = re.compile(
 )
 _CODE_SPAN = re.compile(r"(?<!`)(`{1,3})(?!`)([^`]{1,2000})\1(?!`)")
 _SHOUTED = re.compile(r"([!?])(?:[!?]+|<\s*$)")
-"""The verifier reads "!!!!!" as anything; it means no more than one."""
+"""Repeated marks confuse the verifier: "!!!!!" becomes "!"."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _COMMANDS = re.compile(
     r"\\(?:text|textbf|textit|texttt|emph|mbox|mathrm|section|subsection|title|caption|footnote)\*?\{([^{}]{0,400})\}"
@@ -306,7 +306,7 @@ _PRE_TOKENISED = (
     (re.compile(r" ('(?:s|ve|re|m|ll|d)\b)"), r"\1"),
     (re.compile(r"\s+([,.!?;:])(?=\s|$)"), r"\1"),
 )
-"""Spaces that corpora and speech recognisers leave: "I do n't know ." """
+"""Tokenised spacing of corpora and speech recognisers: "I do n't know ." """
 
 
 def emphasised_words(text: str) -> Iterator[tuple[int, str]]:
@@ -321,9 +321,9 @@ def inline_code(text: str) -> Iterator[str]:
 
 
 def clean(text: str) -> str:
-    """`text` without Markdown, HTML tags and footnote marks, on one line, with spaces where prose has them.
+    """`text` on one line, without Markdown, HTML tags and footnote marks, with normal spacing.
 
-    What is set as code keeps its letters: `lk_test_` has no emphasis in it.
+    Inline code keeps its characters: `lk_test_` has no emphasis.
     """
     return _clean(text) if len(text) <= SHORT else _clean.__wrapped__(text)
 
@@ -355,7 +355,7 @@ _SILENT = word_set(
     """class style href src srcset id d rel type action method target lang dir role width height sizes media integrity
     viewbox points transform fill stroke xmlns onclick onload"""
 )
-"""Attributes that no reader is ever shown."""
+"""Attributes that readers never see."""
 _INLINE = word_set(
     """a abbr acronym b bdi bdo big cite code data dfn em font i kbd label mark nobr q rp rt ruby s samp small
     span strike strong sub sup time tt u var wbr"""
@@ -374,29 +374,29 @@ _FAR = 1 << 60
 
 
 def render(reading: Reading) -> Reading:
-    """The reading without its HTML. Fences are left as they are: a tag in them is code, or is read with it."""
+    """The reading without its HTML. Fences stay unchanged: tags in them are code."""
     text = reading.text
     if "<" not in text and "](" not in text:
         return reading
     opaque = [(fence.start, fence.end) for fence in fences(text)]
-    comments = [place for place in _comments(text) if not _within(place[0], opaque)]
+    comments = [place for place in _comments(text) if not _is_within(place[0], opaque)]
     closed = sorted([*opaque, *comments])
-    tags = [tag for tag in _TAG.finditer(text) if not _within(tag.start(), closed)]
+    tags = [tag for tag in _TAG.finditer(text) if not _is_within(tag.start(), closed)]
     changes = sorted(
-        [(start, end, " ") for start, end in comments] + [(*tag.span(), _in_place_of(tag)) for tag in tags]
+        [(start, end, " ") for start, end in comments] + [(*tag.span(), _replacement_for(tag)) for tag in tags]
     )
     behind = [(start + 4, end - 3) for start, end in comments]
     behind += [place for tag in tags for place in _attribute_spans(tag)]
-    behind += [place for place in _targets(text) if not _within(place[0], opaque)]
+    behind += [place for place in _targets(text) if not _is_within(place[0], opaque)]
     parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
-    return joined([replaced(reading, changes), *parts])
+    return concatenate([replace_ranges(reading, changes), *parts])
 
 
 _BREAK = Reading("\n\n", (0, 0), (0, 0))
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:
-    """Where HTML comments stand; one that nobody closed is text."""
+    """Spans of HTML comments; an unclosed one is text."""
     start = text.find("<!--")
     while start >= 0:
         end = text.find("-->", start + 4)
@@ -406,13 +406,13 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
         start = text.find("<!--", end + 3)
 
 
-def _within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
-    """True if a place lies in one of the ranges, which are sorted and disjoint."""
+def _is_within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
+    """True if the place is in one of the sorted, disjoint ranges."""
     index = bisect_right(ranges, (place, _FAR)) - 1
     return index >= 0 and place < ranges[index][1]
 
 
-def _in_place_of(tag: re.Match[str]) -> str:
+def _replacement_for(tag: re.Match[str]) -> str:
     """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
     name = tag["name"].lower()
     if name in _INLINE:
@@ -431,7 +431,7 @@ def _in_place_of(tag: re.Match[str]) -> str:
 
 
 def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
-    """Where the attributes of a tag hold words for a reader: a tooltip, a label, what stands for a picture."""
+    """Spans of a tag's attributes with words for readers: tooltips, labels, alternative texts."""
     for match in _ATTRIBUTE.finditer(tag["rest"]):
         value = "double" if match["double"] is not None else "single"
         if match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
@@ -439,7 +439,7 @@ def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
 
 
 def _targets(text: str) -> Iterator[tuple[int, int]]:
-    """Where the targets of links hold words: titles, and data that is no picture."""
+    """Spans of words in link targets: titles, and data other than pictures."""
     yield from (match.span("title") for match in _TITLE.finditer(text))
     yield from (match.span("payload") for match in _DATA.finditer(text))
 
@@ -447,7 +447,7 @@ def _targets(text: str) -> Iterator[tuple[int, int]]:
 _OPENING = re.compile(r"[ \t]*(?:(?:>|[-*+•‣◦–]|\(?\d{1,3}[.)])[ \t]*)*(?P<marks>```+|~~~+)(?P<rest>[^\n]*)")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
 _TEXTUAL = word_set("text txt plain plaintext md markdown output console log none quote note answer email letter")
-"""Languages of a fence that say nothing of code."""
+"""Fence languages that do not mean code."""
 _CODE_MARK = re.compile(r"[={}\[\]();<>|&$@\\_`~^#*]|::|->|//|--|\w/\w|[a-z][A-Z]|[a-z]\.[a-z]|^\s*\W*$")
 _KEYWORDS = word_set(
     """abstract alter and as assert async await auto bool boolean break by byte case catch char class const continue create def
@@ -472,16 +472,16 @@ _PIECE = re.compile(
 _WORD = re.compile(r"(?<![\w.$@/-])[A-Za-z]{2,}(?:'[a-z]{1,2})?(?![\w$@/(\[=-]|\.\w)|[^\s\w'\"]")
 _FIGURE = re.compile(r"\d{3,}")
 _GLUED = re.compile(r"[A-Za-z]{8}\w{0,80}\d{3}")
-"""Words and a figure without a space between them."""
+"""A word and a figure without a space between them."""
 _RUN = 3
-"""Words side by side that are no code any more."""
+"""Consecutive words that make a line prose."""
 MARK = "```"
-"""What the text of a claim that stands for a block of code begins with."""
+"""Beginning of the claim for a block of code."""
 
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block: the whole of it, and the text within. `written` when its marks say that it holds a programming language."""
+    """A fenced block, and its body. `written` if its info string names a programming language."""
 
     start: int
     end: int
@@ -491,12 +491,12 @@ class Fence:
 
 
 def fences(text: str) -> Iterator[Fence]:
-    """The fenced blocks of a text, in order; one that nobody closed goes on to the end."""
+    """The fenced blocks of a text, in order; an unclosed one extends to the end."""
     opened: re.Match[str] | None = None
     for start, end in line_ranges(text):
         match = _OPENING.match(text, start, end)
         if opened is None:
-            # "```word```" is code within a line.
+            # "```word```" is inline code.
             opened = match if match and "`" not in match["rest"] else None
         elif match and match["marks"].startswith(opened["marks"]) and not match["rest"].strip():
             yield _fence(opened, start, end)
@@ -506,7 +506,7 @@ def fences(text: str) -> Iterator[Fence]:
 
 
 def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Where the lines of a range begin and end, without their breaks."""
+    """Start and end of each line of a range, without line breaks."""
     end = len(text) if end is None else end
     while start <= end:
         newline = text.find("\n", start, end)
@@ -517,24 +517,24 @@ def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[t
 
 
 def is_prose(line: str, *, written: bool) -> bool:
-    """True if a whole line within a fence is prose."""
+    """True if the whole line of a fence is prose."""
     if not line.strip():
         return False
-    rest = _PIECE.sub(lambda match: " " * len(match.group()), line)
-    shell = _SHELL.match(rest)
+    bare = _PIECE.sub(lambda match: " " * len(match.group()), line)
+    shell = _SHELL.match(bare)
     if shell and shell["command"].lower() in _PROGRAMS:
-        words = words_of(rest)
-        told = any(word in DETERMINERS or is_auxiliary(word) or word.endswith("ed") for word in words[1:])
-        return told and _longest_run(rest) >= _RUN
-    if _longest_run(rest) >= _RUN:
+        words = words_of(bare)
+        has_grammar = any(word in DETERMINERS or is_auxiliary(word) or word.endswith("ed") for word in words[1:])
+        return has_grammar and _longest_run(bare) >= _RUN
+    if _longest_run(bare) >= _RUN:
         return True
-    opens = words_of(rest)[:1]
+    opens = words_of(bare)[:1]
     coded = written or _CODE_MARK.search(line) is not None or (opens != [] and opens[0].lower() in _KEYWORDS)
     return not coded
 
 
 def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
-    """Where the strings and comments of a line of code, which begins at `start`, say something."""
+    """Spans of the strings and comments that state something, in a line of code that begins at `start`."""
     for match in _PIECE.finditer(line):
         name = match.lastgroup or "double"
         begin, end = match.span(name)
@@ -554,12 +554,12 @@ def says(text: str) -> bool:
 
 
 def fence(block: str) -> str:
-    """A block of code as the text of its claim: in a fence, whatever marks it had."""
+    """A block of code as a claim's text: always in a fence of backticks."""
     return block if block.startswith(MARK) else f"{MARK}\n{block.strip('~')}"
 
 
 def is_code(claim: str) -> bool:
-    """True if a claim stands for a block of code, and not for a fence of prose."""
+    """True if the claim is a block of code, not a fence of prose."""
     if not claim.startswith(MARK):
         return False
     written = _is_language(claim[3 : claim.find("\n")] if "\n" in claim else "")
@@ -569,7 +569,7 @@ def is_code(claim: str) -> bool:
 
 def _fence(opened: re.Match[str], last: int, end: int) -> Fence:
     info = opened["rest"].strip()
-    # Several words behind the marks are no language: they are read with the text.
+    # Several words behind the marks are not a language, but text.
     worded = len(info.split()) > 1
     body = opened.start("rest") if worded else min(opened.end() + 1, last)
     return Fence(opened.start("marks"), end, body, max(body, last), written=_is_language(info))
@@ -581,7 +581,7 @@ def _is_language(info: str) -> bool:
 
 
 def _longest_run(line: str) -> int:
-    """Most plain words side by side in a stretch that has a verb or an article. Keywords are nobody's neighbours."""
+    """Longest run of plain words in a segment with a verb or an article. Keywords end a run."""
     best = 0
     for plain, group in groupby(_WORD.findall(line), key=lambda word: word[0].isalpha()):
         words = list(group)
@@ -592,7 +592,7 @@ def _longest_run(line: str) -> int:
 
 
 def without_quote_marks(text: str, start: int, end: int) -> int:
-    """Where a line of a fence begins that may stand in a quotation."""
+    """Start of a fence's line behind its quotation marks (">")."""
     match = _QUOTE_MARKS.match(text, start, end)
     return match.end() if match else start
 
@@ -609,12 +609,12 @@ _LONG_WORD = re.compile(r"[^\W_]{3,}")
 _COUNTED = re.compile(r"\d+[a-zA-Z]{1,3}|[a-zA-Z]{1,4}\d+[a-zA-Z]?")
 _CAMEL = re.compile(r"[A-Z]?[a-z]+")
 _FEWEST, _KNOWN_SHARE = 4, 0.34
-"""With fewer words nothing is told; with a smaller share of known ones a text is not read. Names are unknown, too."""
+"""Fewer words are never called unreadable; below this share of known words a text is. Names are unknown, too."""
 _PRINTABLE = range(32, 127)
 
 
 def unreadable_parts(text: str) -> Iterator[str]:
-    """The unreadable parts of `text`; all of it if its words are no words."""
+    """The unreadable parts of `text`; all of it if it has too few known words."""
     prose = _ADDRESS.sub(" ", text)
     yield from (match.group() for match in _LONG.finditer(prose) if _is_code_like(match.group()))
     yield from (match.group() for pattern in (_BYTES, SYMBOLS) for match in pattern.finditer(prose))
@@ -640,7 +640,7 @@ def _is_code_like(token: str) -> bool:
 
 
 def _spells(numbers: str) -> bool:
-    """True if each number is a letter's code, which figures are not by chance."""
+    """True if each number is a character code, which figures rarely are by chance."""
     return all(int(number) in _PRINTABLE for number in re.findall(r"\d+", numbers))
 
 

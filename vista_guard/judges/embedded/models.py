@@ -24,7 +24,7 @@ FACTUAL, OPINION, ABSTENTION = "factual", "opinion", "abstention"
 
 @dataclass(frozen=True)
 class Calibration:
-    """How the models' outputs are read. Thresholds are probabilities in [0, 1]."""
+    """Settings for reading the models' outputs. Thresholds are probabilities in [0, 1]."""
 
     version: str
     labels: tuple[str, ...]
@@ -76,7 +76,7 @@ class ClaimTypeHead:
     """Two dense layers over a claim's embedding and its function words: factual, opinion or abstention."""
 
     words: tuple[str, ...]
-    """Words whose presence is told to the head: an embedding is nearly blind to "not", "should" and "I"."""
+    """Words that are extra features: embeddings are nearly blind to "not", "should" and "I"."""
     hidden: NDArray[np.float32]
     hidden_bias: NDArray[np.float32]
     output: NDArray[np.float32]
@@ -104,7 +104,7 @@ class ClaimTypeHead:
     def probabilities(self, vectors: NDArray[np.float32], texts: Sequence[str]) -> NDArray[np.float32]:
         """Probabilities of the claim types, shape (claims, types), for the claims' embeddings and texts.
 
-        Row by row: in one product of matrices the last digits of a row depend on what else is in it.
+        Row by row: in a single matrix product, a row's last digits depend on the other rows.
         """
         import numpy as np
 
@@ -119,7 +119,7 @@ class ClaimTypeHead:
 
 
 def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.float32]:
-    """1 where a text has a word, else 0: shape (texts, words). Case does not matter; "don't" is one word."""
+    """1 if a text has a word, else 0: shape (texts, words). Case-insensitive; "don't" is one word."""
     import numpy as np
 
     column = {word: number for number, word in enumerate(words)}
@@ -132,7 +132,7 @@ def word_features(texts: Sequence[str], words: Sequence[str]) -> NDArray[np.floa
 
 
 def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Over the last axis."""
+    """Softmax over the last axis."""
     import numpy as np
 
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
@@ -141,7 +141,7 @@ def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 SUPPORTED_COLUMN, CONTRADICTED_COLUMN = 0, 1
-"""Columns of what a verifier answers."""
+"""Columns of a verifier's output."""
 
 
 class ShippedVerifier:
@@ -157,7 +157,7 @@ class ShippedVerifier:
 
     @classmethod
     def load(cls, limits: Calibration, folder: Path = WEIGHTS) -> ShippedVerifier:
-        """The verifier of a weights folder; that of the package is loaded once a process.
+        """Loads the verifier of a weights folder; the package's own only once per process.
 
         Raises:
             ConfigError: a file is missing or damaged.

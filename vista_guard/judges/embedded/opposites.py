@@ -1,6 +1,6 @@
-"""Rules that overrule the verifier where claim and evidence share nearly all words but disagree.
+"""Rules that overrule the verifier if claim and evidence share nearly all words but disagree.
 
-"Before meals" against "after meals": a pair of opposites from a short list. "Until 2023 the fee was 10 euros" against "The fee is
+"Before meals" against "after meals": a pair of opposites from a list. "Until 2023 the fee was 10 euros" against "The fee is
 10 euros": the evidence is past. Also decides whether documents settle a claim that reads like advice: "You can take ten a day" is
 advice to the claim-type head, whatever the leaflet says.
 """
@@ -18,32 +18,32 @@ from vista_guard.reading.canonical import folded
 from vista_guard.types import Passage
 
 TOLD = 0.6
-"""Least share of a claim's content words that a clause about the past has to be what the claim was made of."""
+"""Minimum share of the claim's content words in a clause about the past, for the clause to be its source."""
 
 _BYGONE_CLAUSES = re.compile(
     r"(?<=[.!?;:])\s+|\s*[()–—]\s*|(?<!ly),\s+(?!(?:the|a|an|it|he|she|they|we|there|this|these)\b)|\s+(?=(?:and|but|which|who|where|while)\b)",
     re.I,
 )
-"""Where a clause ends: what an aside says of the past says nothing of what stands beside it. "Formerly, Sund was ..." is one."""
+"""Clause boundaries: an aside about the past says nothing of its neighbours. "Formerly, Sund was ..." is one clause."""
 _YEAR = r"(?:1[5-9]|20)\d\d"
 _UP_TO = re.compile(rf"\b(?:until|till|up to|prior to|before)\b(?: (?!(?:19|20)\d)[\w,]+){{0,4}} {_YEAR}\b", re.I)
 _ONCE = re.compile(
     r"\b(?:formerly|previously|in the past|back then|in former (?:times|years|days)|in those days)\b", re.I
 )
-# "A knife used to cut bread" is no past: "used to" counts behind a pronoun.
+# "A knife used to cut bread" is not past: "used to" counts only behind a pronoun.
 _ENDED = re.compile(r"\bno longer\b|\b(?:i|it|he|she|they|we|there|who|which) used to (?!(?:it|this|that|the)\b)", re.I)
 _PAST = re.compile(r"\b(?:was|were|had|did|wasn't|weren't|hadn't|didn't)\b", re.I)
 _LETTERS = re.compile(r"[A-Za-z]+")
 
 
 def bygone(claim: str, evidence: str) -> str | None:
-    """The words by which the evidence puts what the claim says into the past; None where it doesn't, or where the claim does too.
+    """The words by which the evidence puts the claim into the past; None if it doesn't, or if the claim is past too.
 
-    A clause of the evidence that says as much of the claim without such words is taken at its word.
+    A clause without such words that shares as much with the claim prevails.
     """
     if not _is_about_now(claim):
         return None
-    clauses = [(_ending(one), _share(claim, one)) for one in _BYGONE_CLAUSES.split(evidence)]
+    clauses = [(_past_cue(clause), _word_share(claim, clause)) for clause in _BYGONE_CLAUSES.split(evidence)]
     best = max((share for ending, share in clauses if ending), default=0.0)
     if best < TOLD or any(share >= best for ending, share in clauses if not ending):
         return None
@@ -51,10 +51,10 @@ def bygone(claim: str, evidence: str) -> str | None:
 
 
 def _is_about_now(claim: str) -> bool:
-    return not (_ending(claim) or _is_past(claim) or re.search(rf"\b{_YEAR}\b", claim))
+    return not (_past_cue(claim) or _is_past(claim) or re.search(rf"\b{_YEAR}\b", claim))
 
 
-def _ending(sentence: str) -> str | None:
+def _past_cue(sentence: str) -> str | None:
     ended = _ENDED.search(sentence)
     if ended is None and _is_past(sentence):
         ended = _UP_TO.search(sentence) or _ONCE.search(sentence)
@@ -70,13 +70,13 @@ def _is_past(text: str) -> bool:
     )
 
 
-def _share(claim: str, sentence: str) -> float:
+def _word_share(claim: str, sentence: str) -> float:
     wanted = {word[:5] for word in content_words(claim)}
     return len(wanted & {word[:5] for word in content_words(sentence)}) / max(1, len(wanted))
 
 
 AGREEING = 0.8
-"""Least share of a claim's other content words that evidence has for the two to speak of the same."""
+"""Minimum share of a claim's other content words in evidence on the same matter."""
 
 _STATES = (
     ("open opens opened", "closed shut"),
@@ -121,45 +121,51 @@ _ARTICLES = word_set("a an the any some your his her their its our my each every
 
 
 def opposite_word(claim: str, evidence: str) -> str | None:
-    """The word of the claim of which a clause of the evidence says the opposite; None for none.
+    """The claim's word whose opposite a clause of the evidence has; None for none.
 
-    Where one of both denies, or tells of a change or an exception, nothing is held to be opposed but "allowed" and "not
-    allowed": which word a "not" or a "but" turns round is for a reader to say.
+    With a negation, a change or an exception in either, only "allowed" against "not allowed" counts: rules cannot tell which
+    word a "not" or a "but" reverses.
     """
-    return next((word for one in _CLAUSES.split(evidence) if (word := _opposite_in_clause(claim, one))), None)
+    return next((word for clause in _CLAUSES.split(evidence) if (word := _opposite_in_clause(claim, clause))), None)
 
 
 def _opposite_in_clause(claim: str, evidence: str) -> str | None:
-    said, found = tuple(_tokens(claim)), tuple(_tokens(evidence))
-    return _denied_word(claim, evidence, said, found) or (
-        None if _is_turned(claim, said) or _is_turned(evidence, found) else _plainly(claim, evidence, said, found)
+    tokens, known = tuple(_tokens(claim)), tuple(_tokens(evidence))
+    return _denied_word(claim, evidence, tokens, known) or (
+        None
+        if _is_turned(claim, tokens) or _is_turned(evidence, known)
+        else _stated_opposite(claim, evidence, tokens, known)
     )
 
 
-def _plainly(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
-    for word in said:
+def _stated_opposite(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    for word in tokens:
         against = _OPPOSITE.get(word, frozenset())
-        apart = against.isdisjoint(said) and not against.isdisjoint(found)
-        if apart and _siblings(word).isdisjoint(found) and _agrees(claim, evidence, {word}):
+        apart = against.isdisjoint(tokens) and not against.isdisjoint(known)
+        if apart and _synonyms(word).isdisjoint(known) and _agrees(claim, evidence, {word}):
             return word
-    return _opposed_relation(claim, evidence, said, found)
+    return _opposed_relation(claim, evidence, tokens, known)
 
 
-def _denied_word(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
-    """A word of the list that one text denies and the other one states, once each."""
-    for word in set(said) & set(found) & set(_OPPOSITE):
-        if said.count(word) == found.count(word) == 1 and _OPPOSITE[word].isdisjoint((*said, *found)):
-            turned = _is_negated(said, said.index(word)), _is_negated(found, found.index(word))
+def _denied_word(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    """A listed word that one text negates and the other does not, once each."""
+    for word in set(tokens) & set(known) & set(_OPPOSITE):
+        if tokens.count(word) == known.count(word) == 1 and _OPPOSITE[word].isdisjoint((*tokens, *known)):
+            turned = _is_negated(tokens, tokens.index(word)), _is_negated(known, known.index(word))
             if turned[0] != turned[1] and not _CHANGING.search(evidence) and _agrees(claim, evidence, {word}):
                 return word
     return None
 
 
-def _opposed_relation(claim: str, evidence: str, said: tuple[str, ...], found: tuple[str, ...]) -> str | None:
-    """A preposition that stands before the same word as its opposite does in the evidence, and itself does not."""
-    given = set(_relations(found))
-    for word, thing in _relations(said):
-        if (_RELATION[word], thing) in given and (word, thing) not in given and _agrees(claim, evidence, {word}):
+def _opposed_relation(claim: str, evidence: str, tokens: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    """A preposition whose opposite precedes the same word in the evidence, where itself does not."""
+    relations = set(_relations(known))
+    for word, thing in _relations(tokens):
+        if (
+            (_RELATION[word], thing) in relations
+            and (word, thing) not in relations
+            and _agrees(claim, evidence, {word})
+        ):
             return f"{word} {thing}"
     return None
 
@@ -172,7 +178,7 @@ def _relations(tokens: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _agrees(claim: str, evidence: str, without: set[str]) -> bool:
-    """True if the evidence has nearly all of the claim's other words."""
+    """True if the evidence has nearly all the claim's other words."""
     wanted = _stems(claim) - {word[:5] for word in without}
     return bool(wanted) and len(wanted & _stems(evidence)) >= AGREEING * len(wanted)
 
@@ -188,9 +194,9 @@ def _is_negated(tokens: tuple[str, ...], place: int) -> bool:
     )
 
 
-def _siblings(word: str) -> frozenset[str]:
-    """The words that say the same as a state does."""
-    return frozenset().union(*(_OPPOSITE[other] for other in _OPPOSITE[word]))
+def _synonyms(word: str) -> frozenset[str]:
+    """The synonyms of a state."""
+    return frozenset().union(*(_OPPOSITE[opposite] for opposite in _OPPOSITE[word]))
 
 
 @lru_cache(maxsize=1024)
@@ -203,7 +209,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 SPOKEN_OF = 0.6
-"""Least share of a claim's content words that one passage has, for the document to speak of it.
+"""Minimum share of a claim's content words in one passage, for the document to mention it.
 
 Cross-fitted over conversations, on claims that read like opinions and tell of no mind: 135 of faithful MTRAG-UN and DSTC9 answers
 (train) should reach it, 261 of disclosures and generic talk (the CMU-DoG and TopicalChat parts of FaithDial's audit and of BEGIN
@@ -219,7 +225,7 @@ _EMPTY = word_set(
 
 
 def may_be_settled(claim: str) -> bool:
-    """True if a document could settle the claim: no question, taste, value judgement, feeling or speaker's life."""
+    """True if a document could settle the claim: no question, taste, value judgement, feeling or part of a speaker's life."""
     return not (QUESTION.match(claim) or cues.of_a_mind(claim) or cues.personal(claim) or judges(claim))
 
 
@@ -227,8 +233,8 @@ def is_mentioned(claim: str, documents: Sequence[Passage]) -> bool:
     """True if one passage has most of the claim's content words."""
     wanted = _content(folded(claim))
     return bool(wanted) and any(
-        len(wanted & _content(f"{folded(one.title or '')} {folded(one.text)}")) >= SPOKEN_OF * len(wanted)
-        for one in documents
+        len(wanted & _content(f"{folded(passage.title or '')} {folded(passage.text)}")) >= SPOKEN_OF * len(wanted)
+        for passage in documents
     )
 
 

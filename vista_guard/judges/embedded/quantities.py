@@ -1,7 +1,7 @@
 """Amounts, times, dates, identifiers and weekdays in any written form: in figures and words, fractions, units, ranges.
 
-Days that are open in one text and closed in the other are told apart here too: "closed on Mondays" and "open on Mondays" share
-all but one word, too little for a verifier.
+Also finds days that are open in one text and closed in the other: "closed on Mondays" and "open on Mondays" share all but one
+word, too little difference for a verifier.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PARTS = {"half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarte
 _GLYPHS = {"½": 0.5, "¼": 0.25, "¾": 0.75, "⅓": 1 / 3, "⅔": 2 / 3, "⅛": 0.125, "⅜": 0.375, "⅝": 0.625, "⅞": 0.875}
 _NAMED = {"dozen": 12, "dozens": 12, "couple": 2, "pair": 2, "both": 2, "single": 1, "once": 1, "twice": 2, "double": 2,
           "doubled": 2, "triple": 3, "tripled": 3, "score": 20}  # fmt: skip
-"""Words that give their evidence a number, and take none from a claim."""
+"""Number words that count in evidence, but are not required of a claim."""
 
 _UNIT_WORDS = "|".join(sorted((*_SMALL, *_TENS), key=len, reverse=True))
 _SCALE_WORDS = "|".join(_SCALES)
@@ -44,7 +44,7 @@ _ANY_WORD = rf"(?:{_UNIT_WORDS}|{_SCALE_WORDS})"
 _WORDS = (
     rf"(?:an? (?=(?:{_SCALE_WORDS})\b))?\b{_ANY_WORD}(?:(?:[ -]| and (?=(?:{_UNIT_WORDS})\b)){_ANY_WORD}\b){{0,15}}"
 )
-"""At most sixteen words: what goes on after them is another number, and none is too large for a float."""
+"""At most sixteen words, so that no number is too large for a float; more words begin another number."""
 _FIGURES = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?!\.?\d)"
 _NUMBER = re.compile(
     rf"(?P<glyph>(?P<before>\d{{1,9}})?\s?[{''.join(_GLYPHS)}])"
@@ -62,19 +62,19 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a text and its place. `kind`: "exact", "rounded" (with a scale), "ordinal", "part" or "named"."""
+    """A number and its place in a text. `kind`: "exact", "rounded" (with a scale), "ordinal", "part" or "named"."""
 
     start: int
     end: int
     value: float
     kind: str
     digits: int = 0
-    """Significant digits of a rounded one."""
+    """Significant digits of a rounded number."""
     figures: bool = False
 
 
 def numbers(text: str) -> Iterator[Number]:
-    """Numbers in order, apart from each other."""
+    """Numbers in order, without overlaps."""
     for match in _NUMBER.finditer(text):
         number = _number(match)
         if number is not None:
@@ -87,7 +87,7 @@ def equal(first: float, second: float) -> bool:
 
 
 def rounds_to(value: float, digits: int, given: float) -> bool:
-    """True if `value`, rounded to as many significant digits, is `given`."""
+    """True if `value`, rounded to `digits` significant digits, is `given`."""
     return value > 0 and digits > 0 and equal(float(f"{value:.{digits - 1}e}"), given)
 
 
@@ -96,7 +96,9 @@ def _number(match: re.Match[str]) -> Number | None:
     if match["glyph"]:
         return Number(start, end, int(match["before"] or 0) + _GLYPHS[match["glyph"][-1]], "part", figures=True)
     if match["odds"]:
-        some, of = (float(one) if one.isdigit() else in_words(one) for one in (match["some"], match["all"]))
+        some, of = (
+            float(word) if word.isdigit() else parse_number_words(word) for word in (match["some"], match["all"])
+        )
         # "Two in 1990" is no share.
         return Number(start, end, some / of, "part") if some < of <= 1000 else Number(start, end, some, "named")
     if match["ratio"]:
@@ -117,7 +119,7 @@ def _number(match: re.Match[str]) -> Number | None:
 def _number_in_words(match: re.Match[str]) -> Number:
     start, end = match.span()
     written = (match["figures"] or "").replace(",", "")
-    value = float(written) if written else float(in_words(match["words"]))
+    value = float(written) if written else float(parse_number_words(match["words"]))
     if match["ordinal"]:
         return Number(start, end, value, "ordinal", figures=bool(written))
     scale = (match["scale"] or match["short"] or "").lower()
@@ -127,7 +129,7 @@ def _number_in_words(match: re.Match[str]) -> Number:
     return Number(start, end, value, "rounded" if digits else "exact", digits, bool(written))
 
 
-def in_words(text: str) -> int:
+def parse_number_words(text: str) -> int:
     """The value of a number in words: "twelve hundred", "two million three hundred and five", "nineteen eighty-four"."""
     total, part = 0, 0
     for word in re.findall(r"[a-z]+", text.lower()):
@@ -139,7 +141,7 @@ def in_words(text: str) -> int:
                 total, part = total + (part or 1) * scale, 0
         elif word in _SMALL or word in _TENS:
             value = _SMALL.get(word, _TENS.get(word, 0))
-            # "nineteen eighty-four" and "seven thirty": what cannot be added stands behind.
+            # "nineteen eighty-four" and "seven thirty": values that cannot be added are appended.
             pairs = part % 100 and (value >= 10 or (part % 10 and value < 10) or 10 <= part % 100 < 20)
             part = part * 100 + value if pairs else part + value
     return total + part
@@ -192,10 +194,10 @@ UNITS = {
 """(dimension, factor to its base unit) by name in lower case."""
 
 SIGNS = "$€£¥₹"
-"""Signs that stand before their amount."""
+"""Currency signs before their amount."""
 
 SECONDS_A_MONTH = 30.44 * 86400
-"""On average over the years."""
+"""Seconds of an average month."""
 
 _MONTH_OF = {
     "january": 1, "february": 2, "march": 3, "april": 4, "may": 5, "june": 6, "july": 7, "august": 8, "september": 9,
@@ -231,9 +233,9 @@ _LONE = re.compile(r"\b(?:an?|per|each|every) (?P<unit>hour|minute|day|week|mont
 
 @dataclass(frozen=True)
 class Amount:
-    """A number as it is meant. `dimension` is empty for one without a unit; `value` is in the dimension's base unit.
+    """A number with its unit. `dimension` is empty without a unit; `value` is in the dimension's base unit.
 
-    Of times of day the value is in minutes, and of days of the year it is 100 times the month and the day.
+    A time of day is in minutes; a date is 100 times the month plus the day.
     """
 
     start: int
@@ -242,18 +244,18 @@ class Amount:
     value: float
     number: Number | None = None
     sure: bool = True
-    """Of a time of day: whether its half of the day is known."""
+    """For a time of day: whether am or pm is known."""
 
 
 @lru_cache(maxsize=2048)
 def amounts(text: str) -> tuple[Amount, ...]:
-    """All amounts of a text, in no order. Places of times and dates hold no plain number."""
+    """All amounts of a text, unordered. Times and dates contain no plain numbers."""
     fixed = [*_dates(text), *_clocks(text)]
     taken = bytearray(len(text))
-    for one in fixed:
-        taken[one.start : one.end] = b"\1" * (one.end - one.start)
+    for amount in fixed:
+        taken[amount.start : amount.end] = b"\1" * (amount.end - amount.start)
     free = [number for number in numbers(text) if not any(taken[number.start : number.end])]
-    return (*fixed, *_lone(text), *_amounts_with_unit(text, free))
+    return (*fixed, *_lone_units(text), *_amounts_with_unit(text, free))
 
 
 def _dates(text: str) -> Iterator[Amount]:
@@ -297,7 +299,7 @@ def _clock(match: re.Match[str], text: str) -> Amount | None:
     hour, minute = int(match["hour"] or match["bare"]), int(match["minute"] or 0)
     if hour > 24 or (half and hour > 12):
         return None
-    # "7.30" is a time where the text speaks of times, and a price or a size elsewhere.
+    # "7.30" is a time in a text about times, and a price or a size elsewhere.
     if (
         not half
         and "." in match.group()
@@ -309,7 +311,7 @@ def _clock(match: re.Match[str], text: str) -> Amount | None:
     return Amount(start, end, "clock", (hour * 60 + minute) % 1440, sure=bool(half) or hour > 12 or hour == 0)
 
 
-def _lone(text: str) -> Iterator[Amount]:
+def _lone_units(text: str) -> Iterator[Amount]:
     for match in _AND_HALF.finditer(text):
         unit = UNITS.get(match["unit"].lower())
         if unit:
@@ -318,25 +320,25 @@ def _lone(text: str) -> Iterator[Amount]:
     for match in _LONE.finditer(text):
         unit = UNITS.get((match["unit"] or match["every"]).lower())
         if unit:
-            # One that is only meant ("an hour") gives evidence its number and asks none of it: `sure` is False.
+            # An implied one ("an hour") counts in evidence, but is not required of it: `sure` is False.
             yield Amount(match.start(), match.end(), unit[0], unit[1], sure=False)
 
 
-def _amounts_with_unit(text: str, found: list[Number]) -> Iterator[Amount]:
-    """Numbers with their unit, which both ends of a range share."""
-    units = [_unit(text, number) for number in found]
-    for index in range(len(found) - 1, 0, -1):
-        between = text[found[index - 1].end : found[index].start]
+def _amounts_with_unit(text: str, bare: list[Number]) -> Iterator[Amount]:
+    """Numbers with their units; both ends of a range share one."""
+    units = [_unit(text, number) for number in bare]
+    for index in range(len(bare) - 1, 0, -1):
+        between = text[bare[index - 1].end : bare[index].start]
         if units[index] and not units[index - 1] and _RANGE.fullmatch(between):
             units[index - 1] = units[index]
         elif (
             units[index - 1]
             and not units[index]
             and _RANGE.fullmatch(between)
-            and text[found[index - 1].start - 1] in SIGNS
+            and text[bare[index - 1].start - 1] in SIGNS
         ):
             units[index] = units[index - 1]
-    for number, unit in zip(found, units, strict=True):
+    for number, unit in zip(bare, units, strict=True):
         dimension, factor = unit or ("", 1.0)
         yield Amount(number.start, number.end, dimension, number.value * factor, number)
 
@@ -392,33 +394,38 @@ class DayState(Enum):
 
 @dataclass(frozen=True)
 class Days:
-    """The days that a text names, and what it says of those that it calls open or closed."""
+    """The days that a text names, and the states of open and closed ones."""
 
     named: frozenset[int]
     states: Mapping[int, frozenset[DayState]]
 
     def say(self, state: DayState) -> bool:
         """True if any day has the state."""
-        return any(state in found for found in self.states.values())
+        return any(state in known for known in self.states.values())
 
 
 def missing_day(claim: str, evidence: str) -> str | None:
-    """The first weekday of the claim that the evidence has in no form, or of which it says the opposite; None for none.
+    """The claim's first weekday that the evidence lacks in every form, or says the opposite of; None for none.
 
-    Ranges, "weekdays", "daily" and short forms count. A date stands for any day, and a day that is not among those a place is
-    open on is one on which it is closed.
+    Ranges, "weekdays", "daily" and short forms count. A date stands for any day; a day not listed as open counts as
+    closed.
     """
-    said, asked = days(claim), [number for number, day in enumerate(WEEK) if re.search(rf"\b{day}s?\b", claim)]
-    if not asked:
+    claim_days, named_days = (
+        days(claim),
+        [number for number, day in enumerate(WEEK) if re.search(rf"\b{day}s?\b", claim)],
+    )
+    if not named_days:
         return None
-    given = days(evidence)
+    evidence_days = days(evidence)
     dated = _OTHER_FORMS.search(evidence) is not None
-    for number in sorted({*asked, *(said.named - _implied_days(claim))}):
-        if number in given.named:
-            states, found = said.states.get(number, frozenset()), given.states.get(number, frozenset())
-            if states and found and not states & found:
+    for number in sorted({*named_days, *(claim_days.named - _implied_days(claim))}):
+        if number in evidence_days.named:
+            states, known = claim_days.states.get(number, frozenset()), evidence_days.states.get(number, frozenset())
+            if states and known and not states & known:
                 return WEEK[number]
-        elif not dated and not (DayState.CLOSED in said.states.get(number, ()) and given.say(DayState.OPEN)):
+        elif not dated and not (
+            DayState.CLOSED in claim_days.states.get(number, ()) and evidence_days.say(DayState.OPEN)
+        ):
             return WEEK[number]
     return None
 
@@ -426,46 +433,46 @@ def missing_day(claim: str, evidence: str) -> str | None:
 @lru_cache(maxsize=1024)
 def days(text: str) -> Days:
     """The days of a text."""
-    day_states = [one for sentence in _SENTENCE.split(text) for one in _day_states(sentence)]
-    stated = [(found, state) for found, state in day_states if state and found]
-    # "Open daily. Closed on Mondays.": what is said of a day by its name stands against what is said of many.
+    day_states = [pair for sentence in _SENTENCE.split(text) for pair in _day_states(sentence)]
+    stated = [(group, state) for group, state in day_states if state and group]
+    # "Open daily. Closed on Mondays.": a named day overrides a range of days.
     widths = {
-        number: min(len(found) for found, _ in stated if number in found) for found, _ in stated for number in found
+        number: min(len(group) for group, _ in stated if number in group) for group, _ in stated for number in group
     }
     states = defaultdict[int, frozenset[DayState]](frozenset)
-    for found, state in stated:
-        for number in found:
-            states[number] |= {state} if min(len(found), 2) == min(widths[number], 2) else frozenset()
-    return Days(frozenset().union(*(found for found, _ in day_states), frozenset()), dict(states))
+    for group, state in stated:
+        for number in group:
+            states[number] |= {state} if min(len(group), 2) == min(widths[number], 2) else frozenset()
+    return Days(frozenset().union(*(group for group, _ in day_states), frozenset()), dict(states))
 
 
 def _implied_days(text: str) -> frozenset[int]:
-    """Days of "daily", "weekdays" and the like: these words need not be told day by day."""
+    """Days of "daily", "weekdays" and the like, which evidence need not list one by one."""
     return frozenset().union(
         *(_days_of(token) for token in _TOKENS.finditer(text) if token.lastgroup not in ("day", "range")), frozenset()
     )
 
 
 def _day_states(sentence: str) -> Iterator[tuple[frozenset[int], DayState | None]]:
-    """Days and what is said of them: by the word before where the sentence begins with what is said, else by the one behind."""
+    """Days and their states: from the word before them if the sentence begins with a state, else from the one behind."""
     tokens = list(_TOKENS.finditer(sentence))
     stated = [index for index, token in enumerate(tokens) if token.lastgroup in ("shut", "open")]
     named = [index for index, token in enumerate(tokens) if _days_of(token) or token.lastgroup == "others"]
     behind_first = bool(stated and named) and named[0] < stated[0]
     earlier = frozenset[int]()
-    kept = list[tuple[frozenset[int], DayState | None]]()
+    result = list[tuple[frozenset[int], DayState | None]]()
     for index in named:
-        before = [_state(tokens[one]) for one in stated if one < index]
-        after = [_state(tokens[one]) for one in stated if one > index]
+        before = [_state(tokens[preceding]) for preceding in stated if preceding < index]
+        after = [_state(tokens[following]) for following in stated if following > index]
         order = [*after[:1], *before[-1:]] if behind_first else [*before[-1:], *after[:1]]
         state = order[0] if order else None
         days = _days_of(tokens[index]) or _ALL - earlier
         if index and tokens[index - 1].lastgroup == "except":
-            kept = [(one - days, held) for one, held in kept]
-            state = _opposite(kept[-1][1] if kept else state)
-        kept.append((days, state))
+            result = [(group - days, old_state) for group, old_state in result]
+            state = _opposite(result[-1][1] if result else state)
+        result.append((days, state))
         earlier |= days
-    yield from kept
+    yield from result
 
 
 def _days_of(token: re.Match[str]) -> frozenset[int]:

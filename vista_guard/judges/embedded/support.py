@@ -1,7 +1,7 @@
 """Weighs pieces of evidence for and against a claim, by the verifier's probabilities and rules that outrank them.
 
-Trust decides between sources: documents over the persona, the persona over knowledge, knowledge over what was merely said. The
-quotes of the verdict and their names are made here too.
+Trust decides between sources: documents over persona, persona over knowledge, knowledge over earlier turns. Also builds the
+verdict's quotes and source names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
-from vista_guard.judges.embedded.veto import instead, lacking, other_figure, other_limit, other_terms
+from vista_guard.judges.embedded.veto import lacking, other_figure, other_limit, other_terms, replaced_figure
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 MAX_EVIDENCE = 3
-"""Quotes that a check carries, at most."""
+"""Most quotes of a check."""
 
 
 def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...]:
-    """The best quotes, one of each passage: the first, which is the tightest, of those that suffice."""
+    """The best quotes, one per passage: the first, which is the shortest sufficient one."""
     first: dict[int, tuple[EvidencePiece, float]] = {}
     for piece, score in scored:
         first.setdefault(id(piece.origin), (piece, score))
@@ -52,7 +52,7 @@ def _quote(passage: Passage, score: float) -> Evidence:
 
 
 def source_phrase(evidence: Evidence) -> str:
-    """Where the evidence comes from, as the beginning of a sentence."""
+    """The evidence's source, as the beginning of a sentence."""
     if evidence.source is SourceKind.DOCUMENT:
         return f'The document "{evidence.title or evidence.source_id}"'
     if evidence.source is SourceKind.PERSONA:
@@ -62,42 +62,42 @@ def source_phrase(evidence: Evidence) -> str:
     return "What this conversation has established"
 
 
-def short(quote: str, most: int = 200) -> str:
+def shorten(quote: str, most: int = 200) -> str:
     """The quote in one line of at most `most` characters, cut between words."""
     line = " ".join(quote.split())
     return line if len(line) <= most else f"{line[: most - 1].rsplit(' ', 1)[0]}…"
 
 
 NOWHERE = 0.97
-"""How surely a claim lacks evidence whose figure stands nowhere: it is 5 of 926 claims of faithful MTRAG-UN answers
-(training half), and nearly all claims whose figure was made false."""
+"""Confidence of LACKING_EVIDENCE for a figure found nowhere: true of 5 of 926 claims of faithful MTRAG-UN answers (training
+half), and of nearly all claims with a falsified figure."""
 LEANING, OTHER_FIGURE = 0.5, 0.9
-"""Where the verifier leans to a contradiction by a piece that says the same with another figure, and how sure that is: of
-283 such training pairs 258 are labelled contradicted, 3 supported."""
+"""Minimum contradiction for a piece that says the same with another figure, and the confidence then: of 283 such training
+pairs 258 are labelled contradicted, 3 supported."""
 _SEARCHED, _ONE_CLAIM = 30_000, 500
-"""Most characters of evidence and of a claim that are searched for figures: each figure of one is held to each of the other."""
+"""Most characters of evidence, and of a claim, to search for figures: all figures are compared pairwise."""
 
 
 def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], needed: float) -> float:
-    """The support of a piece in [0, 1]; next to none by a piece that has a quantity, an identifier or a weekday of the claim in
-    no form, says the opposite in the same words, or says that it held once.
+    """The support of a piece in [0, 1]; almost 0 if it lacks a quantity, identifier or weekday of the claim, says the opposite
+    in the same words, or puts it into the past.
 
     Args:
-        piece: may support.
-        claim: what it is held to.
-        row: the verifier's answer.
-        needed: the support from which it counts; below it nothing need be looked up.
+        piece: a piece that may support.
+        claim: the claim.
+        row: the verifier's probabilities.
+        needed: minimum support that counts; below it the vetoes are skipped.
     """
     score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
     if score < needed:
         return score
-    said = read(clean(folded(claim.text)))
-    only_told = said.is_told and not read(piece.text).framed_like(said)
+    claim_reading = read(clean(folded(claim.text)))
+    only_told = claim_reading.is_told and not read(piece.text).framed_like(claim_reading)
     return 1 - NOWHERE if only_told or _find_veto(folded(claim.text), piece.text) else score
 
 
 def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
-    """True if judging the piece can change the verdict: not if it can only support, and lacks a figure of the claim."""
+    """True if the piece can change the verdict: not if it can only support, and lacks a figure of the claim."""
     return piece.refutes or lacking(claim, piece.text) is None
 
 
@@ -114,25 +114,25 @@ def _find_veto(claim: str, evidence: str) -> str | None:
 
 
 def evidence_text(evidence: EvidenceSet) -> str | None:
-    """Every text that a claim's figures may stand in; None where there is no document, or more text than is quickly searched."""
+    """All evidence text, to search for figures; None without documents, or if too long to search."""
     texts = [passage.text for passage in (*evidence.documents, *evidence.knowledge)]
     texts += [turn.text for turn in evidence.history]
     searched = evidence.documents and sum(map(len, texts)) <= _SEARCHED
     return folded("\n".join(texts)) if searched else None
 
 
-def missing_everywhere(claim: str, said: str | None) -> str | None:
-    """The first quantity or identifier of a claim that stands in no form in `evidence_text`; None for none."""
-    return lacking(folded(claim), said) if said is not None and len(claim) <= _ONE_CLAIM else None
+def missing_everywhere(claim: str, known_text: str | None) -> str | None:
+    """The claim's first quantity or identifier that is missing from `evidence_text` in every form; None for none."""
+    return lacking(folded(claim), known_text) if known_text is not None and len(claim) <= _ONE_CLAIM else None
 
 
 def about_itself(claim: Claim) -> bool:
-    """True if the claim is a speaker's own mind, life or not-knowing, which no document supports or refutes."""
+    """True if the claim is about its speaker's own mind, life or ignorance, which no document supports or refutes."""
     return cues.abstains(claim.text) or cues.of_a_mind(claim.text) or cues.personal(claim.text)
 
 
 def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
-    """The verifier's score; 1 for a known claim said again and for a document's own sentence; 0 for what a user says about
+    """The verifier's score; 1 for a repeated known claim and for a document's own sentence; 0 for a user's words about
     anything but themselves."""
     if piece.framed is not None and not piece.framed.framed_like(read(clean(folded(claim.text)))):
         return 0.0
@@ -142,7 +142,7 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
         return 1.0
     if piece.origin.source is SourceKind.DOCUMENT and about_itself(claim):
         return 0.0
-    # Long codes and rare names can mislead the verifier even about what stands there word for word.
+    # Long codes and rare names can mislead the verifier even about verbatim text.
     if piece.origin.source is SourceKind.DOCUMENT and _says(folded(piece.quote.text), folded(claim.text)):
         return 1.0
     if piece.origin.source is SourceKind.HISTORY and "the user" not in claim.text.lower():
@@ -151,7 +151,7 @@ def _support(piece: EvidencePiece, claim: Claim, score: float) -> float:
 
 
 def _says(sentence: str, claim: str) -> bool:
-    """True if the sentence is the claim, or begins with it where the claim only mentions something.
+    """True if the sentence is the claim, or begins with it and the claim only mentions something.
 
     "Some say so, others disagree" has "Some say so". A plain "It is free, except on Sundays" does not have "It is free".
     """
@@ -161,24 +161,24 @@ def _says(sentence: str, claim: str) -> bool:
 
 
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
-    """How far a piece speaks against the claim: one that denies what it quotes does so where the quote supports it.
+    """Probability that a piece contradicts the claim; for a denying piece, the support of its quote.
 
-    One that says the same with another figure needs no more than the verifier's leaning; a table's cell with another figure than
-    the claim, which names its row and column, not even that.
+    A piece that says the same with another figure needs only a leaning of the verifier (`LEANING`); a table's cell with another
+    figure, whose row and column the claim names, not even that.
     """
     if piece.denies:
         return float(row[SUPPORTED_COLUMN])
     score = float(row[CONTRADICTED_COLUMN])
-    if piece.cell and instead(folded(claim.text), folded(piece.cell)):
+    if piece.cell and replaced_figure(folded(claim.text), folded(piece.cell)):
         return max(score, OTHER_FIGURE)
     if not LEANING <= score < OTHER_FIGURE:
         return score
-    said, known = folded(claim.text), folded(piece.quote.text)
-    return OTHER_FIGURE if other_figure(said, known) or other_limit(said, known) else score
+    claim_text, known = folded(claim.text), folded(piece.quote.text)
+    return OTHER_FIGURE if other_figure(claim_text, known) or other_limit(claim_text, known) else score
 
 
 DISPUTED = 0.97
-"""Least probability of contradiction by which one document disputes what another one supports."""
+"""Minimum probability of contradiction for one document to dispute another's support."""
 _RANK = {SourceKind.DOCUMENT: 3, SourceKind.PERSONA: 2, SourceKind.KNOWLEDGE: 1, SourceKind.HISTORY: 0}
 
 
@@ -187,8 +187,8 @@ def outranking(
 ) -> list[tuple[EvidencePiece, float]]:
     """The contradiction that outweighs a claim's support: of higher trust, or of equal trust from another document.
 
-    A document that says the claim in its own words is not disputed: that another sentence reads as its opposite is then more
-    often the verifier's mistake than the documents' quarrel.
+    A document with the claim's own words is not disputed: an apparent contradiction elsewhere is then more often a verifier
+    error than a real conflict.
     """
     if not support or not against:
         return []
@@ -209,28 +209,28 @@ def outranking(
 
 
 def denied_statement(claim: Claim) -> Claim | None:
-    """The statement that a claim denies, as a claim; None where it denies nothing."""
-    said = read(clean(folded(claim.text)))
-    inner = said.denied or said.doubted or said.missed
+    """The statement that a claim denies, as a claim; None if it denies nothing."""
+    reading = read(clean(folded(claim.text)))
+    inner = reading.denied or reading.doubted or reading.missed
     return claim.model_copy(update={"text": sentence(inner.rstrip(" .!"))}) if inner else None
 
 
 def type_text(check: Check) -> str:
-    """The words that tell a claim's type: of a denial what it denies. Who says that nothing confirms it may abstain by that."""
+    """The text for the claim-type head: of a denial, the denied statement; "nothing confirms it" may itself be an abstention."""
     denies = check.counter_evidence or read(clean(folded(check.claim.text))).denied
     inner = denied_statement(check.claim) if denies else None
     return folded((inner or check.claim).text)
 
 
-def inverted(check: Check, inner: Check | None) -> Check:
-    """The check of a claim that denies, by that of what it denies: supported where evidence refutes it, and the other way round.
+def invert(check: Check, inner: Check | None) -> Check:
+    """The check of a denial, from that of the denied statement: supported if evidence refutes it, and the other way round.
 
-    A document that says it in the claim's own frame is believed; what nearly happened needs one.
+    A document with the claim's own frame decides; "nearly happened" claims need one.
     """
     if inner is None:
         return check
-    said = read(clean(folded(check.claim.text)))
-    if any(read(clean(folded(piece.quote))).framed_like(said) for piece in check.evidence):
+    reading = read(clean(folded(check.claim.text)))
+    if any(read(clean(folded(piece.quote))).framed_like(reading) for piece in check.evidence):
         return check
     if inner.supported:
         return Check(
@@ -240,7 +240,7 @@ def inverted(check: Check, inner: Check | None) -> Check:
             counter_evidence=inner.evidence,
             support=1 - inner.confidence,
         )
-    if inner.finding is None and inner.counter_evidence and (said.denied or said.doubted):
+    if inner.finding is None and inner.counter_evidence and (reading.denied or reading.doubted):
         surest = inner.counter_evidence[0].score
         return Check(
             claim=check.claim, supported=True, confidence=surest, evidence=inner.counter_evidence, support=surest
@@ -254,11 +254,11 @@ Scored = tuple[EvidencePiece, float]
 
 @dataclass(frozen=True)
 class Weighed:
-    """The pieces that were read for one claim: `support` of each that may support, `against` of those that contradict it."""
+    """The pieces read for one claim: `support` of those that may support, `against` of those that contradict."""
 
     pieces: Sequence[EvidencePiece]
     needed: float
-    """Least support that confirms the claim."""
+    """Minimum support that confirms the claim."""
     support: Sequence[Scored]
     against: Sequence[Scored]
 
@@ -276,13 +276,13 @@ class Weighed:
     def is_open(self) -> bool:
         """True if no piece confirms the claim, and no sentence of a document denies it.
 
-        What stands around another sentence shares so many words with a denied claim that it seems to say it.
+        Wider windows share so many words with a denied claim that they seem to confirm it.
         """
         denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
         return not self.found and not denied
 
     def with_(self, more: Weighed) -> Weighed:
-        """With the pieces that were read after these."""
+        """These pieces and more."""
         return Weighed(
             [*self.pieces, *more.pieces],
             self.needed,
@@ -291,9 +291,9 @@ class Weighed:
         )
 
 
-def contested(claim: Claim, read: Weighed) -> list[Scored]:
-    """Evidence against a claim that outranks what confirms it. A document speaks of nobody's tastes."""
-    outranked = outranking(claim, read.found, read.against)
-    against = outranked if read.found else read.against
-    own = about_itself(claim)
-    return [one for one in against if not (own and one[0].origin.source is SourceKind.DOCUMENT)]
+def contradictions(claim: Claim, weighed: Weighed) -> list[Scored]:
+    """Evidence against a claim that outranks its support; no documents for claims about the speaker itself."""
+    outranked = outranking(claim, weighed.found, weighed.against)
+    against = outranked if weighed.found else weighed.against
+    is_personal = about_itself(claim)
+    return [pair for pair in against if not (is_personal and pair[0].origin.source is SourceKind.DOCUMENT)]

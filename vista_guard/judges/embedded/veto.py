@@ -1,6 +1,6 @@
 """Finds a claim's quantities, codes and identifiers that its evidence lacks in every form.
 
-A verifier reads "5 mg" and "50 mg" as nearly the same. But a wrong veto is a false alarm: amounts that can be counted, computed,
+Verifiers read "5 mg" and "50 mg" as nearly the same. But a wrong veto is a false alarm: amounts that can be counted, computed,
 rounded or paraphrased are not required. Evidence with the claim's words and another figure counts against the claim.
 """
 
@@ -15,11 +15,11 @@ from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
 
 COUNTABLE = 12
-"""Whole numbers up to this one, without a unit, can be counted off a text that never names them."""
+"""Whole numbers up to this one, without a unit, can be counted from a text that does not contain them."""
 CONVERTED = 0.03
-"""How far an amount in another unit of its dimension may be off: people round what they convert."""
+"""Relative tolerance between units of one dimension: people round converted amounts."""
 COMPUTED = 8
-"""Most amounts of evidence of which sums, differences and products are tried; with more, nearly any number comes out."""
+"""Most amounts of evidence to combine; with more, sums, differences and products give nearly any number."""
 
 _HEDGED = re.compile(
     r"\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|circa|c\.|some|over|under|above|below|beyond|up to"
@@ -46,9 +46,9 @@ _FOLD = re.compile(r"[\s\-‐-―_./]+")
 
 
 def lacking(claim: str, evidence: str) -> str | None:
-    """The first quantity or identifier of the claim that the evidence has in no form, as the claim puts it; None for none."""
+    """The claim's first quantity or identifier that the evidence lacks in every form, as written; None for none."""
     for code in _identifiers(claim):
-        name = _NAME.fullmatch(code)  # "COVID-19" is told as "COVID" too.
+        name = _NAME.fullmatch(code)  # "COVID-19" may be just "COVID".
         if _fold(name[1] if name else code) not in _fold(evidence):
             return code
     wanted = [amount for amount in amounts(claim) if _is_asked_for(claim, amount)]
@@ -58,9 +58,9 @@ def lacking(claim: str, evidence: str) -> str | None:
     for amount in wanted:
         written = claim[amount.start : amount.end]
         if (
-            not any(_same(amount, one) for one in given)
+            not any(_is_same_amount(amount, other) for other in given)
             and not _is_computed(amount, given)
-            and not _stands(written, evidence)
+            and not _appears(written, evidence)
         ):
             return written
     return None
@@ -77,41 +77,41 @@ def _is_asked_for(text: str, amount: Amount) -> bool:
     if number is None:
         return True
     if re.search(r"[A-Za-z]-$", text[: amount.start]) or (not amount.dimension and behind[:1].isalpha()):
-        return False  # Part of a name: "COVID-19", "the 49ers".
+        return False  # part of a name: "COVID-19", "the 49ers"
     if _EXAMPLE.match(behind) or _COMPUTED.search(text):
         return False
     if _ROUGH.match(behind.lstrip()) or number.kind in ("ordinal", "named", "part"):
         return False
     if not amount.dimension and number.value <= COUNTABLE and number.value == int(number.value):
         return False
-    # "One day", "a two-week notice": small spans of days are counted, too.
+    # "One day", "a day's notice": single units can be counted, too.
     return not (amount.dimension in ("time", "months") and number.value in (0, 1))
 
 
-def _same(wanted: Amount, given: Amount) -> bool:
+def _is_same_amount(wanted: Amount, given: Amount) -> bool:
     if wanted.dimension in ("clock", "date") or given.dimension in ("clock", "date"):
-        return _same_place(wanted, given)
+        return _is_same_time(wanted, given)
     if wanted.dimension == given.dimension:
-        return equal(wanted.value, given.value) or _nearly(wanted, given)
+        return equal(wanted.value, given.value) or _is_close(wanted, given)
     if {wanted.dimension, given.dimension} == {"time", "months"}:
-        return _same_span(wanted, given)
+        return _is_same_duration(wanted, given)
     if {wanted.dimension, given.dimension} == {"celsius", "fahrenheit"}:
         celsius, fahrenheit = (wanted, given) if wanted.dimension == "celsius" else (given, wanted)
         return abs(celsius.value * 1.8 + 32 - fahrenheit.value) <= 1
     if "share" in (wanted.dimension, given.dimension) and "" in (wanted.dimension, given.dimension):
-        return equal(wanted.value, given.value) or _written_alike(wanted, given)
-    if {wanted.dimension, given.dimension} == {"length", "area"}:  # "150 km" where the small 2 was lost.
-        return _written_alike(wanted, given)
-    # A number without a unit may have it elsewhere: in a header, a heading, the sentence before.
-    return "" in (wanted.dimension, given.dimension) and _written_alike(wanted, given)
+        return equal(wanted.value, given.value) or _is_same_number(wanted, given)
+    if {wanted.dimension, given.dimension} == {"length", "area"}:  # "150 km", with the ² lost
+        return _is_same_number(wanted, given)
+    # The unit may be elsewhere: in a header, a heading, the sentence before.
+    return "" in (wanted.dimension, given.dimension) and _is_same_number(wanted, given)
 
 
-def _stands(written: str, evidence: str) -> bool:
-    """True if the evidence has it letter for letter: "2:22" of a psalm is no time."""
+def _appears(written: str, evidence: str) -> bool:
+    """True if the evidence has it verbatim: "2:22" of a psalm is no time."""
     return not written.isdigit() and re.search(rf"(?<![\w.,]){re.escape(written)}(?![\w]|[.,]\d)", evidence) is not None
 
 
-def _same_place(wanted: Amount, given: Amount) -> bool:
+def _is_same_time(wanted: Amount, given: Amount) -> bool:
     if wanted.dimension == given.dimension == "clock":
         apart = abs(wanted.value - given.value) % 1440
         return apart == 0 or (apart == 720 and not (wanted.sure and given.sure))
@@ -122,7 +122,7 @@ def _same_place(wanted: Amount, given: Amount) -> bool:
     return wanted.dimension == given.dimension and equal(wanted.value, given.value)
 
 
-def _nearly(wanted: Amount, given: Amount) -> bool:
+def _is_close(wanted: Amount, given: Amount) -> bool:
     number, other = wanted.number, given.number
     if number is None or other is None or not wanted.value:
         return False
@@ -132,12 +132,12 @@ def _nearly(wanted: Amount, given: Amount) -> bool:
     return converted and abs(given.value / wanted.value - 1) <= CONVERTED
 
 
-def _same_span(wanted: Amount, given: Amount) -> bool:
-    seconds = [one.value * (SECONDS_A_MONTH if one.dimension == "months" else 1) for one in (wanted, given)]
+def _is_same_duration(wanted: Amount, given: Amount) -> bool:
+    seconds = [amount.value * (SECONDS_A_MONTH if amount.dimension == "months" else 1) for amount in (wanted, given)]
     return bool(seconds[0]) and abs(seconds[1] / seconds[0] - 1) <= CONVERTED
 
 
-def _written_alike(wanted: Amount, given: Amount) -> bool:
+def _is_same_number(wanted: Amount, given: Amount) -> bool:
     mine = wanted.number.value if wanted.number else wanted.value
     other = given.number.value if given.number else given.value
     return equal(mine, other)
@@ -146,7 +146,7 @@ def _written_alike(wanted: Amount, given: Amount) -> bool:
 def _is_computed(wanted: Amount, given: tuple[Amount, ...]) -> bool:
     """True if two amounts of the evidence give the claim's: by a sum, a difference, a product or a ratio."""
     if wanted.dimension == "time" and sum(amount.dimension == "clock" for amount in given) > 1:
-        return True  # From nine to five is eight hours.
+        return True  # nine to five is eight hours
     countable = [amount for amount in given if amount.dimension not in ("clock", "date")]
     pairs = combinations(countable, 2) if len(countable) <= COMPUTED else ()
     return any(_gives(first, second, wanted) for first, second in pairs)
@@ -187,7 +187,7 @@ _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
 SAME_MATTER = 2 / 3
-"""Least share of a claim's other content words in a sentence whose figure stands in place of the claim's."""
+"""Minimum share of the claim's other content words in a sentence whose figure replaces the claim's."""
 
 
 def other_figure(claim: str, evidence: str) -> bool:
@@ -195,26 +195,26 @@ def other_figure(claim: str, evidence: str) -> bool:
 
     Args:
         claim: folded.
-        evidence: one sentence: of two figures it must be plain which stands in the claim's place.
+        evidence: one sentence; with two figures of the kind, none replaces the claim's.
     """
-    missing = instead(claim, evidence)
+    missing = replaced_figure(claim, evidence)
     if missing is None:
         return False
     place = claim.find(missing)
-    rest = f"{claim[:place]} {claim[place + len(missing) :]}".lower()
-    said = [word for word in _WORDS.findall(rest) if word not in _IDLE]
-    content, known = content_words(rest), {word[:5] for word in content_words(evidence)}
-    shared = [word[:5] in known for word in said if word in content]
-    # "The small pool" is another one: a word that the evidence lacks in front of one that it has.
+    context = f"{claim[:place]} {claim[place + len(missing) :]}".lower()
+    words = [word for word in _WORDS.findall(context) if word not in _IDLE]
+    content, known = content_words(context), {word[:5] for word in content_words(evidence)}
+    shared = [word[:5] in known for word in words if word in content]
+    # "The small pool" is another one: a missing word in front of a shared one.
     narrowed = any(
-        {word, behind} <= content and word[:5] not in known and behind[:5] in known for word, behind in pairwise(said)
+        {word, behind} <= content and word[:5] not in known and behind[:5] in known for word, behind in pairwise(words)
     )
     same = bool(shared) and sum(shared) >= SAME_MATTER * len(shared)
     return same and not narrowed and not _HEDGED.search(claim[:place])
 
 
-def instead(claim: str, evidence: str) -> str | None:
-    """The figure of the claim in whose place the evidence has another one of its kind; None where it has none, or several."""
+def replaced_figure(claim: str, evidence: str) -> str | None:
+    """The claim's figure that the evidence replaces with exactly one other of its kind; else None."""
     missing = lacking(claim, evidence)
     place = claim.find(missing) if missing else -1
     kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
@@ -222,7 +222,7 @@ def instead(claim: str, evidence: str) -> str | None:
 
 
 def _kind(amount: Amount) -> str:
-    """A year is no number of men."""
+    """The amount's dimension; "year" for a plain number that may be one."""
     is_year = not amount.dimension and amount.value in range(1000, 2101)
     return "year" if is_year else amount.dimension
 
@@ -245,7 +245,7 @@ _TERMS = tuple(
         ("(?!)", r"\s?(?:°\s?F\b|degrees? F(?:ahrenheit)?\b|fahrenheit)"),
     )
 )
-"""What makes another figure of it, before it and behind it; claim and evidence need the same."""
+"""Modifiers before and behind a figure that change it; claim and evidence need the same."""
 _BOUND = re.compile(
     r"(?:\b(?:(?:not|never)(?: to)? exceed\w*|(?P<least>over|above|at least"
     r"|(?:more|greater|higher|older|longer|no less|not less|no fewer) than|minimum(?: of)?|exceed\w*|beyond)|under|below|at most"
@@ -267,21 +267,21 @@ _RATE = re.compile(
     re.I,
 )
 _SPAN = re.compile(r"\b(?:for|in|within|after) an? ", re.I)
-"""What a span of time stands behind: "for a week" is no rate."""
+"""Prepositions of a time span: "for a week" is no rate."""
 _TIMES = re.compile(r"\b(?:twice|thrice|times|\d ?[x×])\s+(?:an?|per|each|every|daily|weekly|monthly)\b", re.I)
 _OFTEN = re.compile(r"\b(?:twice|thrice|times|two|three|every \w+ hours|\d ?[x×])\b", re.I)
 _ZONE = re.compile(r"[\s.)]*\b(?P<zone>[A-Z]{1,4}T\b|UTC|(?=(?:[A-Z][a-z]+ ){1,3}[Tt]ime)[A-Z][a-z]+)")
 
 
 def other_terms(claim: str, evidence: str) -> str | None:
-    """The figure of the claim that has another operator, sign, rate or zone in the evidence; None for none.
+    """The claim's figure that has another operator, sign, rate or zone in the evidence; None for none.
 
-    A figure may lose its rate, bound or zone: "20 mg" is told of "20 mg per day". It may not gain one.
+    A figure may lose its rate, bound or zone: "20 mg" follows from "20 mg per day". It may not gain one.
     """
     given = amounts(evidence)
     for amount in amounts(claim):
-        alike = [one for one in given if _is_alike(amount, one)]
-        if alike and not any(_on_same_terms(claim, amount, evidence, one) for one in alike):
+        alike = [other for other in given if _is_alike(amount, other)]
+        if alike and not any(_on_same_terms(claim, amount, evidence, other) for other in alike):
             return claim[amount.start : amount.end]
     known = _rates(evidence)
     counted = _rates(_SPAN.sub(" ", claim)) - known if known else ()
@@ -297,14 +297,14 @@ _LIMIT = re.compile(
 
 
 def other_limit(claim: str, evidence: str) -> str | None:
-    """The figure of the claim's limit, where the evidence has the same limit with other figures only; None for none.
+    """The claim's limit, if the evidence has the same kind of limit only with other figures; else None.
 
-    "Within 10 days" is not "within 30 days", though either may be told loosely. Figures without a unit may count something else.
+    "Within 10 days" is not "within 30 days". Figures without a unit are skipped: they may count something else.
     """
     given = amounts(evidence)
     known = {(limit, amount.dimension) for amount in given if (limit := _limit(evidence, amount))}
     for amount in amounts(claim) if known else ():
-        is_other = not any(_same(amount, one) for one in given) and not _is_computed(amount, given)
+        is_other = not any(_is_same_amount(amount, other) for other in given) and not _is_computed(amount, given)
         if amount.dimension and is_other and (_limit(claim, amount), amount.dimension) in known:
             return claim[amount.start : amount.end]
     return None
@@ -317,7 +317,7 @@ def _limit(text: str, amount: Amount) -> str | None:
 
 def _is_alike(amount: Amount, given: Amount) -> bool:
     if "clock" in (amount.dimension, given.dimension):
-        return _same_place(amount, given)
+        return _is_same_time(amount, given)
     number, other = amount.number, given.number
     if number is None or other is None or number.kind in ("ordinal", "named") or number.value == 1:
         return False
@@ -325,7 +325,7 @@ def _is_alike(amount: Amount, given: Amount) -> bool:
 
 
 def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> bool:
-    (before, behind), (known_before, known_behind) = _beside(claim, amount), _beside(evidence, given)
+    (before, behind), (known_before, known_behind) = _context(claim, amount), _context(evidence, given)
     for first, then in _TERMS:
         ours = first.search(before) or then.match(behind)
         if bool(ours) != bool(first.search(known_before) or then.match(known_behind)):
@@ -341,7 +341,7 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
     )
 
 
-def _beside(text: str, amount: Amount) -> tuple[str, str]:
+def _context(text: str, amount: Amount) -> tuple[str, str]:
     """The text before and behind a figure, up to the next one."""
     behind = re.split(r"\d|[,;]", text[amount.end : amount.end + 40])[0]
     return text[max(0, amount.start - 40) : amount.start].rstrip("$€£¥₹("), behind
@@ -354,7 +354,7 @@ def _bound(before: str, behind: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _rates(text: str) -> frozenset[tuple[str, str]]:
-    """The units that figures of the text are counted by, and those left out: "per day", "/kg", "every other week"."""
+    """The units of a text's rates, with any skip: "per day", "/kg", "every other week"."""
     rates = set[tuple[str, str]]()
     for match in _RATE.finditer(text):
         name = (match["of"] or match["ly"] or match["days"]).lower()

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def chat_model(name: str, options: ModelOptions) -> ChatModel:
-    """The chat model that `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL` stands for."""
+    """Builds the chat model named `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
     kind, _, rest = name.partition(":")
     if kind == "langchain":
         return LangChainChat.from_name(rest, options=options)

@@ -1,6 +1,6 @@
 """The model judge: a chat model decomposes, verifies and categorises (VISTA §3, App. A).
 
-An unreadable answer is asked for once more; then its claims are unchecked. No claim is lost.
+An unreadable answer is requested once more; then its claims are unchecked. No claim is lost.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ REMINDER = (
 async def ask_model(
     model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
 ) -> T:
-    """The model's answer, read.
+    """Asks the model and parses its answer.
 
     Args:
         model: behind its endpoint.
-        request: what it is asked.
-        read: raises UnreadableError where an answer says nothing that can be used.
-        partial: whether an answer that was cut off may be read as far as it goes.
-        reminders: how often it is asked again for what could not be read.
+        request: the prompt.
+        read: parses an answer; raises UnreadableError for an unusable one.
+        partial: whether a truncated answer may be parsed.
+        reminders: retries after an unreadable answer.
 
     Raises:
         UnreadableError: no answer could be read.
@@ -47,17 +47,17 @@ async def ask_model(
     """
     for left in range(reminders, -1, -1):
         try:
-            return await _once(model, request, read, partial=partial)
+            return await _ask_once(model, request, read, partial=partial)
         except UnreadableError:
             if not left:
                 raise
             *earlier, last = request.messages
-            # In the last message, since some chat templates take no two user messages in a row.
+            # In the last message, since some chat templates reject two user messages in a row.
             request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
     raise AssertionError("unreachable")
 
 
-async def _once(model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
+async def _ask_once(model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
     reply = await model.complete(request)
     if reply.finish == "refusal":
         raise UnreadableError(f"{model.name} refused to judge: {reply.text[:200]!r}", reply.text[:RAW_CHARS])
@@ -71,11 +71,11 @@ async def _once(model: ChatModel, request: ChatRequest, read: Callable[[str], T]
 _STAGES: Mapping[str, tuple[Stage, ...]] = {
     "per_claim": ("decompose", "verify", "categorize"),
     "batched": ("decompose", "judge"),
-    "fused": ("fused", "decompose", "judge"),  # the last two where the answer to the first cannot be used
+    "fused": ("fused", "decompose", "judge"),  # the last two when the first answer is unusable
 }
 
 CLAIMS_PER_CALL = 30
-"""Most claims of one batched call; more are asked about in several calls at once."""
+"""Most claims in one batched call; more are split into concurrent calls."""
 
 
 class ModelJudge:
@@ -83,8 +83,8 @@ class ModelJudge:
 
     Args:
         model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
-        options: strategy, shots, knowledge and the rest; limits of the endpoint are read by `model` itself.
-        prompts: in place of those that `options` name.
+        options: strategy, shots, knowledge and so on; `model` applies the endpoint's limits itself.
+        prompts: override those named by `options`.
     """
 
     def __init__(
@@ -101,42 +101,42 @@ class ModelJudge:
 
     @property
     def info(self) -> JudgeInfo:
-        """The model's name; strategy, shots and a fingerprint of the prompts and of all that shapes an answer."""
+        """The model's name; strategy, shots and a fingerprint of the prompts and parameters."""
         options = self.options
         parts = [options.strategy, options.shots, *(["no-knowledge"] if options.knowledge == "off" else [])]
         shaping = digest(self._prompts.fingerprint, dict(self.model.parameters))
         return JudgeInfo(name=self.model.name, version="-".join([*parts, shaping]))
 
     def with_model(self, model: ChatModel) -> ModelJudge:
-        """A judge that asks another model the same."""
+        """The same judge with another model."""
         return ModelJudge(model, self.options, prompts=self._prompts)
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
-        """The prompts that this judge asks with, by stage; those that its strategy has no use for are left out."""
+        """The prompts that this judge's strategy uses, by stage."""
         return {stage: self._prompts.told[stage] for stage in _STAGES[self.options.strategy]}
 
     @property
     def claims_per_call(self) -> int | None:
-        """1 when each claim is judged by a call of its own; None when a call judges all."""
+        """1 if each claim gets its own call; None if one call judges all."""
         return 1 if self.options.strategy == "per_claim" else None
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why this judge makes no further call: the budget of the run is spent."""
+        """Why this judge stopped calling (the run's budget is spent), or None."""
         return self.model.why_exhausted
 
     async def aclose(self) -> None:
-        """Closes the connections that were opened for this judge."""
+        """Closes this judge's connections."""
         await self.model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """One call. Spans are those of the words that the model quotes, where the turn has them."""
+        """One call. Spans cover the words that the model quotes, if the turn has them."""
         if not turn.text.strip():
             return []
         claim_texts = await self._ask(
             turn.text,
-            lambda _, kept: self._prompts.decompose(turn, kept),
+            lambda _, recent: self._prompts.decompose(turn, recent),
             parsing.read_claims,
             EvidenceSet(),
             history,
@@ -146,15 +146,15 @@ class ModelJudge:
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
     ) -> Sequence[Check | Unchecked] | None:
-        """One call for everything, with strategy `fused`; None otherwise, and when that call's answer cannot be used."""
+        """One call for everything with strategy `fused`; None otherwise, or if its answer is unusable."""
         if self.options.strategy != "fused" or not turn.text.strip():
             return None
-        evidence = self._seen(evidence)
+        evidence = self._usable_evidence(evidence)
         untrusted = [turn.text, *(past.text for past in history), *_texts(evidence)]
         try:
             judgements = await self._ask(
                 turn.text,
-                lambda seen, kept: self._prompts.fused(turn, kept, seen),
+                lambda trimmed, recent: self._prompts.fused(turn, recent, trimmed),
                 lambda text: parsing.read_fused(text, untrusted),
                 evidence,
                 history,
@@ -169,26 +169,28 @@ class ModelJudge:
             return None
         claims = _claims(judgements.claims, turn, history)
         return [
-            _labelled_check(claim, parsing.ParsedCategory(one.label, one.reason, one.evidence), evidence)
-            for claim, one in zip(claims, judgements.claims, strict=True)
+            _labelled_check(
+                claim, parsing.ParsedCategory(judgement.label, judgement.reason, judgement.evidence), evidence
+            )
+            for claim, judgement in zip(claims, judgements.claims, strict=True)
         ]
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        """With `per_claim` one call a claim, all at once; else one call for all, whose answer holds the labels too."""
-        evidence = self._seen(evidence)
+        """One concurrent call per claim with `per_claim`; else one call for all, which also gives the labels."""
+        evidence = self._usable_evidence(evidence)
         if self.options.strategy == "per_claim":
-            return await ensemble.together(self._verify_claim(claim, evidence) for claim in claims)
+            return await ensemble.gather(self._verify_claim(claim, evidence) for claim in claims)
         batches = [claims[start : start + CLAIMS_PER_CALL] for start in range(0, len(claims), CLAIMS_PER_CALL)]
-        answers = await ensemble.together(self._judged_together(batch, evidence) for batch in batches)
+        answers = await ensemble.gather(self._judge_together(batch, evidence) for batch in batches)
         return [answer for batch in answers for answer in batch]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        """One call for each check whose label did not come with its verdict, all at once."""
-        evidence = self._seen(evidence)
-        return await ensemble.together(self._categorize_check(check, evidence) for check in checks)
+        """One concurrent call for each check that has no label yet."""
+        evidence = self._usable_evidence(evidence)
+        return await ensemble.gather(self._categorize_check(check, evidence) for check in checks)
 
-    def _seen(self, evidence: EvidenceSet) -> EvidenceSet:
-        """The evidence this judge may use: without accumulated claims in the ablation; the persona stays (VISTA, ablations)."""
+    def _usable_evidence(self, evidence: EvidenceSet) -> EvidenceSet:
+        """The evidence this judge may use: without knowledge in the ablation, except the persona (VISTA, ablations)."""
         if self.options.knowledge == "on":
             return evidence
         persona = tuple(known for known in evidence.knowledge if known.source is SourceKind.PERSONA)
@@ -200,7 +202,7 @@ class ModelJudge:
         try:
             verdict = await self._ask(
                 claim.text,
-                lambda seen, _: self._prompts.verify(claim, seen),
+                lambda trimmed, _: self._prompts.verify(claim, trimmed),
                 lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
                 evidence,
             )
@@ -218,7 +220,7 @@ class ModelJudge:
         try:
             category = await self._ask(
                 claim.text,
-                lambda seen, _: self._prompts.categorize(claim, seen),
+                lambda trimmed, _: self._prompts.categorize(claim, trimmed),
                 lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
                 evidence,
             )
@@ -226,13 +228,13 @@ class ModelJudge:
             return _as_unchecked(claim, exc)
         return _finding(claim, category, evidence)
 
-    async def _judged_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-        """Verdicts with labels. What the first answer leaves out, or answers twice, is asked about once more."""
+    async def _judge_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        """Verdicts with labels. Claims that the first answer omits or answers twice are retried once."""
         answers: dict[int, Check | Unchecked] = {}
         left, raw = list(range(len(claims))), ""
         for _ in range(2):
             try:
-                judgements, raw = await self._asked_together([claims[index] for index in left], evidence)
+                judgements, raw = await self._ask_together([claims[index] for index in left], evidence)
             except JudgeError as exc:
                 answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
@@ -248,10 +250,10 @@ class ModelJudge:
             for index, claim in enumerate(claims)
         ]
 
-    async def _asked_together(
+    async def _ask_together(
         self, claims: Sequence[Claim], evidence: EvidenceSet
     ) -> tuple[list[parsing.ParsedCategory | None], str]:
-        """The answers of one call by claim, None where unusable; and the raw text."""
+        """One call's answer per claim, None if unusable; and the raw text."""
         ids = [f"c{number}" for number in range(1, len(claims) + 1)]
         texts = [claim.text for claim in claims]
 
@@ -260,7 +262,7 @@ class ModelJudge:
             return [categories.get(name) for name in ids], text
 
         return await self._ask(
-            "\n".join(texts), lambda seen, _: self._prompts.judge(claims, seen), read, evidence, partial=True
+            "\n".join(texts), lambda trimmed, _: self._prompts.judge(claims, trimmed), read, evidence, partial=True
         )
 
     async def _ask(
@@ -274,10 +276,10 @@ class ModelJudge:
         partial: bool = False,
         reminders: int = 1,
     ) -> T:
-        """Asks with less evidence and history where the model cannot read all of it."""
+        """Asks; trims evidence and history if the prompt is too long."""
 
-        async def ask(seen: EvidenceSet, kept: Sequence[Turn]) -> T:
-            return await ask_model(self.model, request(seen, kept), read, partial=partial, reminders=reminders)
+        async def ask(trimmed: EvidenceSet, recent: Sequence[Turn]) -> T:
+            return await ask_model(self.model, request(trimmed, recent), read, partial=partial, reminders=reminders)
 
         return await ask_trimmed(ask, self.model.name, query, evidence, history)
 
@@ -286,24 +288,24 @@ def _claims(
     texts: Sequence[parsing.ClaimText | parsing.FusedClaim], turn: Turn, history: Sequence[Turn]
 ) -> list[Claim]:
     return [
-        Claim(id=f"t{len(history)}.c{number}", text=one.text, span=place(one.quote or one.text, turn.text))
-        for number, one in enumerate(texts, 1)
+        Claim(id=f"t{len(history)}.c{number}", text=entry.text, span=place(entry.quote or entry.text, turn.text))
+        for number, entry in enumerate(texts, 1)
     ]
 
 
-def _labelled_check(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Check | Unchecked:
-    """A verdict and its label, from an answer that held both."""
-    if said.label is not Label.VERIFIED:
-        return Check(claim=claim, supported=False, confidence=1.0, finding=_finding(claim, said, evidence))
+def _labelled_check(claim: Claim, category: parsing.ParsedCategory, evidence: EvidenceSet) -> Check | Unchecked:
+    """The verdict and label of an answer that gives both."""
+    if category.label is not Label.VERIFIED:
+        return Check(claim=claim, supported=False, confidence=1.0, finding=_finding(claim, category, evidence))
     if evidence.missing:
         return Unchecked(claim=claim, error="the judge called the claim VERIFIED though there was no evidence at all")
-    return Check(claim=claim, supported=True, confidence=1.0, evidence=quoted_evidence(said.quote, evidence))
+    return Check(claim=claim, supported=True, confidence=1.0, evidence=quoted_evidence(category.quote, evidence))
 
 
-def _finding(claim: Claim, said: parsing.ParsedCategory, evidence: EvidenceSet) -> Finding:
-    reason = said.reason.strip() or f"the judge gave no reason for {said.label}"
-    quotes = quoted_evidence(said.quote, evidence) if said.label is Label.CONTRADICTED else ()
-    return Finding(claim=claim, label=said.label, confidence=1.0, evidence=quotes, reason=reason)
+def _finding(claim: Claim, category: parsing.ParsedCategory, evidence: EvidenceSet) -> Finding:
+    reason = category.reason.strip() or f"the judge gave no reason for {category.label}"
+    quotes = quoted_evidence(category.quote, evidence) if category.label is Label.CONTRADICTED else ()
+    return Finding(claim=claim, label=category.label, confidence=1.0, evidence=quotes, reason=reason)
 
 
 def _as_unchecked(claim: Claim, exc: JudgeError) -> Unchecked:

@@ -1,8 +1,8 @@
 """Reads prompt files, strictly, and renders conversation, evidence and claims for their slots.
 
 A file has instructions, then `=== EXAMPLES ===`, then `=== INPUT ===`, and takes `$slots`; front matter may say `answer: json`.
-One without such lines is taken whole, as the paper prints its prompts (VISTA, App. A.1), and takes [slots in brackets]. What is
-rendered is untrusted: it stands inside tags that it cannot close, or on lines that cannot pass for headings.
+A file without such lines is used whole, as the paper prints its prompts (VISTA, App. A.1), with [slots in brackets]. Rendered
+text is untrusted: it sits inside tags that it cannot close, or on lines that cannot pass for headings.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ PARTS = ("question", "context", "sentence", "output", "sos", "eos")
 _ROLE_CHARS = 40
 
 _HIDDEN = "\0"
-"""Stands for a character that is not seen. A model may read over it or take it for a space: a tag is found in both readings."""
+"""Stands for an invisible character. A model may skip it or read a space: tags are found in both readings."""
 
 _BRACKET = re.compile("[<＜﹤‹〈⟨〈˂ᐸ❮❰⧼≺≪⟪《«≮]")
-# Chat templates of open models: some servers take these for their own tokens wherever they stand.
+# Chat templates of open models: some servers read these as their own tokens anywhere.
 _CONTROL = re.compile(r"<(?=[|｜])|<(?=/?s>)|\[(?=/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+)\])", re.IGNORECASE)
 _SPECIAL = (
     *TAGS,
@@ -38,13 +38,13 @@ _SPECIAL = (
 )
 
 
-def _naming(tags: Sequence[str]) -> re.Pattern[str]:
-    """Finds one of the tags behind a bracket."""
+def _tag_pattern(tags: Sequence[str]) -> re.Pattern[str]:
+    """Pattern for one of the tags behind a bracket."""
     names = "|".join(f"{_HIDDEN}*".join(name) for name in tags)
     return re.compile(rf"[\s{_HIDDEN}/\\∕⁄⧸«|｜]*(?:{names})(?![a-z0-9_-])")
 
 
-_TAG, _PART = _naming(_SPECIAL), _naming((*_SPECIAL, *PARTS))
+_TAG, _PART = _tag_pattern(_SPECIAL), _tag_pattern((*_SPECIAL, *PARTS))
 _ANNOUNCES = re.compile(r"^[^:]{1,60}:[\s*]*(?:\[[^\]]*\])?$")
 _CONTROLS = dict.fromkeys((*range(32), 127), _HIDDEN)
 _UNSEEN = ("Cf", "Mn", "Me", "Cc", "Zl", "Zp")
@@ -57,7 +57,7 @@ class Roles:
     """The speakers' names in a prompt and in its claims.
 
     Raises:
-        ConfigError: a name that would break a prompt's lines or tags, or one name for both.
+        ConfigError: a name that would break a prompt's lines or tags, or the same name twice.
     """
 
     assistant: str = "assistant"
@@ -75,13 +75,13 @@ class Roles:
             raise ConfigError(f"assistant and user are both called {self.user!r} in prompts; give two names")
 
     def of(self, role: Role) -> str:
-        """The name of a speaker."""
+        """The speaker's name."""
         return {Role.ASSISTANT: self.assistant, Role.USER: self.user}.get(role, str(role))
 
 
 @dataclass(frozen=True)
 class Style:
-    """How untrusted text is set apart: in tags, or, given a prompt's `headings`, without any."""
+    """Delimits untrusted text: in tags, or, given a prompt's `headings`, without any."""
 
     roles: Roles
     headings: frozenset[str] | None = None
@@ -89,8 +89,8 @@ class Style:
     """True for a decomposer's prompt, which has more tags."""
 
     def documents(self, passages: Sequence[Passage]) -> str:
-        """Numbered, each with its title. Passages of one document are put together, their overlaps once."""
-        texts = [self._safe(text) for text in _whole(passages)]
+        """Numbered documents with titles. Passages of one document are joined, overlaps once."""
+        texts = [self._safe(text) for text in _join_sources(passages)]
         if self.headings is not None:
             return "\n\n".join(texts) or NOTHING
         numbered = (f"[{number}] {text}" for number, text in enumerate(texts, 1))
@@ -102,12 +102,12 @@ class Style:
         return self._lines("knowledge", (f"{number}. {self._entry(fact)}" for number, fact in enumerate(facts, 1)))
 
     def history(self, turns: Sequence[Turn], *, evidence: bool = False) -> str:
-        """One entry a turn; what runs on is indented, so that no turn can contain another."""
+        """One entry per turn; continuation lines are indented, so that no turn can fake another."""
         lines = (f"{self.roles.of(turn.role)}: {self._entry(turn.text)}" for turn in turns)
         return self._lines("history", lines, ' as="evidence"' if evidence else "")
 
     def turn(self, turn: Turn) -> str:
-        """The turn that is judged."""
+        """The turn to judge."""
         # Not indented: claims quote it word for word.
         spoken = f"{self.roles.of(turn.role)}: {self._safe(turn.text.strip())}"
         return spoken if self.headings is not None else _tag("turn", spoken)
@@ -118,13 +118,13 @@ class Style:
         return text if self.headings is not None else f"<claim>{text}</claim>"
 
     def claims(self, claims: Sequence[Claim]) -> str:
-        """One entry a claim, with the ids c1, c2, ... by position."""
+        """One entry per claim, with ids c1, c2, ... by position."""
         return self._lines(
             "claims", (f"c{number}: {self._entry(claim.text)}" for number, claim in enumerate(claims, 1))
         )
 
     def part(self, tag: str, text: str) -> str:
-        """A question, a context or a sentence of a decomposer's prompt; no text, no part."""
+        """A question, context or sentence of a decomposer's prompt; "" if empty."""
         safe = self._safe(text.strip())
         return safe if self.headings is not None or not safe else _tag(tag, safe)
 
@@ -137,25 +137,25 @@ class Style:
 
     def _safe(self, text: str) -> str:
         text = defuse(text, parts=self.parts)
-        return text if self.headings is None else _quoted_headings(text, self.headings)
+        return text if self.headings is None else _quote_headings(text, self.headings)
 
 
-@lru_cache(maxsize=512)  # every claim of a turn is shown the same evidence
+@lru_cache(maxsize=512)  # all claims of a turn share the same evidence
 def defuse(text: str, *, parts: bool = False) -> str:
-    """The text without anything that could be taken for a tag of a prompt or a token of a chat template.
+    """The text with everything escaped that a model could read as a prompt's tag or a chat template's token.
 
-    `&lt;` and `&#91;` stand in place of the brackets; everything else stays as it is. Idempotent. `parts`: in a decomposer's
-    prompt, which has more tags.
+    `&lt;` and `&#91;` replace the brackets; everything else stays. Idempotent. `parts`: for a decomposer's prompt, which has
+    more tags.
     """
-    # Half a character cannot be sent.
+    # Lone surrogates cannot be sent.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    text = _CONTROL.sub(lambda found: "&lt;" if found.group() == "<" else "&#91;", text)
+    text = _CONTROL.sub(lambda match: "&lt;" if match.group() == "<" else "&#91;", text)
     if not _BRACKET.search(text):
         return text
-    seen = _fold(text)
+    folded = _fold(text)
     tag = _PART if parts else _TAG
-    opening = (tag.match(seen, found.end()) is not None for found in re.finditer("<", seen))
-    return _BRACKET.sub(lambda found: "&lt;" if next(opening) else found.group(), text)
+    opening = (tag.match(folded, match.end()) is not None for match in re.finditer("<", folded))
+    return _BRACKET.sub(lambda match: "&lt;" if next(opening) else match.group(), text)
 
 
 def heading(line: str) -> str:
@@ -164,19 +164,19 @@ def heading(line: str) -> str:
 
 
 def _fold(text: str) -> str:
-    """The text as it looks: one `<` for each bracket, `_HIDDEN` for what is not seen, look-alikes as plain small letters."""
-    return text.translate(_CONTROLS).lower() if text.isascii() else "".join(map(_folded, text))
+    """The text as it looks: `<` for any bracket, `_HIDDEN` for invisible characters, look-alikes as plain lower-case letters."""
+    return text.translate(_CONTROLS).lower() if text.isascii() else "".join(map(_fold_char, text))
 
 
 @lru_cache(maxsize=4096)
-def _folded(char: str) -> str:
+def _fold_char(char: str) -> str:
     if _BRACKET.match(char):
         return "<"
     letters = unicodedata.normalize("NFKD", char).casefold().translate(_ALIKE)
     return "".join(_HIDDEN if unicodedata.category(letter) in _UNSEEN else letter for letter in letters)
 
 
-def _quoted_headings(text: str, headings: frozenset[str]) -> str:
+def _quote_headings(text: str, headings: frozenset[str]) -> str:
     return "\n".join(f"> {line}" if heading(line) in headings else line for line in text.splitlines())
 
 
@@ -184,14 +184,14 @@ def _tag(tag: str, text: str, attributes: str = "") -> str:
     return f"<{tag}{attributes}>\n{text or NOTHING}\n</{tag}>"
 
 
-def _whole(passages: Sequence[Passage]) -> Iterator[str]:
+def _join_sources(passages: Sequence[Passage]) -> Iterator[str]:
     """Each source below its title, in the order in which they first appear."""
     sources: dict[str, list[Passage]] = {}
     for passage in passages:
         if passage.text.strip():
             sources.setdefault(passage.source_id, []).append(passage)
     for parts in sources.values():
-        if any(part.found for part in parts):  # ranked: neighbours are put together again
+        if any(part.found for part in parts):  # ranked: restore the document's order
             parts.sort(key=lambda part: part.span.start if part.span else 0)
         title = " ".join((parts[0].title or "").split())
         yield f"{title}\n{_join(parts)}" if title else _join(parts)
@@ -207,7 +207,7 @@ def _join(parts: Sequence[Passage]) -> str:
 
 
 def _under_headings(part: Passage, known: Sequence[str]) -> str:
-    """The passage's text below the headings that it stands under, those aside that stand there already."""
+    """The passage's text below its headings, except those already shown."""
     return "\n".join((*(heading for heading in part.headings if heading not in known), part.text))
 
 
@@ -251,11 +251,11 @@ SLOTS: Mapping[Stage, tuple[str, ...]] = {
     "claimify-decompose": ("question", "context", "sentence"),
     "dydecomp": ("history", "claim"),
 }
-"""What the input of each stage may show."""
+"""Slots that the input of each stage may have."""
 
 _OPTIONAL = frozenset({"history", "knowledge"})
 _NAMES = ("assistant", "user")
-"""Slots that are allowed anywhere: what the speakers are called."""
+"""Slots allowed anywhere: the speakers' names."""
 
 _BRACKETS = {
     "conversation history": "history",
@@ -267,7 +267,7 @@ _BRACKETS = {
     **{name: name for name in ("question", "context", "sentence")},
 }
 _JUDGED = frozenset({"history", "turn", "knowledge", "documents", "claim", "claims"})
-"""Slots in brackets that are told to be unknown where a stage has none of them; other words may stand in brackets."""
+"""Bracketed words that are always read as slots, so that an unknown one is an error; other brackets are text."""
 _IN_BRACKETS = re.compile(r"\[[ \t]*(" + "|".join(name.replace(" ", r"\s+") for name in _BRACKETS) + r")[ \t]*\]", re.I)
 _DOLLAR = re.compile(r"\$(\$|[A-Za-z_]\w*|\{\w*\})?")
 _MARKER = re.compile(r"^===[ \t]*(\w+)[ \t]*===[ \t]*$", re.MULTILINE)
@@ -277,7 +277,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MUL
 
 @dataclass(frozen=True)
 class Slot:
-    """A place in a prompt that is filled. `alone`: it has a line to itself, which goes when there is nothing to show."""
+    """A slot of a prompt. `alone`: it has a line to itself, which is dropped when the value is empty."""
 
     name: str
     alone: bool = False
@@ -288,10 +288,10 @@ Template = tuple[str | Slot, ...]
 
 @dataclass(frozen=True)
 class PromptFile:
-    """One prompt. `headings` are those of a file taken whole; None for one in the package's own form, which is in tags.
+    """One prompt. `headings` are those of a file without parts; None for the package's own form, which uses tags.
 
-    `shots` is how many examples it shows: lines that begin with `Example 1`, `Example 2` and so on are counted, and a part of
-    examples that numbers none is one.
+    `shots` is the number of examples: lines that begin with `Example 1`, `Example 2` and so on; an examples part without
+    numbers counts as one.
     """
 
     system: Template
@@ -307,10 +307,10 @@ class PromptFile:
 
 
 def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | None = None) -> PromptFile:
-    """Reads one file, with or without its part of examples. `slots`: those of a prompt that is for something else than a stage.
+    """Reads one file, with or without its examples. `slots` overrides those of the stage.
 
     Raises:
-        ConfigError: the file cannot be read, or has a part or slot that it cannot have, or lacks one that it must have;
+        ConfigError: the file cannot be read, or has an unknown part or slot, or lacks a required one;
             names file and slot.
     """
     try:
@@ -328,16 +328,16 @@ def read(path: Path, stage: Stage, *, examples: bool, slots: tuple[str, ...] | N
             len(_EXAMPLE.findall(text)),
         )
     else:
-        instructions, shown, asked = _sections(path, text)
-        system = "\n\n".join(part for part in (instructions, shown if examples else "") if part)
-        shots = max(len(_EXAMPLE.findall(shown)), 1) if shown and examples else 0
-        file = PromptFile(_template(path, system), _template(path, asked), answer, None, shots)
+        instructions, example_part, input_part = _sections(path, text)
+        system = "\n\n".join(part for part in (instructions, example_part if examples else "") if part)
+        shots = max(len(_EXAMPLE.findall(example_part)), 1) if example_part and examples else 0
+        file = PromptFile(_template(path, system), _template(path, input_part), answer, None, shots)
     _check_slots(path, stage, slots, file)
     return file
 
 
 def fill(template: Template, values: Mapping[str, str]) -> str:
-    """The text with its slots filled; what is filled in is never looked at for slots."""
+    """The text with its slots filled; slots inside the values are ignored."""
     filled = []
     for part in template:
         if isinstance(part, str):
@@ -387,14 +387,14 @@ def _template(path: Path, text: str) -> Template:
 
 
 def _bracket_template(text: str, known: Collection[str]) -> Template:
-    named = ((_BRACKETS[" ".join(found.group(1).lower().split())], found) for found in _IN_BRACKETS.finditer(text))
-    # The last of each: earlier ones may stand in the instructions, which speak of them.
-    places = {name: found for name, found in named if name in known}
+    matches = ((_BRACKETS[" ".join(match.group(1).lower().split())], match) for match in _IN_BRACKETS.finditer(text))
+    # The last of each: the instructions may mention earlier ones.
+    places = {name: match for name, match in matches if name in known}
     parts: list[str | Slot] = []
     end = 0
-    for name, found in sorted(places.items(), key=lambda place: place[1].start()):
-        parts += [text[end : found.start()], Slot(name)]
-        end = found.end()
+    for name, match in sorted(places.items(), key=lambda place: place[1].start()):
+        parts += [text[end : match.start()], Slot(name)]
+        end = match.end()
     return tuple(part for part in (*parts, text[end:]) if part)
 
 

@@ -1,6 +1,6 @@
 """The model judge's prompts, in the structure of the paper's (VISTA, App. A.1).
 
-What stays the same comes first, so that a provider's prompt cache serves all claims of a turn.
+Constant parts come first, so that a provider's prompt cache serves all claims of a turn.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from vista_guard.reading.passages import nearest_passages
 from vista_guard.types import Claim, EvidenceSet, Label, Turn
 
 STAGES: tuple[Stage, ...] = ("decompose", "verify", "categorize", "judge", "fused")
-"""Of a model judge. Other stages are those of decomposers, one prompt each."""
+"""Stages of a model judge. The others belong to decomposers, one prompt each."""
 FOLDER = Path(__file__).parent / "texts"
 """The package's own prompt files."""
 
 _FORM = 1
-"""Goes into the fingerprint: to be raised when evidence is written into prompts in another way."""
+"""Part of the fingerprint; raise it when the rendering of evidence changes."""
 
 
 def _object(**properties: object) -> dict[str, Any]:
@@ -52,7 +52,7 @@ _LABELS = [str(Label.VERIFIED), *_REASONS]
 _CLAIM_TEXTS = _object(claims=_list(_TEXT))
 _REWRITTEN = _object(reason=_TEXT, sentence=_TEXT)
 
-# A label comes after what it rests on: a model writes in this order.
+# A label comes after its reasons: a model writes in this order.
 ANSWERS: Mapping[str, Mapping[str, Any]] = {
     "decompose": _object(claims=_list(_object(claim=_TEXT, quote=_TEXT))),
     "verify": _object(quote=_TEXT, label=_one_of("VERIFIED", "UNVERIFIABLE")),
@@ -99,7 +99,7 @@ class Prompt:
         shots: Literal["few", "zero"] = "few",
         roles: Roles | None = None,
     ) -> Self:
-        """Reads one prompt: that of `folder`, where it holds one, else the package's own.
+        """Reads one prompt, from `folder` if it has one, else the package's own.
 
         Raises:
             ConfigError: see `Prompts.load`.
@@ -113,25 +113,25 @@ class Prompt:
         return cls(stage, info, Style(roles, file.headings, parts=stage not in STAGES), roles, file, system)
 
     def texts(self) -> list[str]:
-        """All that its fingerprint is made from, but for the names of the speakers."""
+        """The inputs of its fingerprint, except the speakers' names."""
         return [self.stage, self._system, repr(self._file.input), self._file.answer]
 
     @property
     def slots(self) -> frozenset[str]:
-        """Those that its input shows."""
+        """Slots of its input."""
         return self._file.slots
 
     def request(self, **values: str) -> ChatRequest:
-        """Asks with these values in the slots."""
-        named = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
-        asked = fill(self._file.input, named)
-        messages = tuple(Message(*one) for one in (("system", self._system), ("user", asked)) if one[1])
+        """The request with these values in the slots."""
+        slot_values = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
+        text = fill(self._file.input, slot_values)
+        messages = tuple(Message(*pair) for pair in (("system", self._system), ("user", text)) if pair[1])
         return ChatRequest(messages, self.stage, ANSWERS[self.stage] if self._file.answer == "json" else None)
 
 
 @dataclass(frozen=True)
 class Prompts:
-    """One prompt for each stage of a model judge; a request for each thing asked.
+    """One prompt for each stage of a model judge, and its requests.
 
     `fingerprint`: 12 hex digits that change with any text in use, with `shots` and with the names of the speakers.
     """
@@ -139,16 +139,16 @@ class Prompts:
     roles: Roles
     fingerprint: str
     told: Mapping[Stage, PromptInfo]
-    """Of each prompt by itself."""
+    """Info of each prompt, by stage."""
     _prompts: Mapping[Stage, Prompt] = field(repr=False)
 
     @classmethod
     def load(
         cls, folder: Path | None = None, *, shots: Literal["few", "zero"] = "few", roles: Roles | None = None
     ) -> Self:
-        """Reads the prompts. Those that `folder` does not hold are the package's own.
+        """Reads the prompts; those missing from `folder` are the package's own.
 
-        `shots="zero"` leaves the part of examples out; a file without parts is taken as it is.
+        `shots="zero"` drops the examples part; a file without parts is used as is.
 
         Raises:
             ConfigError: a folder or file that cannot be read, a file that is no prompt, a slot that is missing or
@@ -157,39 +157,39 @@ class Prompts:
         roles = roles or Roles()
         prompts = {stage: Prompt.load(stage, folder, shots=shots, roles=roles) for stage in STAGES}
         names = {"assistant": roles.assistant, "user": roles.user}
-        fingerprint = digest(_FORM, shots, names, [one.texts() for one in prompts.values()])
-        return cls(roles, fingerprint, {stage: one.info for stage, one in prompts.items()}, prompts)
+        fingerprint = digest(_FORM, shots, names, [prompt.texts() for prompt in prompts.values()])
+        return cls(roles, fingerprint, {stage: prompt.info for stage, prompt in prompts.items()}, prompts)
 
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
-        """Asks for the claims of `turn`; `history` is what was said before it."""
+        """Asks for the claims of `turn`; `history` holds the turns before it."""
         prompt = self._prompts["decompose"]
         return prompt.request(history=prompt.style.history(history), turn=prompt.style.turn(turn))
 
     def verify(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks whether the evidence establishes the claim."""
         prompt = self._prompts["verify"]
-        return prompt.request(**_shown(prompt, evidence), claim=prompt.style.claim(claim))
+        return prompt.request(**_evidence_values(prompt, evidence), claim=prompt.style.claim(claim))
 
     def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks why the evidence does not establish the claim."""
         prompt = self._prompts["categorize"]
-        return prompt.request(**_shown(prompt, evidence), claim=prompt.style.claim(claim))
+        return prompt.request(**_evidence_values(prompt, evidence), claim=prompt.style.claim(claim))
 
     def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
         prompt = self._prompts["judge"]
-        return prompt.request(**_shown(prompt, evidence), claims=prompt.style.claims(claims))
+        return prompt.request(**_evidence_values(prompt, evidence), claims=prompt.style.claims(claims))
 
     def fused(self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the claims of `turn` and the label of each. `history` is evidence too when `evidence` holds it."""
         prompt = self._prompts["fused"]
-        shown = _shown(prompt, evidence)
+        values = _evidence_values(prompt, evidence)
         if not evidence.history:
-            shown["history"] = prompt.style.history(history)
-        return prompt.request(**shown, turn=prompt.style.turn(turn))
+            values["history"] = prompt.style.history(history)
+        return prompt.request(**values, turn=prompt.style.turn(turn))
 
 
-def _shown(prompt: Prompt, evidence: EvidenceSet) -> dict[str, str]:
+def _evidence_values(prompt: Prompt, evidence: EvidenceSet) -> dict[str, str]:
     for name in ("knowledge", "history"):
         if getattr(evidence, name) and name not in prompt.slots:
             meter().warn(f"the {prompt.stage} prompt has no slot ${name}: the judge did not see the {name}")
@@ -197,7 +197,7 @@ def _shown(prompt: Prompt, evidence: EvidenceSet) -> dict[str, str]:
     return {
         "documents": style.documents(evidence.documents),
         "knowledge": style.knowledge(evidence.knowledge),
-        # Said to be empty, it would seem that nothing was said before; it is only not shown.
+        # "(none)" would claim that there were no earlier turns; they are only not shown.
         "history": style.history(evidence.history, evidence=True) if evidence.history else "",
     }
 
@@ -230,46 +230,46 @@ async def ask_trimmed(
     evidence: EvidenceSet,
     history: Sequence[Turn],
 ) -> T:
-    """Asks with all of it; while the model says that this is too long, with half of what may go next.
+    """Asks with all the evidence and history; halves one kind after another while the prompt is too long.
 
     Raises:
         ContextTooLongError: even the claim with one passage is too long.
     """
-    seen, kept = evidence, tuple(history)
+    trimmed, recent = evidence, tuple(history)
     while True:
         try:
-            answer = await ask(seen, kept)
+            answer = await ask(trimmed, recent)
         except ContextTooLongError:
-            less = _less(query, seen, kept)
-            if less is None:
+            halved = _halve(query, trimmed, recent)
+            if halved is None:
                 raise
-            seen, kept = less
+            trimmed, recent = halved
             continue
-        left_out = _left_out(evidence, seen, history, kept)
+        left_out = _left_out(evidence, trimmed, history, recent)
         if left_out:
             meter().warn(f"{model} cannot read the whole prompt; judged without {left_out}")
         return answer
 
 
-def _less(query: str, seen: EvidenceSet, kept: tuple[Turn, ...]) -> tuple[EvidenceSet, tuple[Turn, ...]] | None:
-    """Half of the first kind that there is still something of: knowledge, history (its oldest turns), documents."""
-    if seen.knowledge:
-        known = nearest_passages(query, seen.knowledge, len(seen.knowledge) // 2)
-        return seen.model_copy(update={"knowledge": known}), kept
-    if seen.history or kept:
-        turns = seen.history[(len(seen.history) + 1) // 2 :]
-        return seen.model_copy(update={"history": turns}), kept[(len(kept) + 1) // 2 :]
-    if len(seen.documents) > 1:
-        passages = nearest_passages(query, seen.documents, len(seen.documents) // 2)
-        return seen.model_copy(update={"documents": passages}), kept
+def _halve(query: str, trimmed: EvidenceSet, recent: tuple[Turn, ...]) -> tuple[EvidenceSet, tuple[Turn, ...]] | None:
+    """Halves the first kind that is left: knowledge, history (oldest turns first), documents."""
+    if trimmed.knowledge:
+        known = nearest_passages(query, trimmed.knowledge, len(trimmed.knowledge) // 2)
+        return trimmed.model_copy(update={"knowledge": known}), recent
+    if trimmed.history or recent:
+        turns = trimmed.history[(len(trimmed.history) + 1) // 2 :]
+        return trimmed.model_copy(update={"history": turns}), recent[(len(recent) + 1) // 2 :]
+    if len(trimmed.documents) > 1:
+        passages = nearest_passages(query, trimmed.documents, len(trimmed.documents) // 2)
+        return trimmed.model_copy(update={"documents": passages}), recent
     return None
 
 
-def _left_out(whole: EvidenceSet, seen: EvidenceSet, history: Sequence[Turn], kept: Sequence[Turn]) -> str:
+def _left_out(whole: EvidenceSet, trimmed: EvidenceSet, history: Sequence[Turn], recent: Sequence[Turn]) -> str:
     counts = (
-        (len(whole.knowledge) - len(seen.knowledge), "known claims"),
-        (max(len(whole.history) - len(seen.history), len(history) - len(kept)), "earlier turns"),
-        (len(whole.documents) - len(seen.documents), "document passages"),
+        (len(whole.knowledge) - len(trimmed.knowledge), "known claims"),
+        (max(len(whole.history) - len(trimmed.history), len(history) - len(recent)), "earlier turns"),
+        (len(whole.documents) - len(trimmed.documents), "document passages"),
     )
     return ", ".join(f"{count} {name}" for count, name in counts if count)
 

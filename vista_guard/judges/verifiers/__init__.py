@@ -1,7 +1,7 @@
 """Verifiers that users bring in place of the shipped one.
 
-`named` builds one from its name in the settings; `local` runs a model from a folder or the hub and knows how each
-kind of model is asked and what its outputs mean; `calibrated` asks one behind an API, and applies a fitted calibration.
+`named` builds one from its name in the settings; `local` runs a model from a folder or the hub, with the template and
+outputs of each model family; `calibrated` asks one behind an API, and applies a fitted calibration.
 """
 
 from vista_guard.judges.verifiers.calibrated import VerifierCalibration

@@ -1,4 +1,4 @@
-"""A verifier's calibration, as `vista-guard calibrate --verifier` writes it; a verifier behind an OpenAI-compatible endpoint."""
+"""A verifier's calibration, written by `vista-guard calibrate --verifier`; a verifier behind an OpenAI-compatible endpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Part(BaseModel):
 
 
 class Thresholds(_Part):
-    """Probabilities from which the embedded judge calls a claim supported, or contradicted."""
+    """Minimum probabilities for the embedded judge to call a claim supported, or contradicted."""
 
     supported: float = Field(ge=0, le=1)
     contradicted: float = Field(ge=0, le=1)
@@ -43,29 +43,29 @@ class FittedOn(_Part):
     claims: int
     day: date
     supported_or_not: float
-    """Share of claims that thresholds fitted on other documents get right: supported or not."""
+    """Accuracy of supported or not, with thresholds fitted on other documents."""
     contradicted_precision: float | None = None
-    """Likewise, of the claims that such thresholds call contradicted those that are not supported; None where none is."""
+    """Share of claims called contradicted that are not supported, likewise; None if there are none."""
 
 
 class VerifierCalibration(_Part):
     """Temperature and thresholds of one verifier."""
 
     vista_guard_verifier_calibration: Literal[1] = 1
-    """Version of the file's form."""
+    """Version of the file format."""
     verifier: str
-    """Name of the verifier that it was made for."""
+    """Name of its verifier."""
     temperature: float = Field(gt=0)
-    """Above 1 the verifier was too sure of itself."""
+    """Above 1 for an overconfident verifier."""
     thresholds: Thresholds
     fitted_on: FittedOn
 
     @classmethod
     def load(cls, file: Path, verifier: str) -> Self:
-        """Reads what `vista-guard calibrate --verifier` wrote, for the verifier of this name.
+        """Reads a file of `vista-guard calibrate --verifier` for the verifier with this name.
 
         Raises:
-            ConfigError: no such file, one that is something else, or one that was made for another verifier.
+            ConfigError: no such file, another kind of file, or one for another verifier.
         """
         how = f"make it with: vista-guard calibrate --verifier {verifier} --out {file}"
         try:
@@ -85,7 +85,7 @@ class VerifierCalibration(_Part):
         return calibration
 
     def save(self, file: Path) -> None:
-        """Writes the file, and replaces what is there.
+        """Writes the file, replacing an existing one.
 
         Raises:
             ConfigError: it cannot be written.
@@ -97,12 +97,12 @@ class VerifierCalibration(_Part):
 
     @property
     def label(self) -> str:
-        """The calibration's part of the judge's version."""
+        """Part of the judge's version."""
         return f"t{self.temperature:g}s{self.thresholds.supported:g}c{self.thresholds.contradicted:g}"
 
 
 class CalibratedVerifier:
-    """Implements `Verifier`: another one's probabilities at a temperature."""
+    """Implements `Verifier`: another verifier's probabilities at a temperature."""
 
     def __init__(self, verifier: Verifier, calibration: VerifierCalibration) -> None:
         self._verifier = verifier
@@ -119,7 +119,7 @@ class CalibratedVerifier:
 
 
 def apply_temperature(probabilities: NDArray[np.float32], temperature: float) -> NDArray[np.float32]:
-    """Probabilities (texts, 3) as a softmax at this temperature would have given them; what was impossible stays so."""
+    """Rescales probabilities (texts, 3) as a softmax at this temperature would; zeros stay zero."""
     import numpy as np
 
     powers = np.power(probabilities.astype(np.float64), 1.0 / temperature)
@@ -132,18 +132,17 @@ SYSTEM = (
     "implies that all information presented in the claim is substantiated by the document. If not, it should be considered "
     'inconsistent. Please assess the claim\'s consistency with the document by responding with either "Yes" or "No".'
 )
-"""What Bespoke-MiniCheck-7B was trained with (Liyan06/MiniCheck, `minicheck/utils.py`); other models understand it too."""
+"""The training prompt of Bespoke-MiniCheck-7B (Liyan06/MiniCheck, `minicheck/utils.py`); other models understand it too."""
 
 ALTERNATIVES = 5
-"""Likely first tokens that are asked for, as the makers of MiniCheck do."""
+"""Likely first tokens to request, as MiniCheck's code does."""
 
 _WORD = re.compile(r"[a-z]+")
 _THINKING = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 class EndpointVerifier:
-    """Implements `Verifier`: P(supported) is the probability of "yes" against "no", where the endpoint gives any;
-    else 1 or 0.
+    """Implements `Verifier`: P(supported) is the probability of "yes" against "no"; 1 or 0 if the endpoint gives none.
 
     The first answer that is neither fails the turn's claims: they are unchecked, never guessed.
 
@@ -157,16 +156,16 @@ class EndpointVerifier:
 
     @classmethod
     def from_name(cls, name: str, options: ModelOptions = MODEL_DEFAULTS) -> EndpointVerifier:
-        """The model that `MODEL` or `MODEL@https://host/v1` names.
+        """Builds the model named `MODEL` or `MODEL@https://host/v1`.
 
         Raises:
-            ConfigError: the extra `model` is missing, a URL that is none, or no key for OpenAI.
+            ConfigError: the extra `model` is missing, the URL is invalid, or there is no key for OpenAI.
         """
         model, _, url = name.partition("@")
         return cls(OpenAIChat(model, base_url=url or None, options=options))
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Implements `Verifier.probabilities`: one request a distinct pair, `model.concurrency` at once.
+        """Implements `Verifier.probabilities`: one request per distinct pair, `model.concurrency` at once.
 
         Raises:
             JudgeError: no answer, or one that is neither yes nor no.
@@ -182,7 +181,7 @@ class EndpointVerifier:
         await self._model.aclose()
 
     async def _ask_all(self, pairs: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], float]:
-        return dict(zip(pairs, await ensemble.together(self._ask(*pair) for pair in pairs), strict=True))
+        return dict(zip(pairs, await ensemble.gather(self._ask(*pair) for pair in pairs), strict=True))
 
     async def _ask(self, evidence: str, claim: str) -> float:
         messages = (Message("system", SYSTEM), Message("user", f"Document: {evidence}\nClaim: {claim}"))
@@ -193,7 +192,7 @@ class EndpointVerifier:
 
 
 def support(reply: Reply, name: str) -> float:
-    """P(yes) of an answer: from the likely first tokens, else from what it says.
+    """P(yes) of an answer: from the likely first tokens, else from its text.
 
     Raises:
         UnreadableError: it says neither yes nor no.
@@ -201,16 +200,16 @@ def support(reply: Reply, name: str) -> float:
     yes, no = (_mass(reply.first, word) for word in ("yes", "no"))
     if yes + no > 0:
         return yes / (yes + no)
-    said = _WORD.search(_THINKING.sub("", reply.text).lower())
-    if said is None or said[0] not in ("yes", "no"):
+    match = _WORD.search(_THINKING.sub("", reply.text).lower())
+    if match is None or match[0] not in ("yes", "no"):
         raise UnreadableError(
             f"{name} answered {reply.text[:200]!r} instead of yes or no; "
             "use a fact-checking model such as bespoke-minicheck",
             reply.text,
         )
-    return float(said[0] == "yes")
+    return float(match[0] == "yes")
 
 
 def _mass(first: Mapping[str, float], word: str) -> float:
-    """Probability of a word among the likely first tokens, however it is spelt."""
+    """Probability of a word among the likely first tokens, in any case and with any spaces."""
     return sum(math.exp(logprob) for token, logprob in first.items() if token.strip().lower() == word)

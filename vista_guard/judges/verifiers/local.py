@@ -1,6 +1,6 @@
-"""A verifier that is a model on this machine: a folder, or a repository of the Hugging Face hub.
+"""A local verifier: a model from a folder, or from a repository of the Hugging Face hub.
 
-Templates and numbers belong to the models: they were trained with them and work with nothing else.
+Templates and numbers belong to the models: they were trained with them and work with no others.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ if TYPE_CHECKING:
 
 
 Head = Literal["classes", "first_token", "tokens", "decoder"]
-"""Where the answer is: one row a text, the row of its first token, rows of the claim's tokens, or the first decoded token."""
+"""Where the answer is: one row per text, its first token's row, the claim tokens' rows, or the first decoded token."""
 
 NO_OR_YES: tuple[LabelName, ...] = ("not_enough", "supported")
 
 
 @dataclass(frozen=True)
 class Family:
-    """How a kind of model is asked.
+    """Input and output format of a model family.
 
     Attributes:
         name: as in the settings.
         head: where the answer is.
-        labels: what the outputs mean, in order.
+        labels: meaning of the outputs, in order.
         template: the input as one text, with `{evidence}`, `{claim}` and `{eos}`; None for a pair of segments.
         max_tokens: most tokens that the model reads well.
-        evidence_tokens: most tokens of evidence in one window; None for what is left beside the claim.
-        outputs: of a decoder the tokens that answer, in the order of `labels`.
+        evidence_tokens: most tokens of evidence per window; None for all the room beside the claim.
+        outputs: a decoder's answer tokens, in the order of `labels`.
     """
 
     name: FamilyName
@@ -102,10 +102,10 @@ LETTUCEDETECT = Family("lettucedetect", "tokens", ("supported", "not_enough"), "
 with the evidence; the prompt is that without a question (KRLabsOrg/LettuceDetect, `lettucedetect/detectors/` and `prompts/`)."""
 
 LETTUCE_PROMPT = "Summarize the following text:\npassage 1: {evidence}\noutput:"
-"""What stands before the claim for LettuceDetect, as the first segment of a pair."""
+"""LettuceDetect's text before the claim, as the first segment of a pair."""
 
 NLI = Family("nli", "classes", (), None, 512)
-"""Any cross-encoder of natural language inference: premise and hypothesis as a pair; what its outputs mean is in `id2label`."""
+"""Any cross-encoder for natural language inference: premise and hypothesis as a pair; `id2label` gives the outputs' meaning."""
 
 _BY_NAME: tuple[tuple[str, Family], ...] = (
     ("hhem", HHEM),
@@ -120,12 +120,12 @@ _BY_FAMILY: dict[FamilyName, Family] = {family.name: family for _, family in _BY
 
 
 def family_of(name: str, config: Mapping[str, Any], options: VerifierOptions) -> Family:
-    """The family that a model belongs to, with what its configuration and the options say about its outputs and its length.
+    """A model's family, with outputs and length from its configuration and the options.
 
-    The options count before all else.
+    The options take precedence.
 
     Raises:
-        ConfigError: the model's name and configuration do not tell what its outputs mean.
+        ConfigError: the model's name and configuration do not give the meaning of its outputs.
     """
     family = _BY_FAMILY[options.family] if options.family else _recognise(name, config)
     if family is MINICHECK and _is_seq2seq(config):
@@ -172,7 +172,7 @@ def _given_labels(name: str, config: Mapping[str, Any], labels: tuple[LabelName,
 def _longest(family: Family, config: Mapping[str, Any]) -> int:
     """The family's input length, bounded by the model's positions."""
     if config.get("model_type") in ("deberta", "deberta-v2") and family.name in ("minicheck", "factcg"):
-        return 2048  # relative positions: both are asked with as much
+        return 2048  # relative positions: both are used with as many
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or config.get("model_type") in ("t5", "HHEMv2"):
         return family.max_tokens
@@ -183,10 +183,10 @@ def _longest(family: Family, config: Mapping[str, Any]) -> int:
 
 
 COLUMNS: tuple[LabelName, ...] = ("supported", "contradicted", "not_enough")
-"""The columns of what a verifier answers, in order."""
+"""The columns of a verifier's output, in order."""
 
 _SPELLINGS: tuple[tuple[LabelName, str], ...] = (
-    # The first that fits counts: "not entailed" and "unsupported" must not be read as their opposite.
+    # The first match counts: "not entailed" and "unsupported" must not be read as their opposite.
     ("not_enough", r"neutral|unknown|neither|maybe|nei\b|not ?enough|insufficient|no ?info"),
     ("not_enough", r"\b(not|non|un|in) ?(entail|support|consisten|align|ground|faithful|factual)|hallucinat"),
     ("contradicted", r"contradict|refut|conflict|disagree|false\b"),
@@ -199,15 +199,15 @@ _SPELLINGS: tuple[tuple[LabelName, str], ...] = (
 def labels_of(name: str, config: Mapping[str, Any]) -> tuple[LabelName, ...]:
     """The meaning of each output of a classifier, in order, from `id2label` in any spelling and order.
 
-    A model that tells supported from not supported alone has "not_enough" for the latter: it does not say more.
+    For a model with only supported and not supported, the latter is "not_enough".
 
     Raises:
-        ConfigError: the names do not say it; what to set instead.
+        ConfigError: the names are unclear; says what to set.
     """
     id2label = config.get("id2label")
     names = [str(label) for _, label in sorted(id2label.items(), key=_number)] if isinstance(id2label, Mapping) else []
     meanings = [meaning(label) for label in names]
-    known = [one for one in meanings if one is not None]
+    known = [column for column in meanings if column is not None]
     if len(known) != len(names) or "supported" not in known or len(set(known)) != len(known):
         outputs = f"calls its outputs {', '.join(map(repr, names))}" if names else "names no outputs (id2label)"
         raise ConfigError(
@@ -250,7 +250,7 @@ def _number(item: tuple[str, Any]) -> int:
 BATCH_SIZE = 8
 NOT_ENOUGH = COLUMNS.index("not_enough")
 SLACK = 8
-"""Tokens left free: a window cut out of a text may have a few tokens more than it had inside."""
+"""Spare tokens: a window by itself may have a few tokens more than inside its text."""
 
 _SLOT = re.compile(r"\{(evidence|text1|claim|text2|eos)\}")
 
@@ -258,8 +258,8 @@ _SLOT = re.compile(r"\{(evidence|text1|claim|text2|eos)\}")
 class LocalVerifier:
     """Implements `Verifier` with a model of a known `Family`.
 
-    Evidence that is longer than the model reads is read in windows, and the window that says most counts, as the makers of
-    these models do it. A claim that is itself too long is not verified.
+    Long evidence is read in windows, and the most decisive window counts, as in the models' own code. A claim that is itself
+    too long is not verified.
     """
 
     def __init__(self, name: str, network: Network, tokens: ModelTokens, family: Family, *, batch_size: int) -> None:
@@ -272,18 +272,18 @@ class LocalVerifier:
 
     @classmethod
     def load(cls, name: str, options: VerifierOptions = VERIFIER_DEFAULTS) -> LocalVerifier:
-        """The model that a name of the settings stands for: `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
+        """Loads `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder's path.
 
         Raises:
-            ConfigError: it cannot be found, downloaded, understood or run; says which, and what to do.
+            ConfigError: it cannot be found, downloaded, read or run; says which, and what to do.
         """
         folder = model_folder(name, "verifier", file=options.file)
-        called = folder.public_name
-        family = family_of(called, folder.config, options)
+        model_name = folder.public_name
+        family = family_of(model_name, folder.config, options)
         network, quantised = _network(folder, family, options)
         tokens = ModelTokens(folder, instead=_foundation_tokens(folder))
         size = options.batch_size or (1 if quantised else BATCH_SIZE)
-        return cls(called, network, tokens, family, batch_size=size)
+        return cls(model_name, network, tokens, family, batch_size=size)
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
         """Implements `Verifier.probabilities`."""
@@ -318,7 +318,7 @@ class LocalVerifier:
 
 
 def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) -> NDArray[np.float32]:
-    """The claim is supported as far as its least supported token is; a token that any window supports is."""
+    """The support of the claim's least supported token; a token has its best window's support."""
     import numpy as np
 
     shares = []
@@ -331,14 +331,14 @@ def _least_supported(windows: Sequence[tuple[Encoding, NDArray[np.float32]]]) ->
 
 
 def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> tuple[Network, bool]:
-    """The model in memory, and whether its weights are quantised: ONNX before torch."""
+    """Loads the model, ONNX before torch; also returns whether its weights are quantised."""
     from vista_guard.inference.torch_models import TorchNetwork
 
     start = int(folder.config.get("decoder_start_token_id") or 0)
     if family.head == "decoder":
-        both = folder.seq2seq()
-        if both is not None:
-            return DecoderGraph(both, folder, options.device, start), is_quantised(both[0])
+        files = folder.seq2seq()
+        if files is not None:
+            return DecoderGraph(files, folder, options.device, start), is_quantised(files[0])
         return TorchNetwork(folder, "decoder", options.device, start=start), False
     file = folder.onnx(options.file)
     if file is not None:
@@ -348,7 +348,7 @@ def _network(folder: ModelFolder, family: Family, options: VerifierOptions) -> t
 
 
 def _foundation_tokens(folder: ModelFolder) -> Path | None:
-    """The tokenizer of the model that an HHEM names as its foundation, where its own folder has none."""
+    """The tokenizer of an HHEM's foundation model, if its own folder has none."""
     foundation = folder.config.get("foundation")
     if not isinstance(foundation, str) or folder.first(["tokenizer.json"]) is not None:
         return None
@@ -356,16 +356,16 @@ def _foundation_tokens(folder: ModelFolder) -> Path | None:
 
 
 class Inputs:
-    """Pairs of evidence and claim, made into what a model of a family reads."""
+    """Encodes pairs of evidence and claim for a model family."""
 
     def __init__(self, tokens: ModelTokens, family: Family) -> None:
         self._tokens = tokens
         self._family = family
 
     def windows(self, evidence: str, claim: str) -> list[Encoding]:
-        """The model's inputs for one pair: one, or one for each window of long evidence; none where the claim alone is too long.
+        """The model's inputs for one pair: one, or one per window of long evidence; none if the claim alone is too long.
 
-        A claim is never cut: what a model did not read it could not verify.
+        A claim is never cut: a model cannot verify words that it did not read.
         """
         (whole,) = self._tokens.encode([self._text(evidence, claim)])
         offsets = self._tokens.offsets(evidence)
@@ -376,7 +376,7 @@ class Inputs:
         if most < SLACK:
             return []
         texts = [self._text(evidence[start:end], claim) for start, end in window_spans(evidence, offsets, most)]
-        return [one for one in self._tokens.encode(texts) if len(one.ids) <= self._family.max_tokens]
+        return [encoding for encoding in self._tokens.encode(texts) if len(encoding.ids) <= self._family.max_tokens]
 
     def _text(self, evidence: str, claim: str) -> Text:
         if self._family.head == "tokens":
@@ -388,15 +388,15 @@ class Inputs:
 
 
 def fill_template(template: str, slots: Mapping[str, str]) -> str:
-    """The template with its slots filled; braces in what fills them mean nothing."""
-    return _SLOT.sub(lambda found: slots.get(found[1], found[0]), template)
+    """The template with its slots filled; braces in the values are literal."""
+    return _SLOT.sub(lambda match: slots.get(match[1], match[0]), template)
 
 
 def window_spans(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
-    """Character spans of windows over a text, each of at most `most` tokens, which together hold all of it.
+    """Character spans of windows of at most `most` tokens that together cover the text.
 
-    A window ends with a sentence, and the next one begins with the same sentence where both fit: what two neighbours say together
-    is then seen together. A sentence that is too long by itself is cut between tokens.
+    A window ends with a sentence, and the next one repeats it if both fit, so that neighbours are read together. A sentence
+    that is too long by itself is cut between tokens.
     """
     units = list(_units(text, offsets, most))
     first = 0
@@ -412,7 +412,7 @@ def window_spans(text: str, offsets: Sequence[tuple[int, int]], most: int) -> It
 
 
 def _units(text: str, offsets: Sequence[tuple[int, int]], most: int) -> Iterator[tuple[int, int]]:
-    """Runs of tokens, [first, last): sentences, and parts of those that are longer than a window."""
+    """Runs of tokens, [first, last): sentences, and parts of sentences longer than a window."""
     first = 0
     ends = [span.end for span in sentence_spans(text)]
     for end in [*ends[:-1], len(text)]:

@@ -23,7 +23,7 @@ SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(len(COLUMNS))
 
 
 class _Pair:
-    """Two verifiers that are closed together."""
+    """Two verifiers, closed together."""
 
     form = ""
 
@@ -37,10 +37,10 @@ class _Pair:
 
 
 class VetoedVerifier(_Pair):
-    """Implements `Verifier`: evidence supports a claim as far as both say so; contradiction is the first one's word.
+    """Implements `Verifier`: support is the minimum of both; contradiction is the first one's.
 
-    Made for token-level detectors such as LettuceDetect, which see a single wrong word that a judgement of the whole claim
-    passes over. What the second one does not grant becomes "not enough".
+    For token-level detectors such as LettuceDetect, which see a single wrong word that a verdict on the whole claim misses.
+    Support that the second one does not confirm becomes "not enough".
 
     Example:
         `VetoedVerifier(verifier, LocalVerifier.load("hf:KRLabsOrg/lettucedect-base-modernbert-en-v1"))`
@@ -60,9 +60,9 @@ class VetoedVerifier(_Pair):
 
 
 class SplitVerifier(_Pair):
-    """Implements `Verifier`: the first one says what is supported, the second what of the rest is contradicted.
+    """Implements `Verifier`: the first one gives the support, the second divides the rest into contradicted and not enough.
 
-    Most fact-checking models tell supported from not supported alone, so that nothing would ever be CONTRADICTED, and no
+    Most fact-checking models only tell supported from not supported: alone, nothing would ever be CONTRADICTED, and no
     policy that blocks contradictions would block.
     """
 
@@ -73,11 +73,11 @@ class SplitVerifier(_Pair):
         import numpy as np
 
         supported = self._first.probabilities(pairs)[:, SUPPORTED]
-        other = self._second.probabilities(pairs)
-        against, unknown = other[:, CONTRADICTED], other[:, NOT_ENOUGH]
+        second = self._second.probabilities(pairs)
+        against, unknown = second[:, CONTRADICTED], second[:, NOT_ENOUGH]
         share = against / np.maximum(against + unknown, 1e-9)
-        rest = 1.0 - supported
-        return np.stack([supported, rest * share, rest * (1.0 - share)], axis=1).astype(np.float32)
+        unsupported = 1.0 - supported
+        return np.stack([supported, unsupported * share, unsupported * (1.0 - share)], axis=1).astype(np.float32)
 
 
 SHIPPED = "shipped"
@@ -92,7 +92,7 @@ FORMS = """\
 
 @dataclass(frozen=True)
 class Chosen:
-    """A verifier, and the thresholds that were fitted for it: supported, contradicted."""
+    """A verifier, and its fitted thresholds: supported, contradicted."""
 
     verifier: Verifier
     thresholds: tuple[float, float] | None = None
@@ -105,19 +105,19 @@ def build_verifier(
     *,
     calibrated: bool = True,
 ) -> Chosen:
-    """The verifier that a name stands for, or the object as it is, with what was fitted for it.
+    """Builds the verifier with this name, or takes the object unchanged, and applies its calibration.
 
     Args:
         given: a name in one of the forms of `FORMS`, or an object; None for the shipped one.
-        options: how a local model is read and run, and where its calibration is.
-        model: how an endpoint is asked, and what it may spend.
-        calibrated: whether the calibration is applied.
+        options: how to load and run a local model, and its calibration file.
+        model: an endpoint's parameters and budget.
+        calibrated: whether to apply the calibration.
 
     Raises:
-        ConfigError: no such verifier, one that cannot be loaded, or a calibration that is not its own.
+        ConfigError: unknown verifier, one that cannot be loaded, or another verifier's calibration.
     """
     name = SHIPPED if given is None else str(given) if isinstance(given, str | Path) else None
-    verifier: Verifier = given if name is None else _named(name, options, model)  # type: ignore[assignment]  # not a name
+    verifier: Verifier = given if name is None else _build(name, options, model)  # type: ignore[assignment]  # not a name
     if options.calibration is None or not calibrated:
         return Chosen(verifier)
     fitted = VerifierCalibration.load(options.calibration, verifier.name)
@@ -125,7 +125,7 @@ def build_verifier(
     return Chosen(CalibratedVerifier(verifier, fitted), thresholds)
 
 
-def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
+def _build(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
     name = name.strip()
     kind, _, rest = name.partition(":")
     if kind == SHIPPED and not rest:
@@ -135,7 +135,7 @@ def _named(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier
     if kind == "openai" and rest:
         return EndpointVerifier.from_name(rest, model)
     if kind in ("veto", "split") and rest:
-        first, second = (_named(part, options, model) for part in _parts(name, rest, options))
+        first, second = (_build(part, options, model) for part in _parts(name, rest, options))
         return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
     if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
         return LocalVerifier.load(name, options)

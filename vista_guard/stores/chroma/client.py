@@ -1,4 +1,4 @@
-"""Chroma for the two stores that use it: clients, collections, and its errors in words of this package."""
+"""Chroma clients and collections for the two stores, with every Chroma error as a `StoreError`."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 TIMEOUT_S = 30.0
-"""Longest that one call may take. Chroma's own HTTP client waits for ever, and a turn would wait with it."""
+"""Time limit of a call in seconds. Chroma's own HTTP client waits forever, and a turn would wait with it."""
 
 _THREADS = 16
-"""Of a store. They are its own: a store that hangs must not take the threads in which turns are judged."""
+"""Threads of each store, apart from those that judge turns: a store that hangs must not block them."""
 
 
 def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: int = FREE_BYTES) -> AnyClient:
@@ -68,7 +68,7 @@ def close_client(client: AnyClient) -> None:
 
 
 class ChromaConnection:
-    """A client as the stores use it: blocking calls in a thread, collections looked up once, every failure a `StoreError`."""
+    """A client for the stores: runs blocking calls in threads, caches collections, raises every failure as `StoreError`."""
 
     def __init__(self, client: AnyClient) -> None:
         self._client = client
@@ -79,17 +79,17 @@ class ChromaConnection:
         self._batch: int | None = None
 
     async def run(self, operation: str, call: Callable[[], T], *, timeout_s: float = TIMEOUT_S) -> T:
-        """`call()`, in a thread. `operation` completes "cannot ..." in the error.
+        """Runs `call` in a thread. `operation` completes "cannot ..." in the error.
 
         Raises:
             StoreError: Chroma failed, or did not answer within `timeout_s` seconds.
         """
         if self._closed:
             raise StoreError(f"cannot {operation}: the store at {self.location} is closed. Open a new one")
-        calling = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
+        future = asyncio.get_running_loop().run_in_executor(self._threads, copy_context().run, call)
         try:
             async with asyncio.timeout(timeout_s):
-                return await calling
+                return await future
         except TimeoutError as exc:
             if isinstance(self._client, FolderClient):  # ends an engine that hangs, and the threads that wait for it
                 self._client.give_up(0.9 * timeout_s)  # some of the time may have been spent before the call reached it
@@ -119,7 +119,7 @@ class ChromaConnection:
         return self._collections[name]
 
     def existing(self, name: str, *, anew: bool = False) -> AnyCollection | None:
-        """The collection, if it was ever made; with `anew` as it is now. Blocks."""
+        """The collection if it exists; `anew` bypasses the cache. Blocks."""
         if anew or name not in self._collections:
             try:
                 self._collections[name] = self._client.get_collection(name, embedding_function=None)
@@ -130,7 +130,7 @@ class ChromaConnection:
         return self._collections[name]
 
     def batches(self, rows: Sequence[T]) -> Iterator[Sequence[T]]:
-        """`rows` in pieces that one call may carry."""
+        """Splits `rows` into batches that one call may carry."""
         if self._batch is None:
             self._batch = self._client.get_max_batch_size()
         size = self._batch

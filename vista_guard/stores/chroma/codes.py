@@ -1,8 +1,8 @@
-"""The rows of a collection in memory: their words, and their vectors as floats or, of a large collection, as bytes by faiss.
+"""A collection's rows in memory: words, and vectors as floats or, for a large collection, as byte codes of faiss.
 
 Above `EXACT` passages floats take too much memory and time, and Chroma's own index (HNSW) misses outliers and finds other
-passages in each process. A scan of bytes misses nothing and takes 4 ms for 100,000 passages on one core; of the nearest the
-exact cosines are taken from Chroma. docs/design/stores.md has the measurements.
+passages in each process. A scan of byte codes misses nothing and takes 4 ms for 100,000 passages on one core; the exact
+cosines of the nearest come from Chroma. docs/design/stores.md has the measurements.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from vista_guard.stores.entries import best_rows, searched
+from vista_guard.stores.entries import best_rows, search_text
 from vista_guard.stores.words import WordRanking
 
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from vista_guard.stores.chroma.client import AnyCollection
 
 CANDIDATES = 4
-"""Passages whose exact cosine is taken, for each that is wanted."""
+"""Candidates to rescore exactly, for each passage wanted."""
 FEWEST, MOST = 100, 4096
-"""Passages whose exact cosine is taken, at least and, where very many are equal, at most."""
+"""Fewest and most candidates to rescore exactly; the most where very many are equal."""
 _ERROR = 0.002
-"""What a cosine by codes may lack of the exact one."""
+"""Largest error of a cosine computed from codes."""
 _FETCHED = 1_000
 LISTED = 10_000
-"""Rows for one call: with more than some 32,000 at once Chroma has too many SQL variables."""
+"""Rows per call: above some 32,000 Chroma has too many SQL variables."""
 
 
 def headings_of(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """The headings that a row stands under."""
+    """The headings above a row."""
     return tuple(str(about.get("headings") or "").splitlines())
 
 
@@ -45,12 +45,12 @@ def can_encode() -> bool:
 class LoadedRows:
     """The rows of a collection, brought up to date step by step. Safe to share between threads.
 
-    With `words`, the words of its passages are ranked. Subclasses hold vectors, too.
+    With `words`, passages are also ranked by words. Subclasses hold vectors, too.
     """
 
     holds_vectors = False
     first_fetches = 1
-    """Calls for the first rows, which come in one step."""
+    """Calls made in the first step."""
 
     def __init__(self, words: WordRanking | None = None) -> None:
         self.words = words
@@ -64,7 +64,7 @@ class LoadedRows:
         self._lock = Lock()
 
     def step(self, collection: AnyCollection, count: int) -> bool:
-        """Fetches some of what is missing; True once everything is there that was stored when the first step began."""
+        """Fetches some missing rows; True once all rows stored when the first step began are loaded."""
         with self._lock:
             if self._target is None:
                 # A writer changes the token between adding and deleting rows, so any change shows in one of the two.
@@ -89,7 +89,7 @@ class LoadedRows:
         return len(self._ids)
 
     def _list(self, collection: AnyCollection) -> None:
-        """A page of ids; after the last one it is known what is gone and what is missing."""
+        """Lists a page of ids; after the last page, drops deleted rows and notes missing ones."""
         page = collection.get(include=[], limit=LISTED, offset=self._offset)["ids"]
         self._listed.update(page)
         self._offset += len(page)
@@ -109,14 +109,14 @@ class LoadedRows:
         ids: list[str] = []
         vectors: list[NDArray[np.float32]] = []
         for _ in range(1 if self._ids else self.first_fetches):
-            wanted = missing[-_FETCHED:]
+            batch = missing[-_FETCHED:]
             del missing[-_FETCHED:]
-            rows = collection.get(ids=wanted, include=include) if wanted else {"ids": []}
+            rows = collection.get(ids=batch, include=include) if batch else {"ids": []}
             if rows["ids"]:  # some may be deleted since
                 ids += rows["ids"]
                 parts = (rows["ids"], rows.get("documents") or [], rows.get("metadatas") or [])
-                for key, text, about in zip(*parts, strict=False):
-                    self._texts[key] = searched(text, about.get("title"), headings_of(about))
+                for key, text, metadata in zip(*parts, strict=False):
+                    self._texts[key] = search_text(text, metadata.get("title"), headings_of(metadata))
                 if self.holds_vectors:
                     vectors.append(np.asarray(rows["embeddings"], np.float32))
         if ids:
@@ -126,14 +126,14 @@ class LoadedRows:
         self._ids += ids
 
     def _drop(self, gone: set[str]) -> None:
-        self._ids = [one for one in self._ids if one not in gone]
+        self._ids = [key for key in self._ids if key not in gone]
 
     def _finish(self) -> None:
-        """All rows are there."""
+        """Called once all rows are loaded."""
 
 
 class ExactVectors(LoadedRows):
-    """Vectors as they are: a query is compared with each."""
+    """Vectors as floats, each compared with a query."""
 
     holds_vectors = True
 
@@ -165,26 +165,26 @@ class ExactVectors(LoadedRows):
 
 
 class CodedVectors(LoadedRows):
-    """Vectors as one byte a number: a query is compared with each, roughly."""
+    """Vectors at one byte per number, each roughly compared with a query."""
 
     holds_vectors = True
     first_fetches = 10  # these vectors set the range of a byte; those that come later are cut to it
     _index: Any = None
 
     def candidates(self, vector: NDArray[np.float32], limit: int) -> list[str]:
-        """The ids of the nearest rows, as far as bytes tell; more than `limit`."""
+        """The ids of the nearest rows by byte codes; more than `limit`."""
         import faiss
 
         # Of this thread alone: for one query more threads would only wait for each other.
         faiss.omp_set_num_threads(1)
         with self._lock:
-            most = min(max(FEWEST, CANDIDATES * limit), len(self._ids))
-            while most:
-                scores, places = self._index.search(vector[None], most)
+            count = min(max(FEWEST, CANDIDATES * limit), len(self._ids))
+            while count:
+                scores, places = self._index.search(vector[None], count)
                 # The last candidate must be farther than the last that is wanted, or an equal one may stand behind it.
-                if most in (len(self._ids), MOST) or scores[0, -1] < scores[0, limit - 1] - 2 * _ERROR:
+                if count in (len(self._ids), MOST) or scores[0, -1] < scores[0, limit - 1] - 2 * _ERROR:
                     return [self._ids[place] for place in places[0].tolist()]
-                most = min(2 * most, len(self._ids), MOST)
+                count = min(2 * count, len(self._ids), MOST)
             return []
 
     def _add(self, ids: list[str], vectors: NDArray[np.float32] | None) -> None:
@@ -202,5 +202,5 @@ class CodedVectors(LoadedRows):
     def _drop(self, gone: set[str]) -> None:
         import numpy as np
 
-        self._index.remove_ids(np.array([place for place, one in enumerate(self._ids) if one in gone], np.int64))
+        self._index.remove_ids(np.array([place for place, key in enumerate(self._ids) if key in gone], np.int64))
         super()._drop(gone)

@@ -55,11 +55,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("vista_guard")
 
 EXACT = 50_000
-"""Passages of a collection up to which a query is compared with each vector. Beyond, codes of them are compared, where faiss is
-installed; else Chroma's index is asked, which may miss some."""
+"""Most passages of a collection whose vectors are all compared with a query. Larger collections use byte codes, where faiss
+is installed, else Chroma's index, which may miss some."""
 
 HELD = 200_000
-"""Passages whose vectors a store keeps in memory (1.5 kB each), of all tenants together; those used longest ago go first."""
+"""Most passages whose vectors a store keeps in memory (1.5 kB each), over all tenants; the least recently used go first."""
 
 _INDEX: Mapping[str, str | int] = {"space": "cosine", "ef_construction": 400, "max_neighbors": 32, "ef_search": 1000}
 """For recall: with Chroma's own numbers an outlier among similar passages is often found by no query. With more neighbours than
@@ -73,14 +73,14 @@ _SAMPLE = Document(
 
 
 class ChromaDocuments(SearchedDocuments):
-    """A `DocumentStore` in Chroma, with a part of its own for each tenant. Closing the store closes `client`.
+    """A `DocumentStore` in Chroma, with a collection for each tenant. Closing the store closes `client`.
 
-    Every passage's vector comes from one model; a collection filled with another one is refused. Passages that were cut for
-    another embedder, or by an earlier version, are cut and embedded anew, once, while searches go on.
+    All vectors come from one model; a collection of another model is refused. Passages cut for another embedder, or by an
+    earlier version, are cut and embedded again, once, while searches go on.
     """
 
     def __init__(self, client: AnyClient, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
-        """`search` says by what passages are found: vectors, words, or both, joined by rank (`hybrid`)."""
+        """`search` ranks passages by vectors, by words, or by both, joined by rank (`hybrid`)."""
         super().__init__(embedder, search)
         self._chroma = ChromaConnection(client)
         self._name = DOCUMENTS
@@ -107,42 +107,42 @@ class ChromaDocuments(SearchedDocuments):
         return own
 
     async def delete(self, document_id: str) -> int:
-        made = await self._made([self._name])
+        collections = await self._existing_collections([self._name])
         where: dict[str, Any] = {"document": digest(document_id)}
 
         def drop() -> int:
-            count = sum(len(collection.get(where=where, include=[])["ids"]) for collection in made)
-            for collection in made:
+            count = sum(len(collection.get(where=where, include=[])["ids"]) for collection in collections)
+            for collection in collections:
                 collection.delete(where=where)
             return count
 
         return await self._chroma.run(f"delete the document {document_id!r}", drop)
 
     async def stored(self) -> Sequence[ListedDocument]:
-        made = await self._made([self._name])
-        rows = [row for collection in made for row in await self._complete_rows(collection)]
-        listed = {str(row["source_id"]): _listed_document(row) for row in rows}
-        return tuple(listed[name] for name in sorted(listed))
+        collections = await self._existing_collections([self._name])
+        rows = [row for collection in collections for row in await self._complete_rows(collection)]
+        documents = {str(row["source_id"]): _listed_document(row) for row in rows}
+        return tuple(documents[name] for name in sorted(documents))
 
     async def aclose(self) -> None:
         """Closes the client."""
         await self._chroma.aclose()
 
     async def renew(self, tell: Callable[[int, int], None]) -> int:
-        """Cuts and embeds anew what was cut for another embedder or by an earlier version; returns the number of documents.
+        """Cuts and embeds again documents cut for another embedder or by an earlier version; returns their number.
 
-        Several processes share the work. `tell` is given the number of documents done and of all.
+        Several processes share the work. Calls `tell(done, total)` before each document.
         """
-        made = await self._made([self._name], renewing=True)
-        old = [owner for one in made for owner in await self._outdated_owners(one)]
-        random.shuffle(old)
-        for done, owner in enumerate(old):
-            tell(done, len(old))
-            for collection in made:
-                document = await self._chroma.run("read a document", partial(_whole, collection, owner))
+        collections = await self._existing_collections([self._name], renewing=True)
+        owners = [owner for one in collections for owner in await self._outdated_owners(one)]
+        random.shuffle(owners)
+        for done, owner in enumerate(owners):
+            tell(done, len(owners))
+            for collection in collections:
+                document = await self._chroma.run("read a document", partial(_read_document, collection, owner))
                 if document is not None and not document[0].startswith(self._cut_mark):
                     await self._replace(document[1])
-        return len(old)
+        return len(owners)
 
     async def _outdated_owners(self, collection: AnyCollection) -> list[str]:
         rows = await self._complete_rows(collection)
@@ -154,16 +154,16 @@ class ChromaDocuments(SearchedDocuments):
         rows: list[Mapping[str, Any]] = []
 
         def page() -> list[Mapping[str, Any]]:
-            found = collection.get(where=where, include=["metadatas"], limit=LISTED, offset=len(rows))
-            return list(found["metadatas"] or [])
+            result = collection.get(where=where, include=["metadatas"], limit=LISTED, offset=len(rows))
+            return list(result["metadatas"] or [])
 
-        while found := await self._chroma.run("list the documents", page):
-            rows += found
-            if len(found) < LISTED:
+        while batch := await self._chroma.run("list the documents", page):
+            rows += batch
+            if len(batch) < LISTED:
                 break
         return rows
 
-    def _renew_behind(self) -> None:
+    def _renew_in_background(self) -> None:
         """Renews in a thread of its own, which may end with the process at any moment."""
         told = monotonic()
 
@@ -189,35 +189,35 @@ class ChromaDocuments(SearchedDocuments):
         return sha256(repr(spans).encode()).hexdigest()[:8] + "-"
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
-        collections = await self._made(self._searched)
+        collections = await self._existing_collections(self._searched)
         near, shared = dict[str, float](), dict[str, float]()
         vector = await self._query_vector(query) if collections else None
         for collection in collections:
             # Of a document that a tenant shares with all, both copies have the same ids.
-            by_vectors, by_words = await self._found(collection, query, vector, depth)
+            by_vectors, by_words = await self._search_collection(collection, query, vector, depth)
             near |= {key: score for score, key in by_vectors}
             shared |= {key: score for score, key in by_words}
         return best_of(near, depth), best_of(shared, depth)
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
-        collections = await self._made(self._searched)
+        collections = await self._existing_collections(self._searched)
 
         def fetch() -> dict[str, Passage]:
-            return {key: passage for one in collections for key, passage in _rows(one, keys)}
+            return {key: passage for collection in collections for key, passage in _rows(collection, keys)}
 
         return await self._chroma.run("search the documents", fetch)
 
-    async def _found(
+    async def _search_collection(
         self, collection: AnyCollection, query: str, vector: NDArray[np.float32] | None, limit: int
     ) -> tuple[Ranking, Ranking]:
-        """What is nearest in the collection, by vectors and by words."""
+        """The collection's nearest passages, by vectors and by words."""
         count = await self._chroma.run("search the documents", collection.count)
         kind = ExactVectors if count <= EXACT else CodedVectors if can_encode() else LoadedRows
         shared: Ranking = []
         if kind is LoadedRows and self.search_mode == "vectors":
             rows = LoadedRows()
         else:
-            rows = await self._up_to_date(collection, count, kind)
+            rows = await self._load_rows(collection, count, kind)
             if rows.words is not None:
                 shared = await asyncio.to_thread(rows.words.best, query, limit)
         if vector is None:
@@ -226,19 +226,19 @@ class ChromaDocuments(SearchedDocuments):
             return await asyncio.to_thread(rows.nearest, vector, limit), shared
         if isinstance(rows, CodedVectors):
             candidates = await asyncio.to_thread(rows.candidates, vector, limit)
-            nearest = partial(_exactly, collection, candidates, vector, limit)
+            nearest = partial(_by_cosine, collection, candidates, vector, limit)
         else:
             nearest = partial(_by_index, collection, vector, limit)
         return await self._chroma.run("search the documents", nearest), shared
 
-    async def _up_to_date(self, collection: AnyCollection, count: int, kind: type[LoadedRows]) -> LoadedRows:
+    async def _load_rows(self, collection: AnyCollection, count: int, kind: type[LoadedRows]) -> LoadedRows:
         rows = self._loaded.pop(collection.name, None)
         if type(rows) is not kind:
             rows = kind(None if self.search_mode == "vectors" else WordRanking())
         self._loaded[collection.name] = rows
         while not await self._chroma.run("load the documents", lambda: rows.step(collection, count)):
             pass
-        exact = {name: len(one) for name, one in self._loaded.items() if isinstance(one, ExactVectors)}
+        exact = {name: len(loaded) for name, loaded in self._loaded.items() if isinstance(loaded, ExactVectors)}
         while len(exact) > 1 and sum(exact.values()) > HELD:
             oldest = next(iter(exact))
             del exact[oldest]
@@ -275,21 +275,22 @@ class ChromaDocuments(SearchedDocuments):
             if parts:
                 listed = {"passages": len(parts), "about": json.dumps(document.metadata)}
                 listings.append((f"{owner}:{version}:{0:06}", listed))
+        of_these: dict[str, Any] = {"document": {"$in": owners}}
         with self._replacing:  # two at once could each drop the other's passages as the old ones
             for batch in self._chroma.batches(list(zip(rows, vectors, strict=True))):
                 keys, texts, metadatas = zip(*(row for row, _ in batch), strict=True)
                 embeddings = [vector for _, vector in batch]
                 collection.add(ids=list(keys), embeddings=embeddings, documents=list(texts), metadatas=list(metadatas))
             collection.modify(metadata={**(collection.metadata or {}), "changed": uuid4().hex})
-            known = collection.get(where={"document": {"$in": owners}}, include=[])["ids"]
+            known = collection.get(where=of_these, include=[])["ids"]
             for stale in self._chroma.batches(sorted(set(known) - {key for key, _, _ in rows})):
                 collection.delete(ids=list(stale))
-            for batch in self._chroma.batches(listings):
+            for firsts in self._chroma.batches(listings):
                 # Last of all: a process that dies before leaves documents that are not listed, and so are added again.
-                collection.update(ids=[key for key, _ in batch], metadatas=[listed for _, listed in batch])
+                collection.update(ids=[key for key, _ in firsts], metadatas=[listed for _, listed in firsts])
 
     async def _open(self) -> AnyCollection:
-        """The collection to add to, made when missing."""
+        """The collection to add to, created when missing."""
         probe = await self._probe()
         metadata = {"probe": " ".join(f"{number:.4f}" for number in probe.tolist()), **self._about}
         collection = await self._chroma.run(
@@ -298,11 +299,11 @@ class ChromaDocuments(SearchedDocuments):
         await self._check_model(collection)
         return collection
 
-    async def _made(self, names: Sequence[str], *, renewing: bool = False) -> Sequence[AnyCollection]:
+    async def _existing_collections(self, names: Sequence[str], *, renewing: bool = False) -> Sequence[AnyCollection]:
         """Returns the collections that exist, as they are now. Reading creates none."""
 
         def look() -> list[AnyCollection]:
-            return [found for name in names if (found := self._chroma.existing(name, anew=True)) is not None]
+            return [collection for name in names if (collection := self._chroma.existing(name, anew=True)) is not None]
 
         collections = await self._chroma.run("open the documents", look)
         for collection in collections:
@@ -312,29 +313,29 @@ class ChromaDocuments(SearchedDocuments):
     async def _check_model(self, collection: AnyCollection, *, renewing: bool = False) -> None:
         if collection.name in self._probed:
             return
-        made = [float(number) for number in str((collection.metadata or {}).get("probe", "")).split()]
-        expect_model(made, await self._probe(), collection.name, "Delete that collection, or use another location")
+        stored = [float(number) for number in str((collection.metadata or {}).get("probe", "")).split()]
+        expect_model(stored, await self._probe(), collection.name, "Delete that collection, or use another location")
         self._probed.add(collection.name)
         if collection.name == self._name and not renewing and await self._outdated_owners(collection):
-            self._renew_behind()
+            self._renew_in_background()
 
 
 def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
-    """The rows that Chroma's index takes for the nearest."""
+    """The nearest rows by Chroma's index."""
     rows = collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
     return [(1 - distance, key) for distance, key in zip((rows["distances"] or [[]])[0], rows["ids"][0], strict=True)]
 
 
-def _exactly(
+def _by_cosine(
     collection: AnyCollection, ids: list[str], vector: NDArray[np.float32], limit: int
 ) -> list[tuple[float, str]]:
     """The nearest of these rows by their own vectors; of equal ones always the same come first."""
     import numpy as np
 
-    found = collection.get(ids=ids, include=["embeddings"])
-    keys = np.array(found["ids"])
+    result = collection.get(ids=ids, include=["embeddings"])
+    keys = np.array(result["ids"])
     order = np.argsort(keys)
-    matrix = np.asarray(found["embeddings"], np.float32)[order]
+    matrix = np.asarray(result["embeddings"], np.float32)[order]
     return [(score, str(keys[order[row]])) for score, row in best_rows(matrix, vector, limit)]
 
 
@@ -352,15 +353,15 @@ def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]
     ]
 
 
-def _whole(collection: AnyCollection, owner: str) -> tuple[str, Document] | None:
-    """The version and text of a stored document, put together from its passages. White space that lay between two is lost."""
-    found = collection.get(where={"document": owner}, include=["documents", "metadatas"])
-    rows: list[tuple[Any, str]] = list(zip(found["metadatas"] or [], found["documents"] or [], strict=True))
+def _read_document(collection: AnyCollection, owner: str) -> tuple[str, Document] | None:
+    """The version and text of a stored document, joined from its passages. White space between passages is lost."""
+    result = collection.get(where={"document": owner}, include=["documents", "metadatas"])
+    rows: list[tuple[Any, str]] = list(zip(result["metadatas"] or [], result["documents"] or [], strict=True))
     listed = next((row for row, _ in rows if row.get("passages")), None)
     if listed is None:
         return None
     text = ""
-    for row, piece in sorted(rows, key=lambda one: int(one[0]["start"])):
+    for row, piece in sorted(rows, key=lambda pair: int(pair[0]["start"])):
         if row["version"] == listed["version"]:
             text = text.ljust(row["start"], "\n")
             text += piece[len(text) - row["start"] :]
@@ -371,10 +372,10 @@ def _whole(collection: AnyCollection, owner: str) -> tuple[str, Document] | None
 
 
 def _metadata(passage: Passage) -> dict[str, str | int]:
-    over = {"title": passage.title, "headings": "\n".join(passage.headings) or None}
+    context = {"title": passage.title, "headings": "\n".join(passage.headings) or None}
     span = passage.span or Span(start=0, end=len(passage.text))
-    shown = {name: storable(text) for name, text in over.items() if text is not None}
-    return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **shown}
+    texts = {name: storable(text) for name, text in context.items() if text is not None}
+    return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **texts}
 
 
 def _listed_document(row: Mapping[str, Any]) -> ListedDocument:

@@ -1,4 +1,4 @@
-"""Chroma on a folder, in a process of its own: `docs/design/stores.md` tells why. Its surface is that of Chroma's clients."""
+"""Chroma on a folder, in its own process (why: `docs/design/stores.md`), with the interface of Chroma's clients."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ class ChromaProcess:
         Raises:
             NoCollectionError: there is no such collection.
             ValueError: Chroma does not take the arguments.
-            GoneError: the process is gone, or Chroma failed in it: then it is ended, and is not to be asked again.
+            GoneError: the process is gone, or was ended because Chroma failed in it; do not call it again.
         """
         number = next(self._numbers)
-        waiting = self._wait_for(number)
+        future = self._wait_for(number)
         try:
             self._send(EngineCall(number, method, collection, arguments))
-            answer = waiting.result()
+            answer = future.result()
         finally:
             self._waiting.pop(number, None)
         if answer.fault is CallFailure.MISSING:
@@ -109,14 +109,14 @@ class ChromaProcess:
 
     def silent_for(self) -> float:
         """Returns the age in seconds of the oldest unanswered call."""
-        return max((monotonic() - asked for _, asked in list(self._waiting.values())), default=0.0)
+        return max((monotonic() - sent_at for _, sent_at in list(self._waiting.values())), default=0.0)
 
     def kill(self, why: str = "Chroma's process was stopped") -> None:
         """Ends the process at once. Written data stays; waiting calls fail."""
         self._ended = True
         if self._owner == os.getpid():
             self._process.kill()
-            self._bury()
+            self._reap()
         self._fail(why)
 
     def close(self) -> None:
@@ -138,9 +138,9 @@ class ChromaProcess:
         return self._process.stdin
 
     def _wait_for(self, number: int) -> Future[EngineReply]:
-        waiting: Future[EngineReply] = Future()
-        self._waiting[number] = (waiting, monotonic())
-        return waiting
+        future: Future[EngineReply] = Future()
+        self._waiting[number] = (future, monotonic())
+        return future
 
     def _send(self, call: EngineCall) -> None:
         try:
@@ -158,19 +158,19 @@ class ChromaProcess:
             raise AssertionError("the process has a pipe")
         with suppress(EOFError, OSError, ValueError), answers:
             while isinstance(answer := read(answers), EngineReply):
-                waiting, _ = self._waiting.pop(answer.id, (None, 0.0))
-                if waiting is not None:
+                future, _ = self._waiting.pop(answer.id, (None, 0.0))
+                if future is not None:
                     with suppress(InvalidStateError):
-                        waiting.set_result(answer)
+                        future.set_result(answer)
         self._ended = True
         self._fail("Chroma's process ended")
 
     def _fail(self, why: str) -> None:
-        for waiting, _ in list(self._waiting.values()):
+        for future, _ in list(self._waiting.values()):
             with suppress(InvalidStateError):
-                waiting.set_exception(GoneError(why))
+                future.set_exception(GoneError(why))
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         with suppress(OSError):
             self._input.close()
         with suppress(subprocess.TimeoutExpired):
@@ -178,10 +178,10 @@ class ChromaProcess:
 
 
 FREE_BYTES = 64_000_000
-"""Space that a write leaves on the disk. A turn's claims take kilobytes, the largest batch of passages some 40 MB."""
+"""Free disk space that a write must leave. A turn's claims take kilobytes, the largest batch of passages some 40 MB."""
 
 _PAUSE_S = 5.0
-"""Before an engine that did not start is started again."""
+"""Seconds before a failed start is tried again."""
 _WRITES = frozenset({"add", "update"})
 
 
@@ -193,9 +193,9 @@ class FolderClient:
     """A client for a folder. Clients of one folder share an engine, which restarts after a failure.
 
     Args:
-        folder: of the database.
+        folder: the folder of the database.
         telemetry: whether Chroma may send its own usage data.
-        free_bytes: space that has to be left on the disk for a write to be tried.
+        free_bytes: free disk space required before a write.
 
     Raises:
         StoreError: Chroma cannot open the folder.
@@ -244,8 +244,8 @@ class FolderClient:
             return self.get_collection(name)
         except NoCollectionError:
             self._check_space()
-        made = {"metadata": metadata and dict(metadata), "configuration": configuration and dict(configuration)}
-        return self._collection(name, self._ask("get_or_create_collection", name=name, **made))
+        options = {"metadata": metadata and dict(metadata), "configuration": configuration and dict(configuration)}
+        return self._collection(name, self._ask("get_or_create_collection", name=name, **options))
 
     def delete_collection(self, name: str) -> None:
         """Deletes the collection and its rows."""
@@ -261,7 +261,7 @@ class FolderClient:
             _release_engine(self._engine, gently=True)
 
     def give_up(self, seconds: float) -> None:
-        """Ends an engine that left a call unanswered for so many seconds. The next call starts another."""
+        """Ends an engine that left a call unanswered for this long. The next call starts another."""
         self._engine.end_if_silent(seconds)
 
     def call(self, collection: str, method: str, arguments: dict[str, object]) -> object:
@@ -329,7 +329,7 @@ class _Engine:
         with self.starting:
             if self.process is None or not self.process.usable:
                 if self.process is not None:
-                    self.process.kill()  # it may have ended by itself, and nobody took notice of it
+                    self.process.kill()  # it may have ended unnoticed
                 self.process = self._start_process()
             return self.process
 
@@ -350,7 +350,7 @@ class _Engine:
         return process
 
     def ask(self, method: str, collection: str | None, arguments: Mapping[str, object]) -> object:
-        """Calls a method, again in a new process when the first one died. Chroma's calls are all safe to repeat."""
+        """Calls a method; retries in a new process when the first one died. All of Chroma's calls are safe to repeat."""
         try:
             return self.start().ask(method, collection, dict(arguments))
         except GoneError:

@@ -28,7 +28,7 @@ kept from an earlier version of the model would rank wrongly."""
 
 @dataclass(frozen=True)
 class _Row:
-    """A stored entry. A delivered turn without claims has one too, with `claim` None."""
+    """A stored entry. Each delivered turn has one without text, whose `number` is -1."""
 
     id: str
     text: str
@@ -96,8 +96,8 @@ class ChromaKnowledge:
 
     def _stored_facts(self, persona: Persona) -> Sequence[str]:
         """Ids of the persona's facts."""
-        made = self._chroma.existing(_PERSONAS) is not None
-        return self._shelf().get(where={"persona": persona.key})["ids"] if made else ()
+        exists = self._chroma.existing(_PERSONAS) is not None
+        return self._shelf().get(where={"persona": persona.key})["ids"] if exists else ()
 
     def _remember(self, conversation_id: str, turn_key: str, claims: Sequence[Passage]) -> None:
         positions = {row.metadata["turn"]: row.metadata["position"] for row in self._rows(conversation_id)}
@@ -117,7 +117,7 @@ class ChromaKnowledge:
 
     def _rows(self, conversation_id: str) -> list[_Row]:
         """Returns the conversation's rows, oldest first."""
-        bucket = self._made_bucket(conversation_id)
+        bucket = self._existing_bucket(conversation_id)
         if bucket is None:
             return []
         result = bucket.get(where={"conversation": digest(conversation_id)}, include=["documents", "metadatas"])
@@ -132,7 +132,7 @@ class ChromaKnowledge:
         return sum(map(_is_claim, rows))
 
     def _add(self, collection: AnyCollection, rows: Sequence[_Row]) -> None:
-        # `add` keeps a row that is there already, so that whoever writes the same turn twice changes nothing.
+        # `add` keeps a row that is there already, so writing the same turn twice changes nothing.
         for batch in self._chroma.batches(rows):
             collection.add(
                 ids=[row.id for row in batch],
@@ -142,12 +142,12 @@ class ChromaKnowledge:
             )
 
     def _shelf(self) -> AnyCollection:
-        """The personas' collection, which also knows how many buckets this location has."""
+        """The personas' collection, which also records this location's number of buckets."""
         shelf = self._chroma.collection(_PERSONAS, {"buckets": self._buckets})
-        made = (shelf.metadata or {}).get("buckets")
-        if made != self._buckets:
+        buckets = (shelf.metadata or {}).get("buckets")
+        if buckets != self._buckets:
             raise StoreError(
-                f"{shelf.name} at {self._chroma.location} was created with buckets = {made}, not {self._buckets}. "
+                f"{shelf.name} at {self._chroma.location} was created with buckets = {buckets}, not {self._buckets}. "
                 "Pass that number as buckets, or use another location"
             )
         return shelf
@@ -156,8 +156,8 @@ class ChromaKnowledge:
         self._shelf()
         return self._chroma.collection(self._bucket_name(conversation_id), {"buckets": self._buckets})
 
-    def _made_bucket(self, conversation_id: str) -> AnyCollection | None:
-        """The bucket, if anything was ever put into it. Reading makes none: it has to work on a full disk."""
+    def _existing_bucket(self, conversation_id: str) -> AnyCollection | None:
+        """The bucket if it exists. Reading creates none: it must work on a full disk."""
         if self._chroma.existing(_PERSONAS) is not None:
             self._shelf()
         return self._chroma.existing(self._bucket_name(conversation_id))

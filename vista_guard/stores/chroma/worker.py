@@ -1,7 +1,7 @@
-"""The process that holds Chroma's engine for one folder. It takes calls over its standard input until that is closed.
+"""The process that runs Chroma's engine for one folder. It takes calls on standard input until that closes.
 
-Chroma keeps the interpreter's lock in every call. One that never returns, as after a full disk, takes every thread of its
-process along: here these are threads that do nothing else. The two processes exchange lengths and pickles over two pipes.
+Chroma holds the interpreter's lock in every call. A call that never returns, as after a full disk, blocks every thread of
+its process, and here no thread does anything else. The two processes exchange length-prefixed pickles over two pipes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _LENGTH = struct.Struct("!Q")
 
 
 class CallFailure(StrEnum):
-    """Reasons for a call without a value."""
+    """Reasons why a call failed."""
 
     MISSING = "missing"
     """There is no such collection."""
     REFUSED = "refused"
-    """Chroma does not take the arguments."""
+    """Chroma rejects the arguments."""
     BROKEN = "broken"
     """Anything else. An engine that failed once is not asked again: after a full disk it says "database is locked" for ever,
     or never answers."""
@@ -69,11 +69,11 @@ def read(stream: IO[bytes]) -> object:
     Raises:
         EOFError: the other side is gone.
     """
-    (size,) = _LENGTH.unpack(_exactly(stream, _LENGTH.size))
-    return pickle.loads(_exactly(stream, size))  # from our own process, over a pipe that nobody else has
+    (size,) = _LENGTH.unpack(_read_exactly(stream, _LENGTH.size))
+    return pickle.loads(_read_exactly(stream, size))  # from our own process, over a pipe that nobody else has
 
 
-def _exactly(stream: IO[bytes], size: int) -> bytes:
+def _read_exactly(stream: IO[bytes], size: int) -> bytes:
     content = stream.read(size)
     if len(content) < size:
         raise EOFError("the other process is gone")
@@ -91,8 +91,8 @@ def main() -> None:
     """Answers calls until the other side closes. The first frame names the folder and says whether Chroma may send usage data."""
     calls, answers = _pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
-    folder, telemetry = _opening(calls)
-    reply = _replying(answers)
+    folder, telemetry = _read_opening_call(calls)
+    reply = _make_reply(answers)
     try:
         engine = Engine(folder, telemetry=telemetry)
     except BaseException as exc:  # Chroma's Rust panics are no Exceptions
@@ -121,7 +121,7 @@ class Engine:
         # A `.env` in the working directory belongs to the host application.
         settings = Settings(_env_file=None, anonymized_telemetry=telemetry)
         with _one_at_a_time(folder):
-            _log_ahead(folder / "chroma.sqlite3")
+            _create_wal_database(folder / "chroma.sqlite3")
             self.client: Any = chromadb.PersistentClient(folder, settings=settings)
         self._collections: dict[str, Any] = {}
 
@@ -141,12 +141,12 @@ class Engine:
         if call.collection is not None:
             return _plain(getattr(self._collection(call.collection), call.method)(**call.arguments))
         if call.method == "list_collections":
-            return [found.name for found in self.client.list_collections()]
+            return [entry.name for entry in self.client.list_collections()]
         if call.method in ("get_collection", "get_or_create_collection"):
             # Vectors are always passed in: Chroma's default embedding function downloads a model.
-            made = getattr(self.client, call.method)(embedding_function=None, **call.arguments)
-            self._collections[made.name] = made
-            return made.metadata
+            collection = getattr(self.client, call.method)(embedding_function=None, **call.arguments)
+            self._collections[collection.name] = collection
+            return collection.metadata
         if call.method == "delete_collection":
             self._collections.pop(str(call.arguments["name"]), None)
         return getattr(self.client, call.method)(**call.arguments)
@@ -164,21 +164,21 @@ def _answer(engine: Engine, call: EngineCall, reply: Callable[[EngineReply], Non
 def _pipes() -> tuple[BinaryIO, BinaryIO]:
     """Takes over standard input for calls and standard output for answers; prints go to standard error."""
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    with Path(os.devnull).open() as nothing:
-        os.dup2(nothing.fileno(), 0)
+    with Path(os.devnull).open() as null:
+        os.dup2(null.fileno(), 0)
     os.dup2(2, 1)
     sys.stdin = None  # nobody types here
     return calls, answers
 
 
-def _opening(calls: BinaryIO) -> tuple[Path, bool]:
+def _read_opening_call(calls: BinaryIO) -> tuple[Path, bool]:
     first = read(calls)
     if not isinstance(first, EngineCall):
         raise AssertionError("the first frame says which folder")
     return Path(str(first.arguments["folder"])), bool(first.arguments["telemetry"])
 
 
-def _replying(answers: BinaryIO) -> Callable[[EngineReply], None]:
+def _make_reply(answers: BinaryIO) -> Callable[[EngineReply], None]:
     writing = threading.Lock()
 
     def reply(answer: EngineReply) -> None:
@@ -200,14 +200,14 @@ def _stay_killable() -> None:
 @contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Lets one process at a time make Chroma's tables: two at once fail. SQLite's lock on a file ends with its process."""
-    with ExitStack() as held:
+    with ExitStack() as stack:
         with suppress(sqlite3.Error):  # a folder that may only be read
             lock = sqlite3.connect(folder / "opening.lock", timeout=_OPENING_S, isolation_level=None)
-            held.enter_context(closing(lock)).execute("BEGIN EXCLUSIVE").close()
+            stack.enter_context(closing(lock)).execute("BEGIN EXCLUSIVE").close()
         yield
 
 
-def _log_ahead(file: Path) -> None:
+def _create_wal_database(file: Path) -> None:
     """Creates a missing database with SQLite's write-ahead log: writes take half the time and do not wait for readers."""
     # Never a file that is there: Chroma has an SQLite of its own, and two of them in one process undo each other's locks.
     if not file.exists():
@@ -219,7 +219,7 @@ def _fault(exc: BaseException, call: EngineCall) -> CallFailure:
     from chromadb.errors import ChromaError, InternalError, NotFoundError
 
     if isinstance(exc, NotFoundError):
-        # A collection that was there a moment ago: its making was never committed, or another process dropped it.
+        # A collection that existed a moment ago: its creation was never committed, or another process dropped it.
         return CallFailure.MISSING if call.collection is None else CallFailure.BROKEN
     refused = isinstance(exc, ValueError | TypeError | ChromaError) and not isinstance(exc, InternalError)
     return CallFailure.REFUSED if refused else CallFailure.BROKEN

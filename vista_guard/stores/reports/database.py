@@ -36,7 +36,7 @@ except ImportError as exc:
 T = TypeVar("T")
 
 BUSY_S = 30
-"""How long a write waits for another process that is writing the same SQLite file, where its URL names no `timeout`."""
+"""Seconds that a write waits for another process writing the same SQLite file, unless its URL has a `timeout`."""
 
 
 class Database:
@@ -44,7 +44,7 @@ class Database:
 
     Args:
         database: a SQLAlchemy URL, or an engine.
-        create: makes what is missing, the SQLite file and the tables. Without, a missing one is an error.
+        create: creates a missing SQLite file and missing tables; otherwise they are an error.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
@@ -139,18 +139,18 @@ def make_engine(url: str) -> sql.Engine:
     """
     try:
         parsed = sql.make_url(url)
-        patience = _patience(parsed)
+        busy_s = _busy_timeout(parsed)
         engine = sql.create_engine(parsed, hide_parameters=True, **_options(parsed))
     except (ArgumentError, ValueError) as exc:
-        shown = re.sub("//.*@", "//***@", url)
+        masked = re.sub("//.*@", "//***@", url)
         raise ConfigError(
-            f"reports URL {shown!r} is not a SQLAlchemy URL ({exc}); give sqlite:///FILE or postgresql+psycopg://..."
+            f"reports URL {masked!r} is not a SQLAlchemy URL ({exc}); give sqlite:///FILE or postgresql+psycopg://..."
         ) from exc
     except ModuleNotFoundError as exc:
         command = how_to_install("postgres") if exc.name == "psycopg" else f"pip install {exc.name}"
         raise ConfigError(f"reports need the database driver {exc.name}: {command}") from exc
     if parsed.get_backend_name() == "sqlite":
-        sql.event.listen(engine, "connect", partial(_configure_sqlite, patience))
+        sql.event.listen(engine, "connect", partial(_configure_sqlite, busy_s))
     return engine
 
 
@@ -159,22 +159,22 @@ def _options(url: sql.URL) -> dict[str, Any]:
         return {"pool_pre_ping": True}
     if url.database in (None, "", ":memory:"):
         # Every connection to ":memory:" is a database of its own: keep exactly one.
-        one = {"poolclass": sql.QueuePool, "pool_size": 1, "max_overflow": 0}
-        return {**one, "connect_args": {"check_same_thread": False}}
+        pool = {"poolclass": sql.QueuePool, "pool_size": 1, "max_overflow": 0}
+        return {**pool, "connect_args": {"check_same_thread": False}}
     return {} if "timeout" in url.query else {"connect_args": {"timeout": BUSY_S}}
 
 
-def _patience(url: sql.URL) -> float:
+def _busy_timeout(url: sql.URL) -> float:
     """Returns the seconds to wait for a locked SQLite file.
 
     Raises:
         ValueError: the URL's `timeout` is no number.
     """
-    given = url.query.get("timeout", BUSY_S)
+    timeout = url.query.get("timeout", BUSY_S)
     try:
-        return float(given)  # type: ignore[arg-type]  # a timeout given twice is refused in the same words
+        return float(timeout)  # type: ignore[arg-type]  # a timeout given twice is refused in the same words
     except (TypeError, ValueError):
-        raise ValueError(f"its timeout is {given!r}; give seconds, such as ?timeout=5") from None
+        raise ValueError(f"its timeout is {timeout!r}; give seconds, such as ?timeout=5") from None
 
 
 def _is_locked(exc: BaseException) -> bool:
@@ -185,11 +185,11 @@ def _configure_sqlite(busy_s: float, connection: sqlite3.Connection, _record: ob
     # Of two connections that turn a new file to WAL, SQLite fails one at once, whatever its timeout, lest both wait for ever.
     wait = wait_random_exponential(multiplier=0.01, max=0.5)
     Retrying(retry=retry_if_exception(_is_locked), stop=stop_after_delay(busy_s), wait=wait, reraise=True)(
-        _set_up, connection
+        _set_pragmas, connection
     )
 
 
-def _set_up(connection: sqlite3.Connection) -> None:
+def _set_pragmas(connection: sqlite3.Connection) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "secure_delete=ON"):
         try:
             connection.execute(f"PRAGMA {pragma}").close()

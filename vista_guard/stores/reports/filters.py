@@ -19,15 +19,15 @@ _FORMAT = "%Y%m%dT%H%M%S%f"
 
 @dataclass(frozen=True)
 class ReportFilter:
-    """Selects turns. Fields left at their default select nothing away.
+    """Selects turns. Fields at their default do not filter.
 
     Args:
         start, end: when the report was made: from `start` on, before `end`. Times without a zone are UTC.
         tenant: whose turn; "" for those of no tenant.
         policy: its name. rules: the fingerprint of its rules.
-        judge: name and version with a blank between them, as rows have it.
+        judge: name and version separated by a space, as in rows.
         gate: turn, sentence or none.
-        actions: what was done with the turn in the end.
+        actions: the final decisions on a turn.
         labels: turns with at least one claim of any of these labels; `UNCHECKED` for claims that could not be judged.
         evidence_missing: whether there was nothing to verify against.
         conversation_id: as the store has it, which is `tenant/id` for the proxy's.
@@ -53,7 +53,7 @@ class ReportFilter:
 EVERYTHING = ReportFilter()
 
 ATTENTION = (Action.FLAG, Action.REPAIR, Action.BLOCK)
-"""`actions` of the turns that somebody may have to look at."""
+"""`actions` of turns that may need a person's attention."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class ConversationRow:
 
 @dataclass(frozen=True)
 class Highlight:
-    """What a conversation is told by in a list: its first question, and its worst claim with the action on its turn."""
+    """A conversation's summary in a list: its first question, and its worst claim with the action on its turn."""
 
     question: str | None = None
     claim: str | None = None
@@ -206,12 +206,12 @@ class Summary:
 
 
 def to_cursor(moment: datetime, key: str) -> str:
-    """Formats a place in an order of time for a URL."""
+    """Formats a position in time order for a URL."""
     return f"{moment.astimezone(UTC).strftime(_FORMAT)}-{key}"
 
 
 def from_cursor(cursor: str) -> tuple[datetime, str]:
-    """Parses a place to its moment and key.
+    """Parses a cursor to its moment and key.
 
     Raises:
         InputError: it is no cursor.
@@ -229,7 +229,7 @@ def number_of(key: str) -> int:
     """Parses the number in a cursor of turns.
 
     Raises:
-        InputError: it is none.
+        InputError: it is not a number.
     """
     if not key.isdecimal():
         raise InputError(f"{key!r} is no cursor of turns; use `next` of the previous page")

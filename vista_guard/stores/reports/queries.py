@@ -30,13 +30,13 @@ from vista_guard.stores.reports.tables import CONVERSATIONS, FINDINGS, LABELS, T
 from vista_guard.types import Action, Span
 
 MOST_WORDS = 8
-"""Words of a search that are looked for."""
+"""Most words of a search that count."""
 
 _NOBODY = "\x1f"
 """A tenant that no turn has: no name holds a control character."""
 
 
-def narrowed(filter: ReportFilter, tenant: str | None) -> ReportFilter:
+def narrow(filter: ReportFilter, tenant: str | None) -> ReportFilter:
     """Restricts the filter to one tenant. A filter for another tenant then matches nothing."""
     if tenant is None:
         return filter
@@ -45,8 +45,8 @@ def narrowed(filter: ReportFilter, tenant: str | None) -> ReportFilter:
 
 def owned_by(table: sql.Table, tenant: str) -> sql.ColumnElement[bool]:
     """Selects the tenant's rows. Early builds stored no tenant: there the conversation id's prefix decides."""
-    before = table.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
-    return sql.or_(table.c.tenant == tenant, sql.and_(table.c.tenant == "", before))
+    by_prefix = table.c.conversation_id.startswith(f"{tenant}/", autoescape=True)
+    return sql.or_(table.c.tenant == tenant, sql.and_(table.c.tenant == "", by_prefix))
 
 
 def turns(filter: ReportFilter) -> sql.Select[Any]:
@@ -58,7 +58,7 @@ def conditions(filter: ReportFilter) -> list[sql.ColumnElement[bool]]:
     """Translates the filter to conditions on `TURNS`.
 
     Raises:
-        InputError: a label that there is none of.
+        InputError: an unknown label.
     """
     parts: list[sql.ColumnElement[bool]] = []
     for name in ("tenant", "policy", "rules", "judge", "gate", "evidence_missing"):
@@ -86,15 +86,15 @@ def _during(column: sql.Column[Any], filter: ReportFilter) -> list[sql.ColumnEle
 def _has(word: str, withheld: bool) -> sql.ColumnElement[bool]:
     """Selects turns whose question, conversation id or claims have the word."""
     # By a list of reports, not row by row: three times as fast on SQLite.
-    said = TURNS.c.id.in_(sql.select(FINDINGS.c.report).where(_contains(FINDINGS.c.claim, word)))
+    in_claims = TURNS.c.id.in_(sql.select(FINDINGS.c.report).where(_contains(FINDINGS.c.claim, word)))
     delivered = sql.true() if withheld else TURNS.c.action.in_((Action.ALLOW, Action.FLAG))
     return sql.or_(
-        _contains(TURNS.c.question, word), _contains(TURNS.c.conversation_id, word), sql.and_(delivered, said)
+        _contains(TURNS.c.question, word), _contains(TURNS.c.conversation_id, word), sql.and_(delivered, in_claims)
     )
 
 
 def _contains(column: sql.Column[str], word: str) -> sql.ColumnElement[bool]:
-    # SQLite folds the case of ASCII letters alone: other words are looked for in the ways in which they are written.
+    # SQLite folds the case of ASCII letters alone: other words are searched in their usual cases.
     forms = {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
     patterns = (re.sub(r"([/%_])", r"/\1", form) for form in sorted(forms))
     return sql.or_(*(_Like(column, sql.literal(f"%{pattern}%")) for pattern in patterns))
@@ -109,7 +109,7 @@ class _Like(FunctionElement[bool]):
 
 @compiles(_Like)
 def _like(element: _Like, compiler: Any, **options: Any) -> str:
-    column, pattern = (compiler.process(one, **options) for one in element.clauses)
+    column, pattern = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{column} {'LIKE' if compiler.dialect.name == 'sqlite' else 'ILIKE'} {pattern} ESCAPE '/'"
 
 
@@ -118,7 +118,7 @@ def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any]
     places = (TURNS.c.created_at, TURNS.c.id)
     first = sql.func.row_number().over(partition_by=TURNS.c.conversation_key, order_by=places).label("place")
     own = sql.and_(TURNS.c.conversation_key.in_(keys), *conditions(ReportFilter(tenant=tenant)))
-    asked = sql.select(TURNS.c.conversation_key, TURNS.c.question, first).where(own)
+    questions = sql.select(TURNS.c.conversation_key, TURNS.c.question, first).where(own)
     gravity = sql.case({label: place for place, label in enumerate(WORST)}, value=FINDINGS.c.label, else_=len(WORST))
     worst = sql.func.row_number().over(
         partition_by=TURNS.c.conversation_key,
@@ -126,7 +126,7 @@ def highlights(keys: Sequence[str], tenant: str | None) -> tuple[sql.Select[Any]
     )
     columns = (TURNS.c.conversation_key, TURNS.c.action, FINDINGS.c.claim, FINDINGS.c.label, worst.label("place"))
     claims = sql.select(*columns).join(FINDINGS, FINDINGS.c.report == TURNS.c.id).where(own)
-    return _first_of(asked), _first_of(claims)
+    return _first_of(questions), _first_of(claims)
 
 
 def _first_of(ranked: sql.Select[Any]) -> sql.Select[Any]:
@@ -150,7 +150,7 @@ def findings(filter: ReportFilter) -> sql.Select[Any]:
         for label in filter.labels:
             _column(label)
         query = query.where(FINDINGS.c.label.in_(filter.labels))
-    # The same order, said of the table whose index the rows are found by.
+    # The same order, by the table whose index finds the rows.
     place = (FINDINGS.c.created_at, FINDINGS.c.report) if filter.labels else (TURNS.c.created_at, TURNS.c.id)
     return query.order_by(*(column.desc() for column in place), FINDINGS.c.n.desc())
 
@@ -164,7 +164,7 @@ def sources(filter: ReportFilter, newest: int) -> sql.Select[Any]:
 
 
 def conversations(filter: ReportFilter) -> sql.Select[Any]:
-    """Selects named conversations, newest first. Reads turns only for more than a tenant."""
+    """Selects named conversations, newest first. Reads turns only when the filter has more than a tenant."""
     query = sql.select(CONVERSATIONS)
     if filter.tenant is not None:
         query = query.where(CONVERSATIONS.c.tenant == filter.tenant)
@@ -172,8 +172,8 @@ def conversations(filter: ReportFilter) -> sql.Select[Any]:
         query = query.where(CONVERSATIONS.c.last_at >= utc(filter.start))
     if replace(filter, tenant=None, withheld=True) != EVERYTHING:
         same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
-        met = sql.select(TURNS.c.conversation_key).where(*conditions(filter))
-        by_words = CONVERSATIONS.c.conversation_key.in_(met)
+        matching = sql.select(TURNS.c.conversation_key).where(*conditions(filter))
+        by_words = CONVERSATIONS.c.conversation_key.in_(matching)
         query = query.where(by_words if filter.words else sql.exists().where(same, *conditions(filter)))
     return query.order_by(CONVERSATIONS.c.last_at.desc(), CONVERSATIONS.c.conversation_key.desc())
 
@@ -226,12 +226,12 @@ def finding_row(row: sql.Row[Any]) -> FindingRow:
 
 
 def conversation_row(row: sql.Row[Any]) -> ConversationRow:
-    """A row of `CONVERSATIONS`."""
+    """Converts a row of `CONVERSATIONS`."""
     values = same_columns(row, ConversationRow) | {"key": row.conversation_key, "tenant": row.tenant or None}
     return ConversationRow(**values)
 
 
 def same_columns(row: sql.Row[Any], kind: type[Any]) -> dict[str, Any]:
-    """The columns of a row that a dataclass has by the same name; times with their zone."""
-    found = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
-    return {name: utc(value) if isinstance(value, datetime) else value for name, value in found.items()}
+    """The row's columns that are fields of a dataclass; times get their zone."""
+    values = {field.name: row._mapping[field.name] for field in fields(kind) if field.name in row._mapping}
+    return {name: utc(value) if isinstance(value, datetime) else value for name, value in values.items()}

@@ -40,13 +40,13 @@ T = TypeVar("T")
 P = TypeVar("P", TurnRow, ConversationRow, FindingRow)
 
 SETTLING_S = 10.0
-"""How long a row may stay uncommitted behind one with a higher number, on databases with several writers."""
+"""Seconds that a row may stay uncommitted behind one with a higher number, on databases with several writers."""
 
 MOST_ROWS = 1000
-"""Rows that one page may have."""
+"""Most rows of a page."""
 
 _AT_ONCE = 200
-"""Whole reports that are read at once."""
+"""Whole reports read at once."""
 
 
 class ReportReader:
@@ -56,13 +56,13 @@ class ReportReader:
         database: a SQLAlchemy URL (`sqlite:///FILE`, `postgresql+psycopg://…`), an engine, or the `Database` of a store. A
             SQLite file of an older version is brought up to date when it is first read; a read-only one of this version is
             read as it is.
-        tenant: whose turns are seen, and nobody else's, by every method; None for all.
+        tenant: restricts every method to this tenant's turns; None for all.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
 
     Every method raises `StoreError` when the database is missing, cannot be read, is locked, or has a schema that this version
-    does not know; the message says what to do. `InputError` for a cursor that is none.
+    does not know; the message says what to do. `InputError` for an invalid cursor.
     """
 
     def __init__(self, database: str | sql.Engine | Database, *, tenant: str | None = None) -> None:
@@ -92,7 +92,7 @@ class ReportReader:
             rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, queries.turn_row)[::-1]
             numbers = self._numbers(sql.select(TURNS.c.id).order_by(TURNS.c.id.desc()))
             return News(rows, self._next_cursor(LiveCursor(min(numbers, default=0)), numbers))
-        # First the numbers: what is committed between the two questions is then read again, and never skipped.
+        # Numbers first: rows committed between the two queries are then read again, never skipped.
         numbers = self._numbers(sql.select(TURNS.c.id).where(TURNS.c.id > cursor.floor).order_by(TURNS.c.id))
         later = query.where(TURNS.c.id.in_(sorted(set(numbers) - set(cursor.seen)))).order_by(TURNS.c.id)
         rows = self._rows(later, limit, queries.turn_row)
@@ -105,7 +105,7 @@ class ReportReader:
 
     def many(self, report_ids: Sequence[str]) -> dict[str, KeptTurn]:
         """Returns the existing reports of these ids, by id."""
-        query = self._visible(_whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS])))
+        query = self._visible(_select_whole().where(TURNS.c.report_id.in_(report_ids[:MOST_ROWS])))
         rows = self._rows(query, MOST_ROWS, lambda row: row)
         return {turn.report.id: turn for turn in map(self._kept_turn, rows)}
 
@@ -133,17 +133,17 @@ class ReportReader:
     def highlights(self, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by `ConversationRow.key`."""
         questions, claims = queries.highlights([row.key for row in rows], self._tenant)
-        asked = dict(self._rows(questions, MOST_ROWS, lambda row: (row.conversation_key, row.question)))
-        shown = {key: Highlight(question) for key, question in asked.items()}
+        first_questions = dict(self._rows(questions, MOST_ROWS, lambda row: (row.conversation_key, row.question)))
+        by_key = {key: Highlight(question) for key, question in first_questions.items()}
         for row in self._rows(claims, MOST_ROWS, lambda row: row):
             key = row.conversation_key
-            shown[key] = Highlight(asked.get(key), row.claim, row.label, Action(row.action))
-        return shown
+            by_key[key] = Highlight(first_questions.get(key), row.claim, row.label, Action(row.action))
+        return by_key
 
     def conversation(self, conversation_id: str, *, after: str | None = None, limit: int = 100) -> Page[KeptTurn]:
         """Returns a page of a conversation's whole turns with their texts, oldest first."""
         own = self._own_filter(ReportFilter(conversation_id=conversation_id))
-        query = _whole().where(*queries.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
+        query = _select_whole().where(*queries.conditions(own)).order_by(TURNS.c.created_at, TURNS.c.id)
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) > sql.tuple_(moment, number_of(key)))
@@ -154,8 +154,8 @@ class ReportReader:
 
     def conversation_ids(self, tenant: str) -> list[str]:
         """Returns the ids of all of a tenant's conversations."""
-        asked = queries.narrowed(ReportFilter(tenant=tenant), self._tenant).tenant
-        query = sql.select(CONVERSATIONS.c.conversation_id).where(queries.owned_by(CONVERSATIONS, asked or ""))
+        owner = queries.narrow(ReportFilter(tenant=tenant), self._tenant).tenant
+        query = sql.select(CONVERSATIONS.c.conversation_id).where(queries.owned_by(CONVERSATIONS, owner or ""))
         return self._database.run("read conversations", lambda c: list(c.execute(query).scalars()))
 
     def findings(
@@ -198,23 +198,23 @@ class ReportReader:
         Args:
             start, end: the time.
             by: the length of a bucket.
-            filter: `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` of it are looked at.
-            keys: the keys that are told apart (`action`, `label`, `policy`, …); the others are summed over, and are "". All of
+            filter: only its `tenant`, `policy`, `rules`, `judge`, `gate`, `actions` and `labels` apply.
+            keys: the keys to group by (`action`, `label`, `policy`, …); the others are summed over, and are "". All of
                 them when None: a chart of actions asks for `{"action"}` and gets a row for each action and bucket.
-            claim_keys: those that are told apart of claims, where they are not those of the turns.
+            claim_keys: the keys to group claims by, where they are not those of the turns.
 
         Conversations that were forgotten and reports that were pruned still count.
         """
-        apart = [None if names is None else frozenset(names) for names in (keys, claim_keys)]
-        asked = rollups.Asked(start, end, by, self._own_filter(filter), *apart)
-        return self._database.run("read roll-ups", lambda connection: rollups.read(connection, asked))
+        key_sets = [None if names is None else frozenset(names) for names in (keys, claim_keys)]
+        request = rollups.Asked(start, end, by, self._own_filter(filter), *key_sets)
+        return self._database.run("read roll-ups", lambda connection: rollups.read(connection, request))
 
     def makers(
         self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING
     ) -> tuple[Maker, ...]:
         """Returns the judges and policies of each hour or day, in order of time, from the roll-ups."""
-        asked = rollups.Asked(start, end, by, self._own_filter(filter))
-        return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, asked))
+        request = rollups.Asked(start, end, by, self._own_filter(filter))
+        return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, request))
 
     def reports(self, filter: ReportFilter = EVERYTHING) -> Iterator[KeptTurn]:
         """Yields whole turns, newest first, reading a batch at a time."""
@@ -236,24 +236,24 @@ class ReportReader:
         self._database.close()
 
     def _own_filter(self, filter: ReportFilter) -> ReportFilter:
-        return queries.narrowed(filter, self._tenant)
+        return queries.narrow(filter, self._tenant)
 
     def _visible(self, query: sql.Select[Any]) -> sql.Select[Any]:
         return query if self._tenant is None else query.where(TURNS.c.tenant == self._tenant)
 
-    def _rows(self, query: sql.Select[Any], limit: int, of: Callable[[sql.Row[Any]], T]) -> tuple[T, ...]:
+    def _rows(self, query: sql.Select[Any], limit: int, convert: Callable[[sql.Row[Any]], T]) -> tuple[T, ...]:
         limited = query.limit(max(min(limit, MOST_ROWS + 1), 0))
-        return self._database.run("read reports", lambda c: tuple(of(row) for row in c.execute(limited)))
+        return self._database.run("read reports", lambda c: tuple(convert(row) for row in c.execute(limited)))
 
-    def _page(self, query: sql.Select[Any], limit: int, of: Callable[[sql.Row[Any]], P]) -> Page[P]:
-        rows = self._rows(query, limit + 1, of)
+    def _page(self, query: sql.Select[Any], limit: int, convert: Callable[[sql.Row[Any]], P]) -> Page[P]:
+        rows = self._rows(query, limit + 1, convert)
         return Page(rows[:limit], rows[limit - 1].cursor if len(rows) > limit else None)
 
     def _numbers(self, query: sql.Select[Any]) -> list[int]:
         return list(self._rows(query, MOST_ROWS, lambda row: int(row[0])))
 
     def _kept_turn(self, row: sql.Row[Any]) -> KeptTurn:
-        report = parsed(row.report, row.number, row.schema_version, self._database.name)
+        report = parse_report(row.report, row.number, row.schema_version, self._database.name)
         with self._database.translating_errors("read a turn's texts"):
             texts = None if row.texts is None else TurnTexts.model_validate(json.loads(row.texts))
         return KeptTurn(report, texts)
@@ -267,17 +267,17 @@ class ReportReader:
         return LiveCursor(floor, {number: at for number, at in seen.items() if number > floor})
 
 
-def _whole() -> sql.Select[Any]:
+def _select_whole() -> sql.Select[Any]:
     columns = REPORTS.c.report, REPORTS.c.schema_version, TURNS.c.id.label("number"), TURNS.c.created_at, TEXTS.c.texts
     joined = TURNS.join(REPORTS, REPORTS.c.id == TURNS.c.id).outerjoin(TEXTS, TEXTS.c.report == TURNS.c.id)
     return sql.select(*columns).select_from(joined)
 
 
-def parsed(text: str, number: int, schema_version: str, name: str) -> TurnReport:
+def parse_report(text: str, number: int, schema_version: str, name: str) -> TurnReport:
     """Parses a stored report.
 
     Raises:
-        StoreError: it is none that this version can read.
+        StoreError: this version cannot read it.
     """
     try:
         return TurnReport.model_validate(json.loads(text))

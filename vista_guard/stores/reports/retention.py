@@ -65,33 +65,33 @@ def prune(
 
 
 def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
-    chosen = connection.execute(numbers).scalars().all()
-    if chosen:
-        above = sql.case((NUMBERS.c.highest < max(chosen), max(chosen)), else_=NUMBERS.c.highest)
+    ids = connection.execute(numbers).scalars().all()
+    if ids:
+        above = sql.case((NUMBERS.c.highest < max(ids), max(ids)), else_=NUMBERS.c.highest)
         connection.execute(sql.update(NUMBERS).values(highest=above))
-    for start in range(0, len(chosen), BATCH):
-        some = chosen[start : start + BATCH]
+    for start in range(0, len(ids), BATCH):
+        batch = ids[start : start + BATCH]
         for table, column in (*OF_A_REPORT, *PEOPLE_ON_A_REPORT):
-            connection.execute(sql.delete(table).where(column.in_(some)))
-        connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(some)))
-    return len(chosen)
+            connection.execute(sql.delete(table).where(column.in_(batch)))
+        connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(batch)))
+    return len(ids)
 
 
 def _recount(connection: sql.Connection, keys: list[str]) -> None:
     """Counts the remaining turns of these conversations anew; drops empty ones."""
-    left = sql.select(sql.func.count()).where(TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key)
-    some = CONVERSATIONS.c.conversation_key.in_(keys)
-    of = {"flagged": "FLAG", "repaired": "REPAIR", "blocked": "BLOCK"}
+    remaining = sql.select(sql.func.count()).where(TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key)
+    affected = CONVERSATIONS.c.conversation_key.in_(keys)
+    actions = {"flagged": "FLAG", "repaired": "REPAIR", "blocked": "BLOCK"}
     counts: dict[str, Any] = {
-        name: left.where(TURNS.c.action == action).scalar_subquery() for name, action in of.items()
+        name: remaining.where(TURNS.c.action == action).scalar_subquery() for name, action in actions.items()
     }
     same = TURNS.c.conversation_key == CONVERSATIONS.c.conversation_key
     for name in ("contradicted", "unchecked"):
         counts[name] = sql.select(sql.func.coalesce(sql.func.sum(TURNS.c[name]), 0)).where(same).scalar_subquery()
     first = sql.select(sql.func.min(TURNS.c.created_at)).where(same).scalar_subquery()
     counts["first_at"] = sql.func.coalesce(first, CONVERSATIONS.c.first_at)
-    connection.execute(sql.update(CONVERSATIONS).where(some).values(turns=left.scalar_subquery(), **counts))
-    connection.execute(sql.delete(CONVERSATIONS).where(some, CONVERSATIONS.c.turns == 0))
+    connection.execute(sql.update(CONVERSATIONS).where(affected).values(turns=remaining.scalar_subquery(), **counts))
+    connection.execute(sql.delete(CONVERSATIONS).where(affected, CONVERSATIONS.c.turns == 0))
 
 
 def state(url: str) -> tuple[str, Schema, int]:
@@ -126,8 +126,8 @@ def prune_all(url: str, report_days: float | None) -> tuple[int, int]:
     """Deletes all reports older than `report_days` unless None, and all expired texts, in batches; returns both numbers."""
     now, reports, texts = datetime.now(UTC), 0, 0
     with closing(Database(url, create=False)) as database:
-        while any(gone := database.write("delete old reports", lambda c: prune(c, now, report_days))):
-            reports, texts = reports + gone[0], texts + gone[1]
+        while any(deleted := database.write("delete old reports", lambda c: prune(c, now, report_days))):
+            reports, texts = reports + deleted[0], texts + deleted[1]
         if database.is_sqlite:
             database.write("delete old reports", truncate_log)
     return reports, texts

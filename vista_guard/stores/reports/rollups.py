@@ -72,7 +72,7 @@ class ClaimCount:
 
 @dataclass(frozen=True)
 class UncheckedCount:
-    """Claims that could not be judged for one reason: the beginning of what the judge said, without numbers."""
+    """Claims that could not be judged for one reason: the beginning of the judge's error, without numbers."""
 
     at: datetime
     tenant: str
@@ -83,7 +83,7 @@ class UncheckedCount:
 
 @dataclass(frozen=True)
 class Maker:
-    """A judge and a policy that were at work for a tenant in an hour or on a day."""
+    """A judge and a policy at work for a tenant in an hour or on a day."""
 
     at: datetime
     tenant: str
@@ -117,9 +117,9 @@ class Rollup:
 
 
 def percentile(latency: Iterable[int], share: float) -> float | None:
-    """Milliseconds within which this share (in [0, 1]) of the turns were done: interpolated in its bucket; None of no turns.
+    """Milliseconds within which this share (in [0, 1]) of the turns finished, interpolated in its bucket; None without turns.
 
-    Of turns that took longer than the last bound nothing more is known than that: the bound comes back.
+    Where the share includes turns beyond the last bound, returns that bound.
     """
     counts = list(latency)
     wanted, below = share * sum(counts), 0
@@ -134,12 +134,12 @@ def percentile(latency: Iterable[int], share: float) -> float | None:
 
 
 def reason_of(error: str) -> str:
-    """An error as one of few: its beginning, with digits and quoted words left out."""
+    """Reduces an error to a reason: its beginning, with digits and quoted words left out."""
     start = re.sub(r"['\"“‘].*?['\"”’]", "…", error.partition(":")[0])
     return re.sub(r"\d+", "N", start).strip()[:80]
 
 
-def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
+def rollup_rows(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
     """The rows that a report adds to the roll-ups, in the order of their keys: so two writers never wait for each other."""
     hour = report.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     base = {"hour": hour, "tenant": report.tenant or "", "judge": judge_name(report)}
@@ -149,7 +149,7 @@ def added(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
         CLAIMS_HOUR: [{**way, **counts} for counts in _claim_counts(report)],
         UNCHECKED_HOUR: [
             {**base, "reason": reason, "claims": count}
-            for reason, count in sorted(Counter(reason_of(one.error) for one in report.unchecked).items())
+            for reason, count in sorted(Counter(reason_of(outcome.error) for outcome in report.unchecked).items())
         ],
     }
 
@@ -161,7 +161,7 @@ def judge_name(report: TurnReport) -> str:
 
 def _turn_counts(report: TurnReport) -> dict[str, float]:
     total = report.timings.total
-    reached = next((n for n, bound in enumerate(BOUNDS_MS) if total <= bound), len(BOUNDS_MS))
+    bucket = next((n for n, bound in enumerate(BOUNDS_MS) if total <= bound), len(BOUNDS_MS))
     return {
         "turns": 1,
         "evidence_missing": int(report.evidence_missing),
@@ -172,18 +172,18 @@ def _turn_counts(report: TurnReport) -> dict[str, float]:
         "output_tokens": report.usage.output_tokens,
         "cost": report.usage.cost,
         "unpriced_calls": report.usage.unpriced_calls,
-        **{name: int(n == reached) for n, name in enumerate(BUCKETS)},
+        **{name: int(n == bucket) for n, name in enumerate(BUCKETS)},
     }
 
 
 def _claim_counts(report: TurnReport) -> list[dict[str, Any]]:
     counts: Counter[str] = Counter()
-    sure: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
     for outcome in report.outcomes:
         label = label_of(outcome)
         counts[label] += 1
-        sure[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
-    return [{"label": label, "claims": counts[label], "confidence_sum": sure[label]} for label in sorted(counts)]
+        sums[label] += outcome.confidence if isinstance(outcome, Finding) else 0  # type: ignore[assignment]  # a sum of floats
+    return [{"label": label, "claims": counts[label], "confidence_sum": sums[label]} for label in sorted(counts)]
 
 
 def add(connection: sql.Connection, rows_of: Mapping[sql.Table, Sequence[Mapping[str, Any]]]) -> None:
@@ -229,10 +229,10 @@ def _by_minute(connection: sql.Connection, asked: Asked) -> Rollup:
         count, missing, scored, score, spent = counts
         key, usage = (_moment(minute), "", "", ""), (0, 0, 0.0, 0)
         turns.append(TurnCount(*key, "", "", done, count, missing, scored, score, spent, *usage, tuple(latencies)))
-        wanted = [
-            one for one in zip(LABELS, labels, strict=True) if one[1] and one[0] in (asked.filter.labels or LABELS)
+        label_counts = [
+            pair for pair in zip(LABELS, labels, strict=True) if pair[1] and pair[0] in (asked.filter.labels or LABELS)
         ]
-        claims += [ClaimCount(*key, "", done, label, n, 0.0) for label, n in wanted]
+        claims += [ClaimCount(*key, "", done, label, n, 0.0) for label, n in label_counts]
     return Rollup(
         tuple(turns), tuple(claims), _rows(connection, UNCHECKED_HOUR, UncheckedCount, replace(asked, by="hour"))
     )
@@ -258,10 +258,10 @@ def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
     )
 
 
-def _rows(connection: sql.Connection, table: sql.Table, of: Callable[..., Count], asked: Asked) -> tuple[Count, ...]:
+def _rows(connection: sql.Connection, table: sql.Table, make: Callable[..., Count], asked: Asked) -> tuple[Count, ...]:
     names = [column.name for column in table.c if column.name != "hour"]
     rows = connection.execute(_counts(connection, table, asked))
-    return tuple(of(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
+    return tuple(make(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
 
 
 def _turn_count(row: sql.Row[Any]) -> TurnCount:
@@ -274,13 +274,13 @@ def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.S
     at = _at(connection, table, asked.by)
     keys = [column for column in table.c if column.primary_key and column.name != "hour"]
     named = {key.name for key in keys} if asked.keys is None else asked.keys
-    kept = [key for key in keys if key.name in named]
-    shown = [key if key.name in named else sql.literal_column("''").label(key.name) for key in keys]
+    grouped = [key for key in keys if key.name in named]
+    columns = [key if key.name in named else sql.literal_column("''").label(key.name) for key in keys]
     sums = [
         sql.cast(sql.func.sum(column), column.type).label(column.name) for column in table.c if not column.primary_key
     ]
-    query = sql.select(at, *shown, *sums).where(*_time_conditions(table, asked))
-    return query.group_by(at, *kept).order_by(at, *kept)
+    query = sql.select(at, *columns, *sums).where(*_time_conditions(table, asked))
+    return query.group_by(at, *grouped).order_by(at, *grouped)
 
 
 def _at(connection: sql.Connection, table: sql.Table, by: Step) -> sql.ColumnElement[Any]:

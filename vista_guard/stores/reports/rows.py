@@ -89,11 +89,11 @@ def conversation_row(report: TurnReport) -> dict[str, Any]:
 
 def text_row(report: TurnReport, texts: TurnTexts, number: int, days: float | None) -> dict[str, Any]:
     """Returns the row of `TEXTS`."""
-    made = report.created_at.astimezone(UTC)
+    created_at = report.created_at.astimezone(UTC)
     return {
         "report": number,
         "texts": _json(texts),
-        "expires_at": None if days is None else expiry(made, days),
+        "expires_at": None if days is None else expiry(created_at, days),
     }
 
 
@@ -112,19 +112,19 @@ def first_action(report: TurnReport) -> Action:
 
 def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> dict[str, Any]:
     claim = outcome.claim
-    judged = outcome if isinstance(outcome, Finding) else None
-    quoted = judged.evidence[0] if judged and judged.evidence else None
+    finding = outcome if isinstance(outcome, Finding) else None
+    evidence = finding.evidence[0] if finding and finding.evidence else None
     return {
         "report": number,
         "n": n,
         "claim_id": _plain(claim.id),
         "claim_key": digest(claim.text),
         "label": label_of(outcome),
-        "confidence": judged.confidence if judged else None,
+        "confidence": finding.confidence if finding else None,
         "span_start": claim.span.start if claim.span else None,
         "span_end": claim.span.end if claim.span else None,
-        "source": quoted.source.value if quoted else None,
-        "source_id": _plain(quoted.source_id) if quoted else None,
+        "source": evidence.source.value if evidence else None,
+        "source_id": _plain(evidence.source_id) if evidence else None,
         "created_at": report.created_at.astimezone(UTC),
         "claim": _plain(claim.text),
     }

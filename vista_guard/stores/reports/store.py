@@ -1,6 +1,6 @@
 """The report store: writes each report into all tables in one transaction, and deletes what is past its retention.
 
-No answer waits long for the database: reports that it does not take at once are kept in memory and written later. Turns for
+No answer waits long for the database: reports that it does not take at once are queued in memory and written later. Turns for
 review are selected in the same transaction.
 """
 
@@ -31,18 +31,18 @@ from vista_guard.errors import StoreError
 from vista_guard.stores.entries import digest
 from vista_guard.stores.reports import retention, rollups, rows
 from vista_guard.stores.reports.database import Database, truncate_log
-from vista_guard.stores.reports.reading import ReportReader, parsed
+from vista_guard.stores.reports.reading import ReportReader, parse_report
 from vista_guard.stores.reports.tables import CONVERSATIONS, EVENTS, FINDINGS, NUMBERS, REPORTS, REVIEWS, TEXTS, TURNS
 from vista_guard.types import Action, Record, TurnReport, TurnTexts
 
 LOW_CONFIDENCE = 0.6
-"""A turn whose least sure finding is below this waits for a person."""
+"""Turns whose least confident finding is below this are queued for review."""
 
 SAMPLE = 100
-"""One in so many turns that were let through waits for a person, whatever was found."""
+"""One in this many allowed turns is queued for review, whatever its findings."""
 
 GUARD = "vista-guard"
-"""Who queued a turn that no person did."""
+"""Author of the event when the guard itself queues a turn."""
 
 
 class Reason(StrEnum):
@@ -53,11 +53,11 @@ class Reason(StrEnum):
     BLOCKED = "blocked"
     """It was withheld."""
     DISAGREEMENT = "disagreement"
-    """The judges of an ensemble did not all say the same of one of its claims."""
+    """The judges of an ensemble disagree on one of its claims."""
     LOW_CONFIDENCE = "low_confidence"
     """Its least sure finding is below `LOW_CONFIDENCE`."""
     SAMPLE = "sample"
-    """One of those that were let through, drawn by chance: what the guard misses is seen nowhere else."""
+    """A random sample of allowed turns: the guard's misses show nowhere else."""
 
 
 def reason_of(report: TurnReport) -> Reason | None:
@@ -69,22 +69,22 @@ def reason_of(report: TurnReport) -> Reason | None:
         return Reason.DISAGREEMENT
     if any(finding.confidence < LOW_CONFIDENCE for finding in report.findings):
         return Reason.LOW_CONFIDENCE
-    if report.decision.action is Action.ALLOW and drawn(report.id):
+    if report.decision.action is Action.ALLOW and is_sampled(report.id):
         return Reason.SAMPLE
     return None
 
 
-def drawn(report_id: str) -> bool:
+def is_sampled(report_id: str) -> bool:
     """True for a sampled report. A hash of its id decides, so the sample is the same everywhere."""
     return int.from_bytes(sha256(report_id.encode()).digest()[:8]) % SAMPLE == 0
 
 
 def queue(connection: sql.Connection, report: TurnReport, number: int) -> None:
     """Queues the report if it has a reason."""
-    reason, made = reason_of(report), report.created_at.astimezone(UTC)
+    reason, at = reason_of(report), report.created_at.astimezone(UTC)
     if reason is not None:
-        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, made))
-        connection.execute(_TOLD, {"report": number, "at": made, "who": GUARD, "what": "queued", "text": reason.value})
+        connection.execute(_QUEUED, review_row(number, report.tenant or "", reason, at))
+        connection.execute(_TOLD, {"report": number, "at": at, "who": GUARD, "what": "queued", "text": reason.value})
 
 
 def review_row(number: int, tenant: str, reason: Reason, at: Any) -> dict[str, Any]:
@@ -97,23 +97,23 @@ _QUEUED, _TOLD = sql.insert(REVIEWS), sql.insert(EVENTS)
 
 def insert(connection: sql.Connection, report: TurnReport, texts: TurnTexts | None, days: float | None) -> int:
     """Writes one report into all tables and returns its number."""
-    made = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
-    number = int(made.scalar_one())
-    spread(connection, number, report, texts)
+    result = connection.execute(_insert_report(connection.dialect.name), rows.report_row(report))
+    number = int(result.scalar_one())
+    insert_derived_rows(connection, number, report, texts)
     queue(connection, report, number)
     if texts is not None:
         connection.execute(_INTO[TEXTS], rows.text_row(report, texts, number, days))
     return number
 
 
-def spread(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
+def insert_derived_rows(connection: sql.Connection, number: int, report: TurnReport, texts: TurnTexts | None) -> None:
     """Writes the rows derived from a report: turn, claims, conversation, roll-ups."""
     connection.execute(_INTO[TURNS], rows.turn_row(report, number, texts))
     if report.outcomes:
         connection.execute(_INTO[FINDINGS], rows.finding_rows(report, number))
     if report.conversation_id is not None:
         connection.execute(_upsert_conversation(connection.dialect.name), rows.conversation_row(report))
-    rollups.add(connection, rollups.added(report))
+    rollups.add(connection, rollups.rollup_rows(report))
 
 
 _INTO = {table: sql.insert(table) for table in (TURNS, FINDINGS, TEXTS)}
@@ -157,14 +157,14 @@ PRUNE_EVERY_S = 3600.0
 
 
 PATIENCE_S = 0.5
-"""Longest that an answer waits for its report to be written. While a database is later than that, no answer waits."""
+"""Longest that an answer waits for its report to be written. While the database is slower, no answer waits."""
 
 MOST_WAITING = 1000
 MOST_WAITING_CHARS = 50_000_000
-"""Reports, and characters of their texts, that wait in memory for a database; a report beyond is lost, and its turn says so."""
+"""Most reports, and characters of their texts, queued in memory; a report beyond is lost, and its turn says so."""
 
 _OPENING_S = 5.0
-"""Longest that the first answers of a process wait for the tables to be made."""
+"""Longest that the first answers of a process wait for the tables to be created."""
 _RETRY_S = 1.0
 _CLOSING_S = 10.0
 
@@ -174,19 +174,19 @@ class _Waiting:
     report: TurnReport
     texts: TurnTexts | None
     tried: Future[None] = field(default_factory=Future)
-    """What became of the first try."""
+    """Outcome of the first try."""
 
     @property
     def chars(self) -> int:
-        kept = self.texts or TurnTexts()
-        pieces = [kept.user_text or "", kept.draft or "", *(one.text for one in kept.documents)]
-        return len(self.report.response) + sum(map(len, [*pieces, *(one.text for one in kept.evidence)]))
+        texts = self.texts or TurnTexts()
+        pieces = [texts.user_text or "", texts.draft or "", *(document.text for document in texts.documents)]
+        return len(self.report.response) + sum(map(len, [*pieces, *(passage.text for passage in texts.evidence)]))
 
 
 class _Writer:
-    """Writes reports in their order, in a thread of its own, again and again while the database takes none.
+    """Writes reports in order, in its own thread, and retries while the database fails.
 
-    A process that is killed loses what waits here, and nothing else.
+    A killed process loses only the reports queued here.
     """
 
     def __init__(self, name: str, write: Callable[[TurnReport, TurnTexts | None], None]) -> None:
@@ -197,7 +197,7 @@ class _Writer:
             os.register_at_fork(after_in_child=lambda: (method := reset()) and method())
 
     def _reset(self) -> None:
-        # What waits in a process that forks is that process's to write.
+        # After a fork, only the parent writes the reports queued in it.
         self._changed = Condition()
         self._waiting: deque[_Waiting] = deque()
         self._thread: Thread | None = None
@@ -229,26 +229,26 @@ class _Writer:
             while not (late or self._late) and not (await asyncio.wait([tried], timeout=PATIENCE_S))[0]:
                 # Many that come at once are written one after the other: what counts is when the last one was.
                 if monotonic() - self._progress > 0.9 * (PATIENCE_S if self._opened else _OPENING_S):
-                    self._tell_late(logging.INFO, f"no answer in {PATIENCE_S:g} s")
+                    self._log_late(logging.INFO, f"no answer in {PATIENCE_S:g} s")
             if tried.done():
                 tried.result()
         finally:
             tried.cancel()
 
     def opened(self) -> None:
-        """Notes that the tables are there."""
+        """Notes that the tables exist."""
         if not self._opened:
             self._opened, self._progress = True, monotonic()
 
     def drop(self, chosen: Callable[[TurnReport], bool]) -> int:
-        """Forgets waiting reports."""
+        """Drops matching queued reports; returns their number."""
         with self._changed:
             before = len(self._waiting)
             self._waiting = deque(entry for entry in self._waiting if not chosen(entry.report))
             return before - len(self._waiting)
 
     def close(self) -> None:
-        """Writes what waits, for at most a few seconds."""
+        """Writes queued reports, for at most a few seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -259,7 +259,7 @@ class _Writer:
             logger.error("%s reports were not written in %s and are lost", len(self._waiting), self._name)
 
     def _expect_room(self, entry: _Waiting) -> None:
-        chars = sum(one.chars for one in self._waiting) + entry.chars if self._waiting else 0
+        chars = sum(waiting.chars for waiting in self._waiting) + entry.chars if self._waiting else 0
         if self._closed or len(self._waiting) >= MOST_WAITING or chars > MOST_WAITING_CHARS:
             why = "the store is closed" if self._closed else f"{len(self._waiting)} reports wait for it already"
             raise StoreError(
@@ -271,9 +271,9 @@ class _Writer:
             try:
                 self._write(entry.report, entry.texts)
             except Exception as exc:
-                self._failed(entry, exc)
+                self._handle_failure(entry, exc)
             else:
-                self._done(entry)
+                self._finish(entry)
 
     def _next(self) -> _Waiting | None:
         with self._changed:
@@ -283,7 +283,7 @@ class _Writer:
                 self._changed.wait()
             return self._waiting[0] if self._waiting and not (self._closed and self._failure) else None
 
-    def _done(self, entry: _Waiting, exc: Exception | None = None) -> None:
+    def _finish(self, entry: _Waiting, exc: Exception | None = None) -> None:
         with self._changed:
             if self._waiting and self._waiting[0] is entry:
                 self._waiting.popleft()
@@ -293,18 +293,18 @@ class _Writer:
         with suppress(InvalidStateError):  # whoever waited for it is gone
             entry.tried.set_exception(exc) if exc else entry.tried.set_result(None)
 
-    def _failed(self, entry: _Waiting, exc: Exception) -> None:
+    def _handle_failure(self, entry: _Waiting, exc: Exception) -> None:
         if not isinstance(exc, StoreError) or _is_of_the_report(exc):
             logger.error("a report was not written and is lost: %s", exc)
-            self._done(entry, exc)
+            self._finish(entry, exc)
             return
-        self._tell_late(logging.WARNING, str(exc))
+        self._log_late(logging.WARNING, str(exc))
         with self._changed:
             self._failure = exc
         with suppress(InvalidStateError):
             entry.tried.set_exception(self._kept_error(exc))
 
-    def _tell_late(self, level: int, why: str) -> None:
+    def _log_late(self, level: int, why: str) -> None:
         with self._changed:
             if not self._late or (self._failure is None and level > logging.INFO):
                 logger.log(level, "reports wait in memory until %s takes them: %s", self._name, why)
@@ -373,7 +373,7 @@ class SqlReports:
             newest = newest.where(REPORTS.c.conversation_key == digest(conversation_id))
         rows = await self._run("read reports", lambda connection: connection.execute(newest).all(), writes=False)
         name = self._database.name
-        return tuple(parsed(row.report, row.id, row.schema_version, name) for row in reversed(rows))
+        return tuple(parse_report(row.report, row.id, row.schema_version, name) for row in reversed(rows))
 
     async def forget(self, conversation_id: str) -> int:
         """Deletes a conversation's reports, texts, claims, reviews and annotations; returns the number of reports."""
@@ -386,7 +386,7 @@ class SqlReports:
         return waiting + await self._delete(lambda connection: retention.forget_tenant(connection, tenant))
 
     async def aclose(self) -> None:
-        """Writes what waits, for at most a few seconds, and closes the pool of connections."""
+        """Writes queued reports, for at most a few seconds, and closes the pool of connections."""
         await asyncio.to_thread(self._writer.close)
         await asyncio.to_thread(self._database.close)
 
@@ -402,13 +402,13 @@ class SqlReports:
         """Deletes one batch of expired rows. While batches come back full, each write deletes another."""
         now = datetime.now(UTC)
         try:
-            gone = self._database.write(
+            deleted = self._database.write(
                 "delete old reports", lambda connection: retention.prune(connection, now, self._report_days)
             )
         except StoreError as exc:  # the report is written; the next write tries again
             logger.error("old reports were not deleted: %s", exc)
-            gone = (0, 0)
-        if not any(gone):
+            deleted = (0, 0)
+        if not any(deleted):
             self._pruned = monotonic()
 
     async def _delete(self, work: Callable[[sql.Connection], int]) -> int:

@@ -1,4 +1,4 @@
-"""People's reviews, in the database of the reports: the queue of turns that wait for a person, and what people say of turns."""
+"""People's reviews, in the database of the reports: the queue of turns to review, and people's verdicts on turns."""
 
 from __future__ import annotations
 
@@ -95,12 +95,12 @@ class ConsensusClaim(BaseModel):
 
 
 SETTLED_CLAIMS = TypeAdapter(tuple[ConsensusClaim, ...])
-"""The claims of a consensus as the database has them."""
+"""Parses and writes the claims of a consensus, stored as JSON."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """People's word on one turn: whether it is fine, and which of the judge's claims are, by id."""
+    """People's word on one turn and, by id, on the judge's claims: True where fine."""
 
     report_id: str
     fine: bool
@@ -114,14 +114,14 @@ _WITHOUT_NUL = str.maketrans({"\x00": "�"})
 
 
 class FoundReport(NamedTuple):
-    """A report's number, and whose turn it is: "" for nobody's."""
+    """A report's number and its tenant; "" for no tenant."""
 
     id: int
     tenant: str
 
 
 def visible(column: sql.ColumnElement[str], tenants: Sequence[str] | None) -> sql.ColumnElement[bool]:
-    """Rows of these tenants; all of them for None."""
+    """Selects these tenants' rows; all rows for None."""
     return sql.true() if tenants is None else column.in_(list(tenants))
 
 
@@ -129,7 +129,7 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
     """Number and tenant of a report.
 
     Raises:
-        InputError: there is none of this id among what may be seen.
+        InputError: no visible report has this id.
     """
     query = sql.select(TURNS.c.id, TURNS.c.tenant).where(TURNS.c.report_id == report_id)
     row = connection.execute(query.where(visible(TURNS.c.tenant, tenants))).first()
@@ -140,34 +140,34 @@ def find_report(connection: sql.Connection, report_id: str, tenants: Sequence[st
     return FoundReport(row.id, row.tenant)
 
 
-def person(name: str) -> str:
+def clean_name(name: str) -> str:
     """Returns a person's name, trimmed.
 
     Raises:
         InputError: it is empty, too long, or not printable.
     """
-    kept = storable(name).strip()
-    if not kept or len(kept) > LONGEST_NAME or not kept.isprintable():
+    trimmed = storable(name).strip()
+    if not trimmed or len(trimmed) > LONGEST_NAME or not trimmed.isprintable():
         raise InputError(f"{name[:40]!r} is no valid name; give 1 to {LONGEST_NAME} printable characters")
-    return kept
+    return trimmed
 
 
-def written(text: str, what: str, *, needed: bool = True) -> str:
+def clean_text(text: str, what: str, *, needed: bool = True) -> str:
     """Returns a person's text, trimmed.
 
     Raises:
-        InputError: nothing was written where something is needed, or too much.
+        InputError: a needed text is empty, or a text is too long.
     """
-    kept = storable(text).translate(_WITHOUT_NUL).strip()
-    if needed and not kept:
+    trimmed = storable(text).translate(_WITHOUT_NUL).strip()
+    if needed and not trimmed:
         raise InputError(f"{what} is empty; say in a few words why")
-    if len(kept) > LONGEST_TEXT:
-        raise InputError(f"{what} has {len(kept):,} characters; at most {LONGEST_TEXT:,} are kept")
-    return kept
+    if len(trimmed) > LONGEST_TEXT:
+        raise InputError(f"{what} has {len(trimmed):,} characters; at most {LONGEST_TEXT:,} are kept")
+    return trimmed
 
 
 RESERVED_FOR = timedelta(minutes=30)
-"""How long a turn is one reviewer's alone."""
+"""Time for which a turn is reserved for one reviewer."""
 
 MOST_ROWS = 200
 
@@ -177,13 +177,13 @@ class Reviews:
 
     Args:
         database: a SQLAlchemy URL, an engine, or the `Database` of a store.
-        tenants: whose turns are seen, by every method; None for all.
+        tenants: restricts every method to these tenants' turns; None for all.
 
     Raises:
         ConfigError: the URL is malformed, or its driver is not installed.
 
-    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a report that there is
-    none of, or that is another tenant's.
+    Every method raises `StoreError` when the database cannot be read or written, and `InputError` for a report
+    that is missing or another tenant's.
 
     Examples:
         >>> from vista_guard.stores.reports.database import Database
@@ -222,8 +222,8 @@ class Reviews:
             query = query.where(REVIEWS.c.tenant == tenant)
         if after is not None:
             moment, key = from_cursor(after)
-            place, there = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
-            query = query.where(place > there if open else place < there)
+            place, start = sql.tuple_(_when(open), REVIEWS.c.report), sql.tuple_(moment, number_of(key))
+            query = query.where(place > start if open else place < start)
         rows = tuple(map(_review, self._rows(query)))
         return Page(rows[:limit], _place(rows[limit - 1]) if len(rows) > limit else None)
 
@@ -245,7 +245,7 @@ class Reviews:
         return tuple(ReviewEvent(utc(row.at), row.who, row.what, row.text) for row in rows)
 
     def consensus(self) -> Mapping[str, tuple[ConsensusClaim, ...]]:
-        """Returns the claims that annotators settled on, by the report's id; those of the oldest batch where several have it."""
+        """Returns the claims that annotators agreed on, by report id; those of the oldest batch of several."""
         query = sql.select(TURNS.c.report_id, CONSENSUS.c.claims).join(TURNS, TURNS.c.id == CONSENSUS.c.report)
         query = query.where(visible(TURNS.c.tenant, self._tenants)).order_by(CONSENSUS.c.task.desc())
         rows = self._rows(query)
@@ -257,17 +257,17 @@ class Reviews:
         Raises:
             InputError: it is not open, or another has it.
         """
-        name = person(who)
+        name = clean_name(who)
 
         def reserve(connection: sql.Connection, number: int) -> None:
             _expect_taken(connection, number, name, time)
-            _tell(connection, number, name, "reserved")
+            _record_event(connection, number, name, "reserved")
 
         return self._write(report_id, reserve)
 
     def take_next(self, who: str, reason: Reason | None = None, *, time: timedelta = RESERVED_FOR) -> Review | None:
         """Reserves the longest waiting turn that is free, or returns None."""
-        name = person(who)
+        name = clean_name(who)
 
         def take(connection: sql.Connection) -> Review | None:
             while True:
@@ -277,20 +277,20 @@ class Reviews:
                 if row is None:
                     return None
                 if _take(connection, row.report, name, time):
-                    _tell(connection, row.report, name, "reserved")
+                    _record_event(connection, row.report, name, "reserved")
                     return self._get(connection, row.report_id)
 
         return self._database.write("reserve a review", take)
 
     def release(self, report_id: str, who: str) -> Review:
         """Gives the reviewer's turn back."""
-        name = person(who)
+        name = clean_name(who)
         mine = sql.update(REVIEWS).where(REVIEWS.c.state == "open", REVIEWS.c.assignee == name)
 
         def release(connection: sql.Connection, number: int) -> None:
             freed = mine.where(REVIEWS.c.report == number).values(assignee=None, reserved_until=None)
             if connection.execute(freed).rowcount:
-                _tell(connection, number, name, "released")
+                _record_event(connection, number, name, "released")
 
         return self._write(report_id, release)
 
@@ -300,22 +300,22 @@ class Reviews:
         Raises:
             InputError: no reason; the turn is not open, or another has it.
         """
-        text, name, chosen = written(reason, "the reason"), person(who), ReviewVerdict(verdict).value
+        text, name, chosen = clean_text(reason, "the reason"), clean_name(who), ReviewVerdict(verdict).value
 
         def decide(connection: sql.Connection, number: int) -> None:
             _expect_taken(connection, number, name, timedelta())
             values = {"verdict": chosen, "verdict_reason": text, "decided_by": name, "decided_at": datetime.now(UTC)}
             row = sql.update(REVIEWS).where(REVIEWS.c.report == number)
             connection.execute(row.values(state="decided", assignee=None, reserved_until=None, **values))
-            _tell(connection, number, name, chosen, text)
+            _record_event(connection, number, name, chosen, text)
 
         return self._write(report_id, decide)
 
     def decide_all(self, report_ids: Sequence[str], who: str, verdict: ReviewVerdict, reason: str) -> int:
-        """Records one verdict on the first of these turns and on the others that nobody else has; returns how many that are.
+        """Records one verdict on the first of these turns and on the others that nobody else has; returns their number.
 
         Raises:
-            InputError: see `decide`, of the first turn.
+            InputError: the first turn cannot be decided, see `decide`.
         """
         self.decide(report_ids[0], who, verdict, reason)
         decided = 1
@@ -327,15 +327,15 @@ class Reviews:
 
     def draft_keys(self, reviews: Sequence[Review]) -> Mapping[str, str]:
         """Fingerprints of drafts, by report id: equal for drafts with the same claims, labels and action. None without claims."""
-        numbers = {one.number: one for one in reviews}
+        numbers = {review.number: review for review in reviews}
         query = sql.select(FINDINGS.c.report, FINDINGS.c.claim_key, FINDINGS.c.label)
         query = query.where(FINDINGS.c.report.in_(list(numbers))).order_by(FINDINGS.c.report, FINDINGS.c.n)
         claims: dict[int, list[str]] = {}
         for number, key, label in self._rows(query):
             claims.setdefault(number, []).append(f"{key} {label}")
         return {
-            numbers[number].report_id: digest(" ".join((numbers[number].action, *told)))
-            for number, told in claims.items()
+            numbers[number].report_id: digest(" ".join((numbers[number].action, *parts)))
+            for number, parts in claims.items()
         }
 
     def equal(self, report_id: str) -> tuple[Review, ...]:
@@ -350,15 +350,15 @@ class Reviews:
         query = self._reviews(True).where(same, TURNS.c.action == own.action).limit(MOST_ROWS)
         rows = tuple(map(_review, self._rows(query)))
         keys = self.draft_keys([own, *rows])
-        wanted = keys.get(own.report_id)
-        return tuple(one for one in rows if one.number != own.number and keys.get(one.report_id) == wanted)
+        own_key = keys.get(own.report_id)
+        return tuple(review for review in rows if review.number != own.number and keys.get(review.report_id) == own_key)
 
     def comment(self, report_id: str, who: str, text: str) -> None:
         """Adds a comment to the trail of any report, queued or not."""
-        content = written(text, "the comment")
-        name = person(who)
+        content = clean_text(text, "the comment")
+        name = clean_name(who)
         self._database.write(
-            "write a comment", lambda c: _tell(c, self._number(c, report_id), name, "comment", content)
+            "write a comment", lambda c: _record_event(c, self._number(c, report_id), name, "comment", content)
         )
 
     def complain(self, report_id: str, reason: str, who: str = "user") -> Review:
@@ -367,7 +367,7 @@ class Reviews:
         Raises:
             InputError: no reason, or no such report.
         """
-        text, name = written(reason, "the complaint"), person(who)
+        text, name = clean_text(reason, "the complaint"), clean_name(who)
 
         def complain(connection: sql.Connection, number: int) -> None:
             tenant = find_report(connection, report_id, self._tenants).tenant
@@ -377,7 +377,7 @@ class Reviews:
             row = dialect.insert(REVIEWS).values(**fresh)
             row = row.on_conflict_do_update(index_elements=[REVIEWS.c.report], set_={**fresh, **undecided})
             connection.execute(row)
-            _tell(connection, number, name, "complaint", text)
+            _record_event(connection, number, name, "complaint", text)
 
         return self._write(report_id, complain, queued=False)
 
@@ -447,7 +447,7 @@ def _expect_taken(connection: sql.Connection, number: int, who: str, time: timed
     raise InputError(f"{row.assignee} is reviewing this turn, until {until} at the latest. Take another one")
 
 
-def _tell(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
+def _record_event(connection: sql.Connection, number: int, who: str, what: str, text: str = "") -> None:
     row = {"report": number, "at": datetime.now(UTC), "who": who, "what": what, "text": text}
     connection.execute(sql.insert(EVENTS).values(**row))
 
@@ -469,28 +469,28 @@ def _place(review: Review) -> str:
 
 
 def words(reviews: Reviews) -> dict[str, Word]:
-    """People's word on turns, by the report's id.
+    """People's word on turns, by report id.
 
-    A verdict speaks of the turn: upheld, what was let through is fine, and what was not is not. A consensus speaks of the turn
-    and of those of the judge's claims that stood as they were: what VERIFIED, OUT_OF_SCOPE or ABSTENTION is, is fine. Where
-    both speak of one turn, the consensus of several outweighs the one reviewer.
+    A verdict covers the turn: with an upheld one an allowed turn is fine, and any other is not. A consensus covers the turn and
+    the judge's claims that annotators confirmed: claims VERIFIED, OUT_OF_SCOPE or ABSTENTION are fine. Where both cover a
+    turn, the consensus of several outweighs the one reviewer.
     """
-    found: dict[str, Word] = {}
+    by_report: dict[str, Word] = {}
     page = reviews.queue(open=False, limit=MOST_ROWS)
     while page.rows:
         for review in page.rows:
             upheld = review.verdict is ReviewVerdict.UPHELD
-            found[review.report_id] = Word(review.report_id, upheld == (review.action == Action.ALLOW.value), {})
+            by_report[review.report_id] = Word(review.report_id, upheld == (review.action == Action.ALLOW.value), {})
         if page.next is None:
             break
         page = reviews.queue(open=False, after=page.next, limit=MOST_ROWS)
-    return found | {report: _of_consensus(report, claims) for report, claims in reviews.consensus().items()}
+    return by_report | {report: _consensus_word(report, claims) for report, claims in reviews.consensus().items()}
 
 
-def _of_consensus(report_id: str, consensus: Sequence[ConsensusClaim]) -> Word:
+def _consensus_word(report_id: str, consensus: Sequence[ConsensusClaim]) -> Word:
     claims: dict[str, bool] = {}
     for claim in consensus:
-        # Of an edited claim nobody said what the judge's own words are.
+        # An edited claim says nothing of the judge's own words.
         if claim.source_claim_id is not None and claim.op is Op.CONFIRM:
             claims[claim.source_claim_id] = claim.label in SAFE and claims.get(claim.source_claim_id, True)
     return Word(report_id, all(claim.label in SAFE for claim in consensus), claims)

@@ -81,50 +81,50 @@ def exemplars(
             finally:
                 await asked.aclose()
 
-        found, signals = run_stoppable("sentences", limit or 0, work)
-        typer.echo(_summary(found, out))
-    why = None if found.complete else found.stopped or f"{found.unasked:,} sentences got no answer: {found.fault}"
+        taught, signals = run_stoppable("sentences", limit or 0, work)
+        typer.echo(_summary(taught, out))
+    why = None if taught.complete else taught.stopped or f"{taught.unasked:,} sentences got no answer: {taught.fault}"
     exit_unfinished(signals, why)
 
 
-def _logs(given: Sequence[str], log_format: str) -> list[LabelledLog]:
+def _logs(arguments: Sequence[str], log_format: str) -> list[LabelledLog]:
     from vista_lab.runs.plan import of_log
     from vista_lab.training.decomposer.exemplars import LabelledLog
 
-    found = []
-    for name in given:
+    logs = []
+    for name in arguments:
         model, equals, path = name.partition("=")
         if not equals or Path(name).exists():
             model, path = "", name
         source = of_log(Path(path), None if log_format == "auto" else log_format)
-        found.append(LabelledLog(source, source.name, model))
-    names = [one.source for one in found]
+        logs.append(LabelledLog(source, source.name, model))
+    names = [log.source for log in logs]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"two logs are named {twice}; rename one, so that their sentences can be told apart")
-    return found
+    return logs
 
 
 def _estimating(
-    asked: Teacher, prompt: StepsPrompt, max_cost: float | None
+    teacher: Teacher, prompt: StepsPrompt, max_cost: float | None
 ) -> Callable[[Sequence[SentenceInput]], None]:
-    """Says what the sentences will cost; nothing for rules."""
+    """A function that prints an estimate of the sentences' cost; nothing for rules."""
     from vista_lab.cli.long_runs import tell_estimate
     from vista_lab.training.decomposer.exemplars import ModelTeacher, estimate
 
     def tell(left: Sequence[SentenceInput]) -> None:
-        if isinstance(asked, ModelTeacher) and left:
-            tell_estimate(f"{len(left):,} sentences", estimate(left, prompt, asked.model), max_cost)
+        if isinstance(teacher, ModelTeacher) and left:
+            tell_estimate(f"{len(left):,} sentences", estimate(left, prompt, teacher.model), max_cost)
 
     return tell
 
 
-def _summary(found: Taught, out: Path) -> str:
-    parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in found.parts.items())
-    resumed = f" ({found.resumed:,} were there before)" if found.resumed else ""
-    left = found.total - found.kept - found.reasons.total()
+def _summary(taught: Taught, out: Path) -> str:
+    parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in taught.parts.items())
+    resumed = f" ({taught.resumed:,} were there before)" if taught.resumed else ""
+    left = taught.total - taught.kept - taught.reasons.total()
     lines = [
-        f"{found.kept:,} of {found.total:,} sentences have an exemplar{resumed}: {parts}, in {out}",
-        *(f"  {count:>6,}  not kept: {reason}" for reason, count in found.reasons.most_common()),
-        *(f"  {count:>6,}  not asked: {reason}" for reason, count in found.skipped.most_common()),
+        f"{taught.kept:,} of {taught.total:,} sentences have an exemplar{resumed}: {parts}, in {out}",
+        *(f"  {count:>6,}  not kept: {reason}" for reason, count in taught.reasons.most_common()),
+        *(f"  {count:>6,}  not asked: {reason}" for reason, count in taught.skipped.most_common()),
     ]
     return "\n".join([*lines, *([f"  {left:>6,}  not asked yet"] if left else [])])

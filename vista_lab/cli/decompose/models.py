@@ -1,6 +1,6 @@
 """Options and models that the commands of `vista-guard decompose` share.
 
-Short on purpose: each command names its judge or teacher in one way, and keeps to one budget.
+All commands name their judge or teacher in the same way, and keep to one budget.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ VerifierOption = Annotated[
 
 
 def chat_model_of(name: str, max_cost: float | None, at_once: int, max_tokens: int | None = None) -> ChatModel:
-    """The model that a name stands for, within a budget for this run; `max_tokens` of an answer, else as the settings say.
+    """Builds a model by its name, with a budget for this run; `max_tokens` limits an answer, else the settings do.
 
     Raises:
-        ConfigError: no such model, or one whose price is not known while its cost is limited.
+        ConfigError: the model is unknown, or its price is unknown while its cost is limited.
     """
     from vista_guard.settings.sources import Settings
     from vista_lab.synthesis.chat import chat_model
@@ -48,7 +48,7 @@ def chat_model_of(name: str, max_cost: float | None, at_once: int, max_tokens: i
 
 
 def verifier_of(name: str | None) -> Verifier:
-    """The verifier that a name stands for; that of the settings, else the shipped one, for None."""
+    """Builds a verifier by its name; for None that of the settings, else the shipped one."""
     from vista_guard.judges.verifiers import build_verifier
     from vista_guard.settings.sources import Settings
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vista_lab.tables.writers import Sheet
 
 KEPT, SENTENCES = "judged.jsonl", "sentences.jsonl"
-"""Files in --out: the judge's answers, and every sentence of every run with all that was said of it."""
+"""Files in --out: the judge's answers, and every sentence of every run with its measures and marks."""
 
 
 def quality(
@@ -72,14 +72,14 @@ def quality(
         wanted = chosen_formats(formats, out, figures=False)
         if judge is not None and out is None:
             raise ConfigError("--judge needs --out: the judge's answers are kept there, so that none is paid for twice")
-        found = _runs(runs, log)
+        decomposed = _runs(runs, log)
         if items is not None:
             from vista_lab.people.desiderata import items_of, items_text
 
-            write_whole(items, items_text(items_of(found)))
+            write_whole(items, items_text(items_of(decomposed)))
             typer.echo(f"wrote {items}", err=True)
-        marks, failed = _marks(found, judge, people, max_cost, out)
-        _report(found, marks, failed, verifier, wanted, out, has_log=log is not None)
+        marks, failed = _marks(decomposed, judge, people, max_cost, out)
+        _report(decomposed, marks, failed, verifier, wanted, out, has_log=log is not None)
     if failed:
         typer.echo(
             f"{len(failed):,} sentences are unmarked: {next(iter(failed.values()))}; rerun the command to mark them",
@@ -89,41 +89,41 @@ def quality(
 
 
 def _runs(places: Sequence[Path], log: Path | None) -> list[DecomposedRun]:
-    from vista_lab.runs.decompositions import read_decompositions, shared_sentences, told_by_log
+    from vista_lab.runs.decompositions import known_turns, read_decompositions, shared_sentences
     from vista_lab.runs.plan import of_log
     from vista_lab.tables.output import find_folders
 
-    told = {} if log is None else told_by_log(of_log(log).read())
-    return shared_sentences([read_decompositions(path, name, told) for name, path in find_folders(places).items()])
+    known = {} if log is None else known_turns(of_log(log).read())
+    return shared_sentences([read_decompositions(path, name, known) for name, path in find_folders(places).items()])
 
 
 def _marks(
     runs: Sequence[DecomposedRun], judge: str | None, people: Path | None, max_cost: float | None, out: Path | None
 ) -> tuple[dict[str, Mapping[str, Marks]], Mapping[str, str]]:
-    """Marks by who gave them, and why the judge left sentences unmarked."""
+    """Marks by source, judge or people, and errors of sentences that the judge left unmarked."""
     import asyncio
 
     from vista_lab.cli.long_runs import steps
     from vista_lab.people.desiderata import read_consensus
     from vista_lab.systems.claim_judges import AT_ONCE, ask_all, desiderata_judge, kept_answers
 
-    found: dict[str, Mapping[str, Marks]] = {}
+    marks: dict[str, Mapping[str, Marks]] = {}
     failed: Mapping[str, str] = {}
-    about = {one.id: one.made for run in runs for one in run.sentences}
+    sentences = {sentence.id: sentence.made for run in runs for sentence in run.sentences}
 
     async def ask(name: str, folder: Path) -> tuple[Mapping[str, Marks], Mapping[str, str]]:
-        with kept_answers(folder / KEPT) as kept, steps("sentences", len(about)) as told:
-            asked = desiderata_judge(chat_model_of(name, max_cost, AT_ONCE), kept)
+        with kept_answers(folder / KEPT) as answers, steps("sentences", len(sentences)) as advance:
+            asked = desiderata_judge(chat_model_of(name, max_cost, AT_ONCE), answers)
             try:
-                return await ask_all(asked, about, told)
+                return await ask_all(asked, sentences, advance)
             finally:
                 await asked.aclose()
 
     if judge is not None and out is not None:
-        found["judge"], failed = asyncio.run(ask(judge, out))
+        marks["judge"], failed = asyncio.run(ask(judge, out))
     if people is not None:
-        found["people"] = read_consensus(people)
-    return found, failed
+        marks["people"] = read_consensus(people)
+    return marks, failed
 
 
 def _report(
@@ -173,30 +173,39 @@ def _sheets(
         "have no place in their response, and went to the sentence with most of their words": "unplaced",
         "were not judged; a sentence that its decomposer failed on is among them as it stands": "unchecked",
     }
-    for said, name in counts.items():
+    for reason, name in counts.items():
         if count := sum(getattr(run.run, name) for run in runs):
-            notes.append(f"{count:,} claims {said}.")
-    found = [measures(runs, notes)]
+            notes.append(f"{count:,} claims {reason}.")
+    sheets = [measures(runs, notes)]
     plain = [run.run for run in runs]
     if marks:
-        found.append(desiderata(plain, marks, [f"{len(failed):,} sentences are unmarked."] if failed else []))
+        sheets.append(desiderata(plain, marks, [f"{len(failed):,} sentences are unmarked."] if failed else []))
     if len(marks) == 2:
         sheet = judge_and_people(
             items_of(plain), marks["judge"], marks["people"], ["The judge against people's majority."]
         )
-        found += [sheet] if sheet is not None else []
-    return found
+        sheets += [sheet] if sheet is not None else []
+    return sheets
 
 
 def _lines(runs: Sequence[MeasuredRun], marks: Mapping[str, Mapping[str, Marks]], failed: Mapping[str, str]) -> str:
-    """Every sentence of every run, a line of JSON each."""
+    """Every sentence of every run as JSON lines."""
     lines = []
     for run in runs:
-        for one, measured in zip(run.run.sentences, run.sentences, strict=True):
-            given = {who: asdict(own[one.id]) for who, own in marks.items() if one.id in own}
-            why = {"unmarked": failed[one.id]} if one.id in failed else {}
-            place = {"conversation": one.turn[0], "turn": one.turn[1], "place": one.place, "id": one.id}
-            made = {"question": one.made.question, "sentence": one.made.sentence, "claims": one.made.claims}
-            line = {"run": run.run.name, **place, **made, **asdict(measured), **given, **why}
+        for sentence, measured in zip(run.run.sentences, run.sentences, strict=True):
+            own_marks = {who: asdict(own[sentence.id]) for who, own in marks.items() if sentence.id in own}
+            why = {"unmarked": failed[sentence.id]} if sentence.id in failed else {}
+            place = {
+                "conversation": sentence.turn[0],
+                "turn": sentence.turn[1],
+                "place": sentence.place,
+                "id": sentence.id,
+            }
+            made = {
+                "question": sentence.made.question,
+                "sentence": sentence.made.sentence,
+                "claims": sentence.made.claims,
+            }
+            line = {"run": run.run.name, **place, **made, **asdict(measured), **own_marks, **why}
             lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vista_lab.training.decomposer.completions import CompletionRow, ScoredRow, Scoring
 
 KEPT = ".judged.jsonl"
-"""Added to the name of the output, the name of the file with the judge's answers."""
+"""Suffix that turns the output's name into that of the file with the judge's answers."""
 
 
 def rewards(
@@ -86,12 +86,12 @@ def rewards(
         typer.echo(text([table(scored, how)], "md"), nl=False)
         if out is not None:
             typer.echo(f"wrote {out}", err=True)
-    unscored = [one for one in scored if one.unscored]
+    unscored = [row for row in scored if row.unscored]
     if unscored:
-        from vista_guard.cli.document_store import counted
+        from vista_guard.cli.document_store import plural
 
         why = next(iter(unscored[0].unscored.items()))
-        typer.echo(f"{counted(len(unscored), 'row')} unscored; row {unscored[0].row}, {why[0]}: {why[1]}", err=True)
+        typer.echo(f"{plural(len(unscored), 'row')} unscored; row {unscored[0].row}, {why[0]}: {why[1]}", err=True)
         raise typer.Exit(FAILED)
 
 
@@ -103,12 +103,12 @@ def _scoring(
     *,
     stop_counts: bool,
 ) -> Scoring:
-    """The wish, without its judge: that one is made inside the loop it runs in."""
+    """The scoring without its judge, which must be created in the event loop it runs in."""
     from vista_lab.training.decomposer.completions import Scoring, check_terms
 
-    asked = check_terms(terms)
-    used = verifier_of(verifier) if "verifier" in asked else None
-    return Scoring(asked, used, None, threshold, reward, stop_counts)
+    checked = check_terms(terms)
+    used = verifier_of(verifier) if "verifier" in checked else None
+    return Scoring(checked, used, None, threshold, reward, stop_counts)
 
 
 def _score(
@@ -126,12 +126,12 @@ def _score(
 
     async def run() -> list[ScoredRow]:
         kept_at = kept_answers(out.with_name(out.name + KEPT)) if asks and out is not None else nullcontext()
-        with steps("rows", len(rows)) as told, kept_at as kept:
+        with steps("rows", len(rows)) as advance, kept_at as answers:
             if not asks or judge is None:
-                return await score(rows, replace(how, told=told))
-            asked = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE), kept)
+                return await score(rows, replace(how, told=advance))
+            asked = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE), answers)
             try:
-                return await score(rows, replace(how, judge=asked, told=told))
+                return await score(rows, replace(how, judge=asked, told=advance))
             finally:
                 await asked.aclose()
 
@@ -139,22 +139,22 @@ def _score(
 
 
 def table(scored: Sequence[ScoredRow], how: Scoring) -> Sheet:
-    """Mean and range of each term over the rows that have it; what is unscored is counted beside it."""
+    """Mean and range of each term over the rows that have it, with the number of unscored rows."""
     from statistics import fmean
 
     from vista_lab.tables.writers import Sheet, headings, row
 
     both = ("dense", "sparse") if "verifier" in how.terms and how.threshold is not None else ()
-    found = []
+    rows = []
     for name in (*how.terms, *both, "total"):
-        held = [value for one in scored if (value := getattr(one, name)) is not None]
-        figures = [f"{figure(held):.4f}" if held else None for figure in (fmean, min, max)]
+        values = [value for one in scored if (value := getattr(one, name)) is not None]
+        figures = [f"{figure(values):.4f}" if values else None for figure in (fmean, min, max)]
         label = f"total ({' + '.join(how.terms)})" if name == "total" else name
-        found.append(row(label, f"{len(held):,}", f"{len(scored) - len(held):,}", *figures))
+        rows.append(row(label, f"{len(values):,}", f"{len(scored) - len(values):,}", *figures))
     heads = headings(["term"], "rows", "unscored", "mean", "least", "most")
     without = sum(not one.claims for one in scored)
     malformed = sum(one.malformed is not None for one in scored)
     notes = [f"The verifier's term is the {how.reward} reward."] if "verifier" in how.terms else []
     notes += [f"{without:,} of {len(scored):,} completions have no claims."] if without else []
     notes += [f"{malformed:,} answers of the checklist's judge could not be read, and count 0."] if malformed else []
-    return Sheet("rewards", "Rewards", heads, tuple(found), tuple(notes))
+    return Sheet("rewards", "Rewards", heads, tuple(rows), tuple(notes))

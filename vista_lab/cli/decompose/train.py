@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vista_lab.training.decomposer.train import DecomposerJob
 
 JUDGED = "judged.jsonl"
-"""In the model's folder: the checklist's answers, so that none is paid for twice."""
+"""File in the model's folder with the checklist's answers, so that none is paid for twice."""
 
 
 def train(
@@ -103,10 +103,10 @@ def train(
         if not dry_run:
             require_libraries(chosen)
         if stage == "sft":
-            if given := [
+            if misplaced := [
                 name for name, one in (("--judge", judge), ("--terms", terms), ("--threshold", threshold)) if one
             ]:
-                raise ConfigError(f"{given[0]} is for grpo: sft has exemplars and no rewards")
+                raise ConfigError(f"{misplaced[0]} is for grpo: sft has exemplars and no rewards")
             job = DecomposerJob(chosen, exemplar_parts(data, prompt), prompt, out, data.name)
         else:
             scoring = _scoring(terms, judge, verifier, threshold, reward, planned=dry_run)
@@ -115,15 +115,15 @@ def train(
         if dry_run:
             _show_plan(job)
             return
-        with _judged(job, judge, max_cost) as whole:
-            made = run(whole, lambda line: typer.echo(line, err=True))
-        for name, value in made.after.items():
-            typer.echo(f"{name:<20} {made.before.get(name, float('nan')):.3f} → {value:.3f}")
+        with _with_judge(job, judge, max_cost) as whole:
+            trained = run(whole, lambda line: typer.echo(line, err=True))
+        for name, value in trained.after.items():
+            typer.echo(f"{name:<20} {trained.before.get(name, float('nan')):.3f} → {value:.3f}")
         typer.echo(f"wrote {out}: serve it as a chat model, and set decomposer to steps:openai:MODEL@URL")
 
 
 def _scoring(
-    given: str | None,
+    names: str | None,
     judge: str | None,
     verifier: str | None,
     threshold: float | None,
@@ -131,10 +131,10 @@ def _scoring(
     *,
     planned: bool,
 ) -> Scoring:
-    """The rewards, without the judge; of a plan without the verifier either."""
+    """The scoring without its judge; for a plan, also without the verifier."""
     from vista_lab.training.decomposer.completions import TERMS, Scoring, check_terms
 
-    terms: tuple[Term, ...] = check_terms([part.strip() for part in given.split(",")]) if given else TERMS
+    terms: tuple[Term, ...] = check_terms([part.strip() for part in names.split(",")]) if names else TERMS
     if "checklist" in terms and judge is None and not planned:
         raise ConfigError("the term checklist needs a judge: --judge openai:MODEL@URL, or leave it out with --terms")
     used = verifier_of(verifier) if "verifier" in terms and not planned else None
@@ -142,8 +142,8 @@ def _scoring(
 
 
 @contextmanager
-def _judged(job: DecomposerJob, judge: str | None, max_cost: float | None) -> Iterator[DecomposerJob]:
-    """The job with its judge, whose answers are kept in the model's folder."""
+def _with_judge(job: DecomposerJob, judge: str | None, max_cost: float | None) -> Iterator[DecomposerJob]:
+    """Adds the judge to the job, with a cache of its answers in the model's folder."""
     if judge is None or "checklist" not in job.how.terms:
         yield job
         return
@@ -169,9 +169,9 @@ def _show_plan(job: DecomposerJob) -> None:
     from vista_lab.tables.writers import Sheet, headings, row
     from vista_lab.training.decomposer.plan import plan
 
-    found = plan(job)
+    planned = plan(job)
     heads = headings([f"{job.recipe.name}, {job.stage}"], "plan")
-    rows = [row(name, value) for name, value in found.facts]
-    rows += [row(f"GB: {name}", f"{size:.1f}") for name, size in found.memory]
-    rows.append(row("GB: most at the same time", f"{found.peak:.1f}"))
-    typer.echo(text([Sheet("plan", "Plan", heads, tuple(rows), found.notes)], "md"), nl=False)
+    rows = [row(name, value) for name, value in planned.facts]
+    rows += [row(f"GB: {name}", f"{size:.1f}") for name, size in planned.memory]
+    rows.append(row("GB: most at the same time", f"{planned.peak:.1f}"))
+    typer.echo(text([Sheet("plan", "Plan", heads, tuple(rows), planned.notes)], "md"), nl=False)

@@ -1,7 +1,7 @@
 """`vista-guard knowmt`: dialogues with assistants, judged fact by fact, as KnowMT-Bench does.
 
-`run` asks, `judge` holds the answers against facts and reference answers, `report` makes the tables; each resumes or repeats what
-lies in the run's folder. `build` makes a set of one's own questions, `validate` compares a judge with people,
+`run` asks, `judge` checks the answers against facts and reference answers, `report` makes the tables; each works on the run's
+folder and can be repeated. `build` makes a set from your own questions, `validate` compares a judge with people,
 `attribute` shows which tokens of a dialogue helped its last answer.
 """
 

@@ -52,36 +52,38 @@ def attribute(
         cohort = _cohort(folder, questions, answers_of, setting)
         local = load_local(model, device)
         parts = [_PAGE]
-        found: list[Importance] = []
+        importances: list[Importance] = []
         for name in list(cohort.by_id)[:sample]:
             try:
-                importance, shown = _weighed(folder, cohort, name, local, max_gib, whole=whole)
+                importance, shown = _weigh(folder, cohort, name, local, max_gib, whole=whole)
             except InputError as exc:
                 typer.echo(f"{name}: {exc}", err=True)
                 continue
-            parts.append(f"<h2>{_escaped(name)}</h2>{shown}")
-            found.append(importance)
-        if not found:
+            parts.append(f"<h2>{_escape(name)}</h2>{shown}")
+            importances.append(importance)
+        if not importances:
             raise InputError(f"no dialogue of {folder} could be attributed")
         write_whole(out, "".join(parts) + "</html>\n")
-        typer.echo(f"{_means(found)}, in {out}")
+        typer.echo(f"{_means(importances)}, in {out}")
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return escape(visible(text))
 
 
 def _cohort(folder: Path, questions: Path | None, model: str | None, setting: str) -> Cohort:
     from vista_lab.runs.dialogues.scored import read_cohorts, run_questions, token_counter
 
-    found = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
-    own = [one for one in found if one.setting == setting and model in (None, one.model) and one.by_id]
-    if not own:
+    cohorts = read_cohorts(folder, run_questions(folder, questions), token_counter("words"))
+    matching = [
+        cohort for cohort in cohorts if cohort.setting == setting and model in (None, cohort.model) and cohort.by_id
+    ]
+    if not matching:
         raise InputError(f"{folder} has no judged answers of {model or 'any model'} in the setting {setting}")
-    return own[0]
+    return matching[0]
 
 
-def _weighed(
+def _weigh(
     folder: Path, cohort: Cohort, name: str, local: tuple[object, object], max_gib: float, *, whole: bool
 ) -> tuple[Importance, str]:
     from vista_guard.judges.model import Message
@@ -94,23 +96,23 @@ def _weighed(
     last = cohort.lines[name]
     messages = [
         message
-        for at in sorted(turns)
-        if at < last.turn
-        for message in (Message("user", turns[at].question), Message("assistant", turns[at].answer or ""))
+        for index in sorted(turns)
+        if index < last.turn
+        for message in (Message("user", turns[index].question), Message("assistant", turns[index].answer or ""))
     ]
     answer = last.answer or ""
     ids, parts, places, texts = dialogue_tokens(local[1], [*messages, Message("user", last.question)], answer)
     pairs = zip(cohort.statements.get(name, ()), cohort.by_id[name].statements, strict=True)
     useful = None if whole else useful_spans(answer, [text for text, pair in pairs if pair.entails], places)
-    found = weigh(local[0], ids, parts, useful=useful, max_gib=max_gib)
-    return found, heat_map(texts, found)
+    importance = weigh(local[0], ids, parts, useful=useful, max_gib=max_gib)
+    return importance, heat_map(texts, importance)
 
 
-def _means(found: list[Importance]) -> str:
+def _means(importances: list[Importance]) -> str:
     from statistics import fmean
 
-    said = []
+    means = []
     for part in ("context", "question", "answer"):
-        values = [value for one in found if (value := getattr(one, part)) is not None]
-        said.append(f"{part} {fmean(values):+.4f}" if values else f"{part} –")
-    return f"{len(found):,} dialogues; mean importance of a token: {', '.join(said)}"
+        values = [value for importance in importances if (value := getattr(importance, part)) is not None]
+        means.append(f"{part} {fmean(values):+.4f}" if values else f"{part} –")
+    return f"{len(importances):,} dialogues; mean importance of a token: {', '.join(means)}"

@@ -1,4 +1,4 @@
-"""`vista-guard knowmt build`: a question set made of questions with reference answers."""
+"""`vista-guard knowmt build`: makes a question set from questions with reference answers."""
 
 from __future__ import annotations
 

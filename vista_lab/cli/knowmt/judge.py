@@ -1,4 +1,4 @@
-"""`vista-guard knowmt judge`: holds the answers of a run against facts and reference answers."""
+"""`vista-guard knowmt judge`: checks the answers of a run against facts and reference answers."""
 
 from __future__ import annotations
 
@@ -107,34 +107,34 @@ def _decomposer(
     if name.startswith("scu:"):
         return cached(ScuDecomposer(chat_model_of(name.removeprefix("scu:"), max_cost, at_once), prompts), cache)
     settings = Settings.load()
-    found = build_decomposer(name, OnnxEmbedder(), settings.decomposer_options, settings.model)
-    assert found is not None  # it has a name
-    return cached(found, cache)
+    built = build_decomposer(name, OnnxEmbedder(), settings.decomposer_options, settings.model)
+    assert built is not None  # it has a name
+    return cached(built, cache)
 
 
 def pair_judge(
     name: str, prompts: Path | None, max_cost: float | None, at_once: int, cache: Path | None = None
 ) -> PairJudge:
-    """The judge of pairs that a name stands for: a model that is asked twice, a judge of the guard's, or a verifier.
+    """Builds a judge of pairs by its name: a chat model that is asked twice, a judge of the guard's, or a verifier.
 
     Raises:
-        ConfigError: there is none of that name, or prompts are given for another than a model.
+        ConfigError: the name is unknown, or prompts are given for something other than a model.
     """
     from vista_guard.judges.named import build_judge
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.runs.dialogues.judging import CachedPairs, JudgePairs, ModelPairs, VerifierPairs
 
-    found: PairJudge
+    pairs: PairJudge
     if name.startswith(("openai:", "langchain:")):
-        found = ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
+        pairs = ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
     elif prompts is not None and not (prompts / "statements.txt").exists():
         raise ConfigError(f"--prompts are of a model; --judge {name} is none")
     elif name.startswith("judge:"):
-        found = JudgePairs(build_judge(Settings.load(judge=name.removeprefix("judge:")), OnnxEmbedder()))
+        pairs = JudgePairs(build_judge(Settings.load(judge=name.removeprefix("judge:")), OnnxEmbedder()))
     else:
-        found = VerifierPairs(verifier_of(None if name == "shipped" else name))
-    return found if cache is None else CachedPairs(found, cache / "pairs")
+        pairs = VerifierPairs(verifier_of(None if name == "shipped" else name))
+    return pairs if cache is None else CachedPairs(pairs, cache / "pairs")
 
 
 def _summary(judged: JudgedDialogues, name: str, folder: Path) -> str:

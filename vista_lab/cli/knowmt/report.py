@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vista_lab.runs.dialogues.scored import Cohort, TokenCounter
 
 GATE = 4
-"""Exit code where a run falls short of what --fail-if or --against ask for."""
+"""Exit code if a run fails --fail-if or --against."""
 
 
 def report(
@@ -90,16 +90,16 @@ def report(
         cohorts = _cohorts(runs, questions, counter)
         if setting:
             cohorts = [one for one in cohorts if one.setting in setting]
-        found = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
+        sheets = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
         for cohort in (one for one in cohorts if not one.by_id):
             typer.echo(f"{cohort.run}, {cohort.model}, {cohort.setting}: no answer is judged whole", err=True)
         for condition in fail_if or []:
-            missed += knowmt.failed(cohorts, condition, how)
+            missed += knowmt.failures(cohorts, condition, how)
         if against is not None:
             compared, lost = knowmt.losses(cohorts, _cohorts([against], questions, counter), how)
-            found += compared
+            sheets += compared
             missed += lost
-        if not found:
+        if not sheets:
             raise InputError("nothing fills a table: no answer is judged whole")
         if answers is not None:
             from vista_lab.tables.answers import write_answers
@@ -107,9 +107,9 @@ def report(
             count = write_answers(answers, cohorts, how)
             typer.echo(f"wrote {count:,} items with both answers to {answers}", err=True)
         drawing = (lambda folder: draw(cohorts, folder, how)) if figures else None
-        print_or_write(found, wanted, out, drawing, "Facts delivered in dialogues")
-    for one in missed:
-        typer.echo(f"failed: {one}", err=True)
+        print_or_write(sheets, wanted, out, drawing, "Facts delivered in dialogues")
+    for failure in missed:
+        typer.echo(f"failed: {failure}", err=True)
     if missed:
         raise typer.Exit(GATE)
 

@@ -137,26 +137,30 @@ def run(
         from vista_lab.runs.dialogues.retrieving import with_references
         from vista_lab.runs.dialogues.settings import paper_settings, read_setting
 
-        kept, place = _questions(name, data, limit)
+        question_set, place = _questions(name, data, limit)
         if references is not None:
-            kept = replace(kept, items=tuple(with_references(kept.items, references)))
+            question_set = replace(question_set, items=tuple(with_references(question_set.items, references)))
         paper = paper_settings(*_baseline(baseline)) if preset else []
         settings = [read_setting(one) for one in [*paper, *(setting or ([] if preset else ["single", "multi"]))]]
         assistants = [_assistant(one, max_cost, at_once, max_tokens) for one in model]
         _refuse_doubles("--model", [one.name for one in assistants])
         _refuse_doubles("--setting", [one.name for one in settings])
         noise, noisy = _noise(
-            kept, [one.name for one in assistants], settings, baseline, Errors(out, errors, reviewed, judge, max_cost)
+            question_set,
+            [one.name for one in assistants],
+            settings,
+            baseline,
+            Errors(out, errors, reviewed, judge, max_cost),
         )
-        finder, retrieval = _finder(settings, kept, corpus, embedder, reranker, max_cost)
+        finder, retrieval = _finder(settings, question_set, corpus, embedder, reranker, max_cost)
         dialogues = Dialogues(
-            kept,
+            question_set,
             place,
             assistants,
             settings,
             _systems(system or [], assistants),
             _fingerprint(references),
-            {**_others(settings, kept), **noisy},
+            {**_borrowed_histories(settings, question_set), **noisy},
             retrieval=retrieval,
             noise=noise,
             corpus=corpus is not None,
@@ -181,7 +185,7 @@ def run(
 
 
 def _questions(name: str, data: Path | None, limit: int | None) -> tuple[QuestionSet, Path]:
-    """The first items of a set, and where it is. What is odd in it is told."""
+    """The first items of a set, and its path. Prints the notes of the reader."""
     from vista_lab.datasets.questions import find_questions, read_questions
 
     place = find_questions(name, data)
@@ -197,21 +201,23 @@ def _baseline(folder: Path | None) -> tuple[str | None, Sequence[str]]:
     return (None, ()) if folder is None else (str(folder), read_dialogue_manifest(folder).models)
 
 
-def _others(settings: Sequence[DialogueSetting], questions: QuestionSet) -> dict[tuple[str, str], Mapping[str, Past]]:
-    """Turns before the last of other runs and of transcripts."""
+def _borrowed_histories(
+    settings: Sequence[DialogueSetting], questions: QuestionSet
+) -> dict[tuple[str, str], Mapping[str, Past]]:
+    """Turns before the last, from other runs and from transcripts."""
     from vista_lab.runs.dialogues.histories import history_of, read_history, read_transcripts
 
-    found: dict[tuple[str, str], Mapping[str, Past]] = {}
-    for one in settings:
-        if one.swap:
-            found[one.swap, ""] = read_history(*_run_and_model(one.swap))
-        elif one.static:
-            found[one.static, ""] = history_of(read_transcripts(Path(one.static)), questions.items)
-    return found
+    histories: dict[tuple[str, str], Mapping[str, Past]] = {}
+    for setting in settings:
+        if setting.swap:
+            histories[setting.swap, ""] = read_history(*_run_and_model(setting.swap))
+        elif setting.static:
+            histories[setting.static, ""] = history_of(read_transcripts(Path(setting.static)), questions.items)
+    return histories
 
 
 class Errors(NamedTuple):
-    """What noise is made of, and who confirms it."""
+    """Options for wrong answers as noise, and for confirming them."""
 
     out: Path
     given: Path | None
@@ -227,53 +233,55 @@ def _noise(
     baseline: Path | None,
     errors: Errors,
 ) -> tuple[str, dict[tuple[str, str], Mapping[str, Past]]]:
-    """The fingerprint of the noise and the turns before the last, by kind and model; nothing where no setting has noise."""
+    """The fingerprint of the noise and the turns before the last, by kind and model; empty if no setting has noise."""
     from vista_lab.runs.dialogues.histories import read_history
-    from vista_lab.synthesis.noise import fingerprint, mastered, noisy_histories
+    from vista_lab.synthesis.noise import fingerprint, mastered_items, noisy_histories
 
-    kinds = {one.noise for one in settings if one.noise}
+    kinds = {setting.noise for setting in settings if setting.noise}
     if not kinds:
         return "", {}
     if baseline is None:
         raise ConfigError("noise needs --baseline RUN: a judged run of the same set and models, in single and multi")
-    known = {cohort.model: mastered(cohort) for cohort in _alone(baseline, questions)}
+    known = {cohort.model: mastered_items(cohort) for cohort in _single_cohorts(baseline, questions)}
     if lacking := [model for model in models if model not in known]:
         raise ConfigError(
             f"{baseline} has not judged {lacking[0]} in the setting single; it has {', '.join(known) or 'none'}"
         )
-    wrong = _wrong(questions.items, errors)
+    wrong = _wrong_answers(questions.items, errors)
     histories = {model: read_history(baseline, model) for model in models}
-    found: dict[tuple[str, str], Mapping[str, Past]] = {}
+    noisy: dict[tuple[str, str], Mapping[str, Past]] = {}
     for model in models:
         turns = noisy_histories(questions.items, known[model], histories[model], wrong)
-        found |= {(f"noise={kind}", model): own for kind, own in turns.items() if kind in kinds}
-        sure = sum(one.confirmed for one in wrong)
-        held = max(map(len, turns.values()))
+        noisy |= {(f"noise={kind}", model): own for kind, own in turns.items() if kind in kinds}
+        confirmed = sum(answer.confirmed for answer in wrong)
+        usable = max(map(len, turns.values()))
         typer.echo(
-            f"{model}: {len(known[model]):,} items are known, {sure:,} of {len(wrong):,} errors are confirmed; "
-            f"{held:,} items have both and a turn before",
+            f"{model}: {len(known[model]):,} items are known, {confirmed:,} of {len(wrong):,} errors are confirmed; "
+            f"{usable:,} items have both and a turn before",
             err=True,
         )
-    return fingerprint(wrong, histories), found
+    return fingerprint(wrong, histories), noisy
 
 
-def _alone(folder: Path, questions: QuestionSet) -> list[Cohort]:
+def _single_cohorts(folder: Path, questions: QuestionSet) -> list[Cohort]:
     """The cohorts of a run in the setting single, of the same set and by one judge."""
     from vista_lab.runs.dialogues.asking import read_dialogue_manifest
     from vista_lab.runs.dialogues.scored import read_cohorts, token_counter
 
     if read_dialogue_manifest(folder).questions_sha256 != questions.sha256:
         raise ConfigError(f"--baseline {folder} asked another set; give a run of this one")
-    found = [one for one in read_cohorts(folder, questions, token_counter("words")) if one.setting == "single"]
-    if len(judges := {(one.decomposer, one.judge) for one in found}) > 1:
+    cohorts = [
+        cohort for cohort in read_cohorts(folder, questions, token_counter("words")) if cohort.setting == "single"
+    ]
+    if len(judges := {(cohort.decomposer, cohort.judge) for cohort in cohorts}) > 1:
         raise ConfigError(
             f"--baseline {folder} was judged in {len(judges)} ways; give a run with one decomposer and judge"
         )
-    return found
+    return cohorts
 
 
-def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
-    """The run's wrong answers; made, confirmed and written down where it has none yet."""
+def _wrong_answers(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
+    """The run's wrong answers; generates, confirms and stores them if it has none yet."""
     import asyncio
 
     from vista_lab.cli.knowmt.judge import pair_judge
@@ -282,36 +290,38 @@ def _wrong(items: Sequence[QuestionItem], errors: Errors) -> list[WrongAnswer]:
     from vista_lab.synthesis.noise import read_noise, read_wrong, wrong_answers
 
     place = errors.out / NOISE
-    given = None if errors.given is None else read_wrong(errors.given)
+    supplied = None if errors.given is None else read_wrong(errors.given)
     if place.exists():
-        kept = read_noise(place.read_text(encoding="utf-8"), place)
-        if given is not None and any(given.get(one.id) != one.answer for one in kept):
+        stored = read_noise(place.read_text(encoding="utf-8"), place)
+        if supplied is not None and any(supplied.get(answer.id) != answer.answer for answer in stored):
             raise ConfigError(f"{place} has other wrong answers than --errors {errors.given}; choose another --out")
-        # Reviews that are new make it another run, which its manifest refuses.
-        return _with_reviews(kept, errors.reviewed)
-    asked = pair_judge(errors.judge, None, errors.max_cost, 8)
+        # New reviews change the fingerprint, so the manifest refuses to resume.
+        return _with_reviews(stored, errors.reviewed)
+    judge = pair_judge(errors.judge, None, errors.max_cost, 8)
 
     async def make() -> list[WrongAnswer]:
         try:
-            return await wrong_answers(items, asked, given)
+            return await wrong_answers(items, judge, supplied)
         finally:
-            await asked.aclose()
+            await judge.aclose()
 
-    found = _with_reviews(asyncio.run(make()), errors.reviewed)
+    confirmed = _with_reviews(asyncio.run(make()), errors.reviewed)
     errors.out.mkdir(parents=True, exist_ok=True)
-    write_whole(place, "".join(one.model_dump_json() + "\n" for one in found))
-    return found
+    write_whole(place, "".join(answer.model_dump_json() + "\n" for answer in confirmed))
+    return confirmed
 
 
 def _with_reviews(errors: list[WrongAnswer], consensus: Path | None) -> list[WrongAnswer]:
-    """The errors with people's word, where a consensus has one."""
+    """The errors with people's verdicts from a consensus."""
     from vista_lab.runs.dialogues.validating import read_consensus
-    from vista_lab.synthesis.noise import reviewed
+    from vista_lab.synthesis.noise import apply_reviews
 
     if consensus is None:
         return errors
-    rows = [{"id": one.id, "premise": one.premise, "claim": one.claim} for one in errors]
-    return reviewed(errors, {one.id: one.majority == "contradiction" for one in read_consensus(consensus, rows)})
+    rows = [{"id": error.id, "premise": error.premise, "claim": error.claim} for error in errors]
+    return apply_reviews(
+        errors, {pair.id: pair.majority == "contradiction" for pair in read_consensus(consensus, rows)}
+    )
 
 
 def _finder(
@@ -322,21 +332,21 @@ def _finder(
     reranker: str,
     max_cost: float | None,
 ) -> tuple[PassageFinder | None, str]:
-    """Finds passages as the options say, and what they say; None where nothing is retrieved."""
+    """The passage finder for these options, and its description; None if nothing is retrieved."""
     from vista_guard.settings.sources import Settings
     from vista_guard.stores.embedders import build_embedder
     from vista_lab.runs.dialogues.reranking import build_reranker
     from vista_lab.runs.dialogues.retrieving import PassageFinder
 
-    if not any(one.rag for one in settings):
+    if not any(setting.rag for setting in settings):
         if corpus or embedder or reranker != "shipped":
             raise ConfigError("--corpus, --embedder and --reranker are of settings with rag, and no --setting has it")
         return None, ""
     loaded = Settings.load(**({} if embedder is None else {"embedder": embedder}))
     found = build_embedder(loaded.embedder, loaded.embedder_options)
     ranker = build_reranker(reranker, lambda name: chat_model_of(name, max_cost, 8))
-    said = f"embedder {loaded.embedder or 'shipped'}, reranker {ranker.name}, corpus {corpus or 'of each item'}"
-    return PassageFinder(found, ranker, _store(corpus, questions, found)), said
+    description = f"embedder {loaded.embedder or 'shipped'}, reranker {ranker.name}, corpus {corpus or 'of each item'}"
+    return PassageFinder(found, ranker, _store(corpus, questions, found)), description
 
 
 def _store(corpus: str | None, questions: QuestionSet, embedder: Embedder) -> DocumentStore | None:
@@ -365,7 +375,7 @@ STATEMENTS = 11.3
 
 
 def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
-    """What is ahead: answers to ask for, what they cost at most, and questions to a judge afterwards."""
+    """An estimate of the run: answers to ask for, their maximal cost, and questions to a judge afterwards."""
     jobs, costs = dialogues.jobs(), list[float | None]()
     for job in jobs:
         prices = getattr(job.assistant, "prices", None)
@@ -382,7 +392,7 @@ def _estimate(dialogues: Dialogues, max_tokens: int) -> str:
 
 
 def _most_read(job: DialogueJob, max_tokens: int) -> int:
-    """Tokens of a dialogue's prompts at most: each shows all questions, all passages and all answers before it."""
+    """Most tokens of a dialogue's prompts: each has all questions, all passages and all answers before it."""
     from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
     from vista_lab.runs.dialogues.retrieving import KEPT, MAX_CHARS
 
@@ -423,18 +433,18 @@ def _assistant(name: str, max_cost: float | None, at_once: int, max_tokens: int)
     return ChatAssistant(chat_model_of(name, max_cost, at_once, max_tokens))
 
 
-def _systems(given: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
+def _systems(options: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
     from vista_guard.cli.inputs import read_text
 
-    found: dict[str, str] = {}
+    prompts: dict[str, str] = {}
     names = [one.name for one in assistants]
-    for one in given:
+    for one in options:
         model, equals, path = one.rpartition("=")
         if equals and model not in names:
             raise ConfigError(f"--system {one!r} names no --model; there are {', '.join(names)}")
         text = read_text(Path(path))
-        found |= dict.fromkeys([model] if equals else names, text)
-    return found
+        prompts |= dict.fromkeys([model] if equals else names, text)
+    return prompts
 
 
 def _refuse_doubles(option: str, names: Sequence[str]) -> None:

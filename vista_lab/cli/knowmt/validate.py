@@ -1,4 +1,4 @@
-"""`vista-guard knowmt validate`: how far a judge of pairs agrees with people."""
+"""`vista-guard knowmt validate`: agreement of a judge of pairs with people."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def validate(
     judge fails, 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_lab.runs.dialogues.validating import answers_of, decomposed, read_consensus, read_labelled
+        from vista_lab.runs.dialogues.validating import answers_of, read_consensus, read_labelled, validate_decomposer
 
         chosen = sum((out is not None, people is not None, counts is not None, naturalness))
         if source.is_dir() and chosen != 1:
@@ -80,16 +80,20 @@ def validate(
                 f"--out, --people, --counts and --naturalness go with a run, and {source} is a file of labelled pairs"
             )
         if naturalness:
-            typer.echo(_rated(source, sample, seed, judge, max_cost))
+            typer.echo(_rate_dialogues(source, sample, seed, judge, max_cost))
         elif out is not None:
             _write_items(source, questions, sample, seed, out)
         elif counts is not None:
-            typer.echo(_counted(decomposed(counts, answers_of(source, sample, seed))))
+            typer.echo(_decomposer_summary(validate_decomposer(counts, answers_of(source, sample, seed))))
         else:
             drawn = [] if people is None else _pairs(source, questions, sample, seed)
             pairs = read_labelled(source) if people is None else read_consensus(people, drawn)
-            found = _compared(pairs, pair_judge(judge, prompts, max_cost, 8, cache))
-            typer.echo("\n".join([_told(found, judge), *_by_model(found, {one["id"]: one["model"] for one in drawn})]))
+            validated = _validate_judge(pairs, pair_judge(judge, prompts, max_cost, 8, cache))
+            typer.echo(
+                "\n".join(
+                    [_summary(validated, judge), *_by_model(validated, {item["id"]: item["model"] for item in drawn})]
+                )
+            )
 
 
 def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list[dict[str, str]]:
@@ -106,9 +110,9 @@ def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, o
     out.mkdir(parents=True, exist_ok=True)
     items = {PAIRS: _pairs(folder, questions, sample, seed), ANSWERS: answers_of(folder, sample, seed)}
     for name, form in FORMS.items():
-        # Who answered, and how many statements a decomposer made, would steer whoever marks.
-        rows = [{key: value for key, value in one.items() if key not in ("model", "count")} for one in items[name]]
-        write_whole(out / name, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows))
+        # The model and the number of statements would bias annotators.
+        rows = [{key: value for key, value in item.items() if key not in ("model", "count")} for item in items[name]]
+        write_whole(out / name, "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in rows))
         path = visible(str(out / name))
         typer.echo(f"wrote {len(rows):,} items to {path}")
         typer.echo(
@@ -117,52 +121,52 @@ def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, o
         )
 
 
-def _compared(pairs: list[LabelledPair], asked: PairJudge) -> Validated:
+def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> Validated:
     import asyncio
 
     from vista_lab.runs.dialogues.validating import validate
 
     async def compare() -> Validated:
         try:
-            return await validate(pairs, asked)
+            return await validate(pairs, judge)
         finally:
-            await asked.aclose()
+            await judge.aclose()
 
     return asyncio.run(compare())
 
 
-def _by_model(found: Validated, models: Mapping[str, str]) -> list[str]:
-    """Whether the judge is better on the answers of one model; nothing with one model."""
+def _by_model(validated: Validated, models: Mapping[str, str]) -> list[str]:
+    """Tests whether the judge is better on the answers of one model; empty with a single model."""
     from vista_lab.runs.dialogues.validating import model_tests
 
     hits: dict[str, list[float]] = {}
-    for name, hit in found.hits.items():
+    for name, hit in validated.hits.items():
         if name in models:
             hits.setdefault(models[name], []).append(float(hit))
     tests = model_tests(hits)
-    return [] if tests is None else _tested("accuracy", tests)
+    return [] if tests is None else _test_lines("accuracy", tests)
 
 
-def _tested(what: str, tests: ModelTests) -> list[str]:
+def _test_lines(what: str, tests: ModelTests) -> list[str]:
     lines = [f"{what} by model: {', '.join(f'{name} {value:.3f}' for name, value in tests.means.items())}"]
     lines.append(f"Kruskal-Wallis: H {tests.h:.4f}, p {tests.p:.4f}")
     return [*lines, *(f"  {one} and {other}: Mann-Whitney p {p:.3f}, r {r:.3f}" for one, other, p, r in tests.pairs)]
 
 
-def _counted(found: Decomposed) -> str:
-    lines = [f"{found.answers:,} answers: SMAPE {found.smape:.1%}, omission rate {found.omitted:.1%}"]
+def _decomposer_summary(figures: Decomposed) -> str:
+    lines = [f"{figures.answers:,} answers: SMAPE {figures.smape:.1%}, omission rate {figures.omitted:.1%}"]
     lines += [
-        f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in found.by_model.items()
+        f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in figures.by_model.items()
     ]
-    return "\n".join([*lines, *([] if found.tests is None else _tested("SMAPE", found.tests))])
+    return "\n".join([*lines, *([] if figures.tests is None else _test_lines("SMAPE", figures.tests))])
 
 
-def _rated(folder: Path, sample: int, seed: int, judge: str, max_cost: float | None) -> str:
+def _rate_dialogues(folder: Path, sample: int, seed: int, judge: str, max_cost: float | None) -> str:
     import asyncio
 
-    from vista_lab.synthesis.naturalness import drawn_dialogues, rate
+    from vista_lab.synthesis.naturalness import draw_dialogues, rate
 
-    dialogues, model = drawn_dialogues(folder, sample, seed), chat_model_of(judge, max_cost, 8)
+    dialogues, model = draw_dialogues(folder, sample, seed), chat_model_of(judge, max_cost, 8)
 
     async def ask() -> Naturalness:
         try:
@@ -170,29 +174,29 @@ def _rated(folder: Path, sample: int, seed: int, judge: str, max_cost: float | N
         finally:
             await model.aclose()
 
-    found = asyncio.run(ask())
-    means = ", ".join(f"{name} {value:.2f}" for name, value in found.means.items())
+    ratings = asyncio.run(ask())
+    means = ", ".join(f"{name} {value:.2f}" for name, value in ratings.means.items())
     lines = [
-        f"{found.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}: {means}; mean {found.overall:.2f}",
-        f"a mean of 4.0 or more (CF): {found.natural}",
+        f"{ratings.natural.n:,} of {len(dialogues):,} dialogues, rated by {judge}: {means}; mean {ratings.overall:.2f}",
+        f"a mean of 4.0 or more (CF): {ratings.natural}",
     ]
-    return "\n".join([*lines, *(f"  no rating: {one}" for one in found.failures[:5])])
+    return "\n".join([*lines, *(f"  no rating: {failure}" for failure in ratings.failures[:5])])
 
 
-def _told(found: Validated, judge: str) -> str:
+def _summary(validated: Validated, judge: str) -> str:
     from vista_lab.metrics.intervals import Share
     from vista_lab.tables.writers import NOTHING
 
     def figure(value: float | None) -> str:
         return NOTHING if value is None else f"{value:.3f}"
 
-    counts = ", ".join(f"{count:,} {label}" for label, count in found.counts.items())
-    lines = [f"{found.pairs:,} pairs on which most people agree: {counts}"]
-    if found.fleiss is not None:
-        each = ", ".join(map(figure, found.cohen))
-        lines.append(f"people: Fleiss' kappa {figure(found.fleiss)}, Cohen's {each}")
-        lines.append(f"each with the majority: {', '.join(map(figure, found.against_majority))}")
-    accuracy = Share(round(found.accuracy * found.pairs), found.pairs)
-    rest = f"precision {figure(found.precision)}, recall {figure(found.recall)}, F1 {figure(found.f1)}"
-    lines.append(f"{judge}: accuracy {accuracy}, {rest} (weighted), {found.unjudged:,} unjudged")
+    counts = ", ".join(f"{count:,} {label}" for label, count in validated.counts.items())
+    lines = [f"{validated.pairs:,} pairs on which most people agree: {counts}"]
+    if validated.fleiss is not None:
+        each = ", ".join(map(figure, validated.cohen))
+        lines.append(f"people: Fleiss' kappa {figure(validated.fleiss)}, Cohen's {each}")
+        lines.append(f"each with the majority: {', '.join(map(figure, validated.against_majority))}")
+    accuracy = Share(round(validated.accuracy * validated.pairs), validated.pairs)
+    weighted = f"precision {figure(validated.precision)}, recall {figure(validated.recall)}, F1 {figure(validated.f1)}"
+    lines.append(f"{judge}: accuracy {accuracy}, {weighted} (weighted), {validated.unjudged:,} unjudged")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
-"""`vista-guard oasis`: tests and training data of a team's own documents, as LLM-OASIS makes them.
+"""`vista-guard oasis`: tests and training data from a team's own documents, as in LLM-OASIS.
 
-Each part registers its commands here: `generate` makes, joins, counts and exports a set; `people` has the sheets that people fill
-in, their agreement and gold; `training` trains extractor, retriever and verifier on a set, and measures them; `submit` writes the
-verdicts of a run as the benchmark's publishers take them.
+This module registers the commands: `generate` makes, joins, counts and exports a set; `people` has the annotators' sheets, their
+agreement and gold; `training` trains extractor, retriever and verifier on a set, and measures them; `submit` writes the
+verdicts of a run in the benchmark's submission format.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ CallsName = Literal["unified", "stepwise"]
 EditsName = Literal["paper", "all"]
 SplitName = Literal["document", "passage"]
 AT_ONCE = 64
-"""Passages that are asked about at the same time."""
+"""Passages worked on at the same time."""
 
 FolderArgument = Annotated[
     Path, typer.Argument(metavar="FOLDER", help="Documents: text, Markdown, HTML or PDF, in folders of any depth.")
@@ -133,15 +133,15 @@ def _generator(
 
 
 def _tell_corpus(corpus: Corpus) -> None:
-    from vista_guard.cli.document_store import counted
+    from vista_guard.cli.document_store import plural
 
-    broken = [one for one in corpus.skipped if one.broken]
-    for one in broken[:20]:
-        typer.echo(visible(f"{one.path}: {one.reason}"), err=True)
-    left_out = f", {counted(len(corpus.skipped), 'file')} left out" if corpus.skipped else ""
+    broken = [file for file in corpus.skipped if file.broken]
+    for file in broken[:20]:
+        typer.echo(visible(f"{file.path}: {file.reason}"), err=True)
+    left_out = f", {plural(len(corpus.skipped), 'file')} left out" if corpus.skipped else ""
     shard = f" in shard {corpus.cut.shard}/{corpus.cut.shards}" if corpus.cut.shards > 1 else ""
-    documents = counted(len(corpus.documents), "document")
-    typer.echo(f"{counted(corpus.passages, 'passage')} of {documents}{shard}{left_out}", err=True)
+    documents = plural(len(corpus.documents), "document")
+    typer.echo(f"{plural(corpus.passages, 'passage')} of {documents}{shard}{left_out}", err=True)
 
 
 def _run(
@@ -152,7 +152,7 @@ def _run(
     at_once: int,
     max_cost: float | None,
 ) -> tuple[Outcome, list[int]]:
-    """Generates; progress and the estimate go to stderr, the outcome to stdout. Returns the signals that came, too."""
+    """Generates; progress and the estimate go to stderr, the outcome to stdout. Also returns the received signals."""
     from vista_lab.cli.long_runs import run_stoppable, tell_estimate
     from vista_lab.synthesis.card import write_card
     from vista_lab.synthesis.chat import ModelGenerator
@@ -163,8 +163,8 @@ def _run(
     how = HowGenerated(maker.name, "none" if gates is None else gates.name, maker.options, prompts)
     left = corpus.passages - count_records(out)
     if isinstance(maker, ModelGenerator) and left > 0:
-        found = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
-        tell_estimate(f"{left:,} passages", found, max_cost)
+        estimated = maker.estimate((passage for _, passages in corpus.read() for passage in passages), left)
+        tell_estimate(f"{left:,} passages", estimated, max_cost)
 
     async def work(done: Callable[[int], None], stop: Event) -> Outcome:
         try:
@@ -232,7 +232,7 @@ def stats(
 
 
 def tables(found: SetFigures) -> Iterable[object]:
-    """The figures as tables of the terminal."""
+    """The figures as tables for the terminal."""
     from rich.table import Table
 
     from vista_lab.synthesis.records import Grade, State
@@ -242,9 +242,9 @@ def tables(found: SetFigures) -> Iterable[object]:
         shown = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:.1f}"
         first.add_row(name.replace("_", " "), shown)
     yield first
-    yield _counted("records", {str(state): found.states.get(state, 0) for state in State})
+    yield _count_table("records", {str(state): found.states.get(state, 0) for state in State})
     if found.reasons:
-        yield _counted("reasons", dict(list(found.reasons.items())[:12]))
+        yield _count_table("reasons", dict(list(found.reasons.items())[:12]))
     gates = Table("gate", *map(str, Grade), "passed, share", title="gates, by a record's worst verdict")
     for name, grades in found.gates.items():
         share = grades.get(Grade.PASSED, 0) / sum(grades.values())
@@ -260,10 +260,10 @@ def tables(found: SetFigures) -> Iterable[object]:
         ("shortcuts in twins", found.twins),
     ):
         if results:
-            yield _shortcuts(title, results)
+            yield _shortcut_table(title, results)
 
 
-def _counted(title: str, counts: Mapping[str, int]) -> object:
+def _count_table(title: str, counts: Mapping[str, int]) -> object:
     from rich.table import Table
 
     table = Table("", "count", title=title)
@@ -272,7 +272,7 @@ def _counted(title: str, counts: Mapping[str, int]) -> object:
     return table
 
 
-def _shortcuts(title: str, results: Sequence[object]) -> object:
+def _shortcut_table(title: str, results: Sequence[object]) -> object:
     from rich.table import Table
 
     from vista_lab.synthesis.shortcuts import CLAIM_LIMIT, SETS_LIMIT, Result
@@ -280,10 +280,14 @@ def _shortcuts(title: str, results: Sequence[object]) -> object:
     table = Table(
         "premise", "pairs", f"claim alone (≤ {CLAIM_LIMIT})", f"words as sets (≤ {SETS_LIMIT})", "", title=title
     )
-    for one in results:
-        assert isinstance(one, Result)
+    for result in results:
+        assert isinstance(result, Result)
         table.add_row(
-            one.kind, f"{one.count:,}", f"{one.claim:.3f}", f"{one.sets:.3f}", "SHORTCUT" if one.fails else ""
+            result.kind,
+            f"{result.count:,}",
+            f"{result.claim:.3f}",
+            f"{result.sets:.3f}",
+            "SHORTCUT" if result.fails else "",
         )
     return table
 

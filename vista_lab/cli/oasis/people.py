@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from vista_guard.cli.common import exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, configured  # typer reads them
+from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.compare import tell_written
 from vista_lab.cli.people import check_answers_kept, is_same
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Kind = Literal["xlsx", "tsv"]
 
 TITLE = "People on a generated set"
-"""Of the HTML page."""
+"""Title of the HTML page."""
 
 SetArgument = Annotated[Path, typer.Argument(metavar="SET", help="Folder that vista-guard oasis generate wrote.")]
 
@@ -95,7 +95,7 @@ def sheets(
         if batch is None:
             _write_sheets(steps, out or folder / SHEETS, f".{kind}")
         else:
-            _make_batches(steps, batch, configured(reports, data_dir)[1])
+            _make_batches(steps, batch, settings_and_url(reports, data_dir)[1])
 
 
 def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> None:
@@ -110,8 +110,8 @@ def _write_sheets(steps: Mapping[Step, StudyData], out: Path, suffix: str) -> No
         study, place = data.study, out / step
         contents: dict[str, str | bytes] = {"HOW-TO.txt": engine.guidelines(study.form, study.about) + "\n"}
         for name in study.annotators:
-            own = [item for item in data.items if item.is_for(name)]
-            contents[f"{name}{suffix}"] = engine.content(table(study.form, own, study.about), suffix)
+            items = [item for item in data.items if item.is_for(name)]
+            contents[f"{name}{suffix}"] = engine.content(table(study.form, items, study.about), suffix)
         save(data, place)
         if texts := engine.too_long(study.form, data.items):
             write_files(place / "texts", texts)
@@ -132,9 +132,9 @@ def _make_batches(steps: Mapping[Step, StudyData], batch: str, url: str) -> None
 
     with closing(Database(url)) as database:
         batches = FormBatches(database)
-        there = next((name for step in steps if batches.find(name := f"{batch}-{step}") is not None), None)
-        if there is not None:
-            raise InputError(f"batch {there!r} exists already; give another --batch")
+        existing = next((name for step in steps if batches.find(name := f"{batch}-{step}") is not None), None)
+        if existing is not None:
+            raise InputError(f"batch {existing!r} exists already; give another --batch")
         for step, data in steps.items():
             name, wanted = f"{batch}-{step}", len(data.study.annotators)
             count = batches.create(name, data.study.form, data.items, wanted=wanted, who=WHO, about=data.study.about)
@@ -183,7 +183,7 @@ def agree(
         if batch is None:
             works = read_work(place or folder / SHEETS, records)
         else:
-            works = _batch_work(batch, records, configured(reports, data_dir)[1])
+            works = _batch_work(batch, records, settings_and_url(reports, data_dir)[1])
         if settled is not None:
             works = with_discussed(works, settled)
         results = OasisResults(works, records)
@@ -195,12 +195,12 @@ def _batch_work(batch: str, records: Sequence[Record], url: str) -> list[StepWor
     from vista_lab.people.oasis import Step
 
     with closing(Database(url, create=False)) as database:
-        found = [_step_work(database, f"{batch}-{step}", step, records) for step in Step]
-    if not any(work.items for work in found):
+        works = [_step_work(database, f"{batch}-{step}", step, records) for step in Step]
+    if not any(work.items for work in works):
         raise InputError(
             f"nobody has submitted a passage of batch {batch} to the end yet; agreement needs at least one"
         )
-    return found
+    return works
 
 
 def _step_work(database: Database, name: str, step: Step, records: Sequence[Record]) -> StepWork:
@@ -208,22 +208,25 @@ def _step_work(database: Database, name: str, step: Step, records: Sequence[Reco
     from vista_lab.people.oasis import StepWork, check_items
 
     batches = FormBatches(database)
-    kept = batches.find(name)
-    if kept is None:
+    form_batch = batches.find(name)
+    if form_batch is None:
         raise InputError(
             f"batch {name!r} does not exist; vista-guard oasis sheets --batch makes four, one for each step"
         )
     items, answers = batches.answers(name)
     check_items(step, items, records)
-    left = kept.items - len(items)
-    about = [kept.about, *([f"{step}: {left:,} of {kept.items:,} are not submitted by all."] if left else [])]
+    left = form_batch.items - len(items)
+    about = [
+        form_batch.about,
+        *([f"{step}: {left:,} of {form_batch.items:,} are not submitted by all."] if left else []),
+    ]
     return StepWork.of(step, items, answers, about, batches.settled(name))
 
 
 def _report(
     folder: Path,
     results: OasisResults,
-    found: Sequence[Sheet],
+    tables: Sequence[Sheet],
     wanted: Sequence[str],
     out: Path,
     settled: Path | None,
@@ -240,18 +243,18 @@ def _report(
     if contents:
         contents[EXPORT] = gold_note(folder, results.gold)
     for name in {GOLD, TASK_1, TASK_2, EXPORT} - contents.keys():
-        (out / name).unlink(missing_ok=True)  # of an earlier call, when there was gold
+        (out / name).unlink(missing_ok=True)  # from an earlier call with gold
     queue = discussion(results.works)
     own = out / DISCUSS
     if not is_same(own, settled):
-        own.unlink(missing_ok=True)  # of an earlier call, and without answers
+        own.unlink(missing_ok=True)  # from an earlier call, without answers
         if queue is not None:
             contents[DISCUSS] = content(queue, ".tsv")
-    written = [*write(found, wanted, out, (), TITLE), *write_files(out, contents)]
+    written = [*write(tables, wanted, out, (), TITLE), *write_files(out, contents)]
     if as_json:
         typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
     else:
-        typer.echo(text(found, "md", TITLE), nl=False)
+        typer.echo(text(tables, "md", TITLE), nl=False)
         tell_written(written, err=True)
     if not results.gold.records:
         typer.echo("no gold: no passage was marked by all of its annotators and by nobody as wrong", err=True)

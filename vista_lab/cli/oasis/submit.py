@@ -28,11 +28,14 @@ def submit(
         from vista_lab.runs.line_file import write_whole
         from vista_lab.runs.submission import read_submission
 
-        found = read_submission(run)
+        submission = read_submission(run)
         if out is None:
-            typer.echo(found.text, nl=False)
+            typer.echo(submission.text, nl=False)
         else:
-            write_whole(out, found.text)
+            write_whole(out, submission.text)
             typer.echo(f"wrote {visible(str(out))}")
-        told = f"{sum(found.factual.values()):,} of {len(found.factual):,} are called factual"
-        typer.echo(told + (f"; {found.silent:,} made no claim, and count as such" if found.silent else ""), err=True)
+        summary = f"{sum(submission.factual.values()):,} of {len(submission.factual):,} are called factual"
+        typer.echo(
+            summary + (f"; {submission.silent:,} made no claim, and count as such" if submission.silent else ""),
+            err=True,
+        )

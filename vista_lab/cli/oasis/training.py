@@ -86,23 +86,26 @@ def train(
         _show(run(job, lambda line: typer.echo(line, err=True)), out)
 
 
-def _show(made: Training, out: Path) -> None:
+def _show(training: Training, out: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from vista_lab.training.oasis import SETTINGS
 
-    data = made.data
+    data = training.data
     table = Table(
-        "held-out passages", "base", "trained", title=f"{made.part}, {data.train:,} rows, {data.held_out:,} held out"
+        "held-out passages",
+        "base",
+        "trained",
+        title=f"{training.part}, {data.train:,} rows, {data.held_out:,} held out",
     )
-    for name, value in made.after.items():
-        table.add_row(name, f"{made.before[name]:.3f}" if name in made.before else "–", f"{value:.3f}")
+    for name, value in training.after.items():
+        table.add_row(name, f"{training.before[name]:.3f}" if name in training.before else "–", f"{value:.3f}")
     console = Console(highlight=False)
     console.print(table)
     place = visible(str(out))
-    console.print(f"wrote {place}: set {SETTINGS[made.part]} to it", markup=False, soft_wrap=True)
-    if made.part == "verifier":
+    console.print(f"wrote {place}: set {SETTINGS[training.part]} to it", markup=False, soft_wrap=True)
+    if training.part == "verifier":
         console.print(f"calibrate it: vista-guard calibrate --verifier {place} --pairs …", markup=False, soft_wrap=True)
 
 

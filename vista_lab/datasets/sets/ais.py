@@ -58,8 +58,8 @@ def read_qrecc(paths: Sequence[Path]) -> Iterator[Entry]:
     annotations, questions, collection = paths
     known = _Questions.read(questions)
     rows = list(table_rows(annotations, COLUMNS))
-    wanted = {str(row.content["doc-url"]) for row in rows if not isinstance(row, BrokenEntry)}
-    texts = _passages(collection, wanted)
+    cited = {str(row.content["doc-url"]) for row in rows if not isinstance(row, BrokenEntry)}
+    texts = _passages(collection, cited)
 
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         url, gold = row.nonblank("doc-url"), _gold(row)
@@ -81,10 +81,10 @@ def _gold(row: Row) -> TurnGold:
 
 
 def _places(row: Row) -> tuple[int, int]:
-    found = row.nonblank("ex-idx").split(":")
-    if len(found) != 2 or not all(part.isdigit() for part in found):
-        raise InputError(f"ex-idx is {':'.join(found)[:80]!r}; expected conversation:turn, as in 150:1")
-    return int(found[0]), int(found[1])
+    parts = row.nonblank("ex-idx").split(":")
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        raise InputError(f"ex-idx is {':'.join(parts)[:80]!r}; expected conversation:turn, as in 150:1")
+    return int(parts[0]), int(parts[1])
 
 
 def _identity(source: str, row: Row) -> str:
@@ -98,12 +98,12 @@ NO_PASSAGE = "no_passages_used"
 
 def _grounds_of(dialogue: Row, turn: int) -> tuple[tuple[Turn, ...], tuple[Document, ...]]:
     """The turns before turn `turn`, which counts from 0, and the sentence that the wizard chose for it."""
-    said = dialogue.parts("dialog")
-    if turn >= len(said):
-        raise InputError(f"{dialogue.source} has no turn {turn}: it has {len(said)}")
+    messages = dialogue.parts("dialog")
+    if turn >= len(messages):
+        raise InputError(f"{dialogue.source} has no turn {turn}: it has {len(messages)}")
     try:
-        history = tuple(Turn(role=_role(one), text=one.text("text")) for one in said[:turn])
-        return history, _documents(said[turn])
+        history = tuple(Turn(role=_role(message), text=message.text("text")) for message in messages[:turn])
+        return history, _documents(messages[turn])
     except InputError as exc:
         raise InputError(f"{dialogue.source}: {exc}") from exc
 
@@ -120,10 +120,10 @@ def _documents(message: Row) -> tuple[Document, ...]:
 
 
 def _first_text(message: Row, name: str) -> str:
-    found = message.content.get(name)
-    if isinstance(found, Mapping):
-        found = next(iter(found.values()), "")
-    return found if isinstance(found, str) else ""
+    value = message.content.get(name)
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()), "")
+    return value if isinstance(value, str) else ""
 
 
 # QReCC (Anantha et al. 2021), as far as its annotations need it

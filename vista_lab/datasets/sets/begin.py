@@ -1,7 +1,7 @@
 """BEGIN (Dziri et al. 2022): responses of models to one message, judged by people against one piece of knowledge.
 
-A TSV without quoting: model_name, data_source, knowledge, message, response, begin_label. What a `Generic` response is, the
-publisher leaves open: it says nothing that could be attributed.
+A TSV without quoting: model_name, data_source, knowledge, message, response, begin_label. `Generic` responses
+have no gold: they say nothing that could be attributed.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def responses(path: Path) -> Iterator[Response | BrokenEntry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    found = _response(row)
-    turns = (*turns_of([found.message]), answer(found.text, documents([found.knowledge])))
-    yield labelled(row, f"{row.stem}-{row.number}", turns, LABELS[found.label])
+    response = _response(row)
+    turns = (*turns_of([response.message]), answer(response.text, documents([response.knowledge])))
+    yield labelled(row, f"{row.stem}-{row.number}", turns, LABELS[response.label])
 
 
 def _response(row: Row) -> Response:

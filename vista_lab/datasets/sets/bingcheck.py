@@ -51,14 +51,14 @@ def responses(path: Path) -> Iterator[BingAnswer | BrokenEntry]:
 
 
 def _conversation(row: Row) -> Iterator[LoggedConversation]:
-    found = _response(row)
-    pooled = dict.fromkeys(text for claim in found.claims for text in claim.evidence)
-    claims = tuple(Claim(id=f"t1.c{number}", text=claim.text) for number, claim in enumerate(found.claims, 1))
-    said = answer(found.text, documents(pooled)).model_copy(update={"claims": claims})
-    gold = TurnGold("supported" if found.supported else "not supported", not found.supported)
-    entry = labelled(row, found.identity, (Turn(role=Role.USER, text=found.query), said), gold)
-    judged = zip(claims, found.claims, strict=True)
-    labels = {claim.id: LABELS[of.conclusion] for claim, of in judged if of.conclusion in LABELS}
+    response = _response(row)
+    pooled = dict.fromkeys(text for claim in response.claims for text in claim.evidence)
+    claims = tuple(Claim(id=f"t1.c{number}", text=claim.text) for number, claim in enumerate(response.claims, 1))
+    turn = answer(response.text, documents(pooled)).model_copy(update={"claims": claims})
+    gold = TurnGold("supported" if response.supported else "not supported", not response.supported)
+    entry = labelled(row, response.identity, (Turn(role=Role.USER, text=response.query), turn), gold)
+    pairs = zip(claims, response.claims, strict=True)
+    labels = {claim.id: LABELS[subclaim.conclusion] for claim, subclaim in pairs if subclaim.conclusion in LABELS}
     yield replace(entry, labels=labels)
 
 
@@ -76,7 +76,7 @@ def _response(row: Row) -> BingAnswer:
 
 
 def _texts(value: object, claim: str) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(text, str) for text in value):
         raise InputError(f"evidence of {claim[:60]!r} is {str(value)[:80]!r}; expected a list of texts")
     return tuple(value)
 

@@ -73,9 +73,9 @@ def splits() -> Mapping[int, str]:
         37
     """
     order = np.random.default_rng(SEED).permutation(BIOGRAPHIES)
-    rest = np.random.default_rng(SEED).permutation(order[:HELD_OUT])
+    held_out = np.random.default_rng(SEED).permutation(order[:HELD_OUT])
     half = HELD_OUT // 2
-    parts = {"train": order[HELD_OUT:], "test": rest[:half], "validation": rest[half:]}
+    parts = {"train": order[HELD_OUT:], "test": held_out[:half], "validation": held_out[half:]}
     return {int(place): name for name, places in parts.items() for place in places}
 
 
@@ -97,15 +97,15 @@ def _biography(row: Row, atomicity: int) -> Iterator[LoggedConversation]:
         return
     text = row.nonblank("output")
     sentences = _sentences(row.parts("annotations"), text)
-    units = [(one,) for one in sentences] if atomicity == 1 else joined(sentences)
+    units = [(sentence,) for sentence in sentences] if atomicity == 1 else joined(sentences)
     if not units:
         return
     places = tuple(_gold(unit) for unit in units)
     wrong = any(place.positive for place in places)
     gold = TurnGold(NOT_SUPPORTED if wrong else SUPPORTED, wrong, row.nonblank("topic"), places)
-    asked = Turn(role=Role.USER, text=row.nonblank("input").removeprefix("Question: "))
-    said = answer(text).model_copy(update={"claims": _claims(sentences)})
-    yield replace(labelled(row, f"{row.stem}-{row.number}", (asked, said), gold), topic=gold.group)
+    question = Turn(role=Role.USER, text=row.nonblank("input").removeprefix("Question: "))
+    response = answer(text).model_copy(update={"claims": _claims(sentences)})
+    yield replace(labelled(row, f"{row.stem}-{row.number}", (question, response), gold), topic=gold.group)
 
 
 def joined(sentences: Sequence[Sentence]) -> list[tuple[Sentence, ...]]:
@@ -118,15 +118,15 @@ def joined(sentences: Sequence[Sentence]) -> list[tuple[Sentence, ...]]:
 
 def _gold(unit: Sequence[Sentence]) -> PlaceGold:
     return PlaceGold(
-        spans=tuple(one.span for one in unit),
-        positive=not all(one.supported for one in unit),
-        facts=sum(len(one.relevant) for one in unit),
+        spans=tuple(sentence.span for sentence in unit),
+        positive=not all(sentence.supported for sentence in unit),
+        facts=sum(len(sentence.relevant) for sentence in unit),
     )
 
 
 def _claims(sentences: Iterable[Sentence]) -> tuple[Claim, ...] | None:
     """People's own facts as the turn's claims, without irrelevant ones."""
-    facts = [(fact, one.span) for one in sentences for fact in one.relevant if fact.strip()]
+    facts = [(fact, sentence.span) for sentence in sentences for fact in sentence.relevant if fact.strip()]
     claims = (Claim(id=f"t1.c{number}", text=fact, span=span) for number, (fact, span) in enumerate(facts, 1))
     return tuple(claims) or None
 
@@ -134,17 +134,17 @@ def _claims(sentences: Iterable[Sentence]) -> tuple[Claim, ...] | None:
 def _sentences(annotations: Iterable[Row], text: str) -> list[Sentence]:
     """The sentences that people took facts from, where they stand in the response."""
     bare, places = without_marks(text)
-    found, after = [], 0
+    sentences, after = [], 0
     for part in annotations:
-        wanted = without_marks(part.nonblank("text"))[0]
-        at = bare.find(wanted, after)
-        if at < 0 or not wanted:
+        target = without_marks(part.nonblank("text"))[0]
+        at = bare.find(target, after)
+        if at < 0 or not target:
             raise InputError(f"{part.place}: {part.text('text')[:60]!r} is not in the response after the one before it")
-        after = at + len(wanted)
+        after = at + len(target)
         if part.value("human-atomic-facts") is not None:
-            facts = tuple((one.text("text"), one.label("label", LABELS)) for one in part.parts("human-atomic-facts"))
-            found.append(Sentence(Span(start=places[at], end=places[after - 1] + 1), facts))
-    return found
+            facts = tuple((fact.text("text"), fact.label("label", LABELS)) for fact in part.parts("human-atomic-facts"))
+            sentences.append(Sentence(Span(start=places[at], end=places[after - 1] + 1), facts))
+    return sentences
 
 
 def without_marks(text: str) -> tuple[str, list[int]]:
@@ -154,6 +154,6 @@ def without_marks(text: str) -> tuple[str, list[int]]:
         >>> without_marks("It is old[1]. Yes.")[0]
         'Itisold.Yes.'
     """
-    left = {place for match in _LEFT_OUT.finditer(text) for place in range(match.start(), match.end())}
-    places = [place for place in range(len(text)) if place not in left]
+    dropped = {place for match in _LEFT_OUT.finditer(text) for place in range(match.start(), match.end())}
+    places = [place for place in range(len(text)) if place not in dropped]
     return "".join(text[place] for place in places), places

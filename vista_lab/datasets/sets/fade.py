@@ -1,7 +1,7 @@
 """FADE (Das et al. 2022): responses of OpenDialKG in which entities or relations were replaced, tagged by people word by word.
 
 A CSV whose cells hold Python lists: `history`, `corrupted_response`, `hallucination_tags` (O, or B-, I-, L-, U-HALLUC),
-`knowledge_base` with `render`, the triples told as a text. A response without a tag is faithful: it was left as it was. The texts
+`knowledge_base` with `render`, the triples as a text. A response without a tag is faithful: it was left as it was. The texts
 are tokenised, which is undone as far as it can be; corrupted responses are in lower case.
 """
 
@@ -40,10 +40,10 @@ def _gold(row: Row) -> TurnGold:
 
 
 def _texts(row: Row, name: str) -> list[str]:
-    found = _literal(row, name)
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
-        raise InputError(f"{name} is {str(found)[:80]!r}; expected a list of texts")
-    return found
+    value = _literal(row, name)
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise InputError(f"{name} is {str(value)[:80]!r}; expected a list of texts")
+    return value
 
 
 def _literal(row: Row, name: str) -> object:

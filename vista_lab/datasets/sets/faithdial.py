@@ -1,8 +1,8 @@
 """FaithDial (Dziri et al. 2022): Wizard of Wikipedia's dialogues, whose hallucinated responses people labelled and edited.
 
 A JSON list of dialogues with `utterances`: of each wizard's turn `history` (all that was said before), `knowledge`, `response`
-(edited), `original_response` and its `BEGIN` labels. What is evaluated is the original response, as in VISTA (§4.1); where none
-is told, the response was not edited. Written from the publisher's description.
+(edited), `original_response` and its `BEGIN` labels. The original response is evaluated, as in VISTA (§4.1); where there is
+none, the response was not edited. Written from the publisher's description.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
     gold: dict[int, TurnGold] = {}
     for utterance in row.parts("utterances"):
         turns += _new_turns(utterance, len(turns))
-        known = _gold(utterance)
-        if known is not None:
-            gold[len(turns)] = known
+        turn_gold = _gold(utterance)
+        if turn_gold is not None:
+            gold[len(turns)] = turn_gold
         turns.append(answer(_response(utterance), documents([utterance.text("knowledge")])))
     if not turns:
         raise InputError("utterances is empty")

@@ -23,8 +23,8 @@ def _conversation(row: Row) -> Iterator[LoggedConversation]:
         raise InputError(f"labels is {str(labels)[:80]!r}; expected a list of true and false")
     if len(labels) != len(segments) or not labels:
         raise InputError(f"has {len(segments)} segments and {len(labels)} labels")
-    said = row.nonblank("response") if isinstance(row.value("response"), str) else " ".join(segments)
-    turns = (Turn(role=Role.USER, text=row.nonblank("prompt")), answer(said))
+    text = row.nonblank("response") if isinstance(row.value("response"), str) else " ".join(segments)
+    turns = (Turn(role=Role.USER, text=row.nonblank("prompt")), answer(text))
     yield labelled(row, f"{row.stem}-{row.name('index')}", turns, TRUE if all(labels) else FALSE)
 
 

@@ -27,11 +27,11 @@ def _conversations(row: Row) -> Iterator[LoggedConversation]:
 
 
 def _history(text: str) -> tuple[Turn, ...]:
-    before, *found = _MARK.split(text)
+    before, *parts = _MARK.split(text)
     if before.strip():
         raise InputError(f"dialogue_history begins with {before.strip()[:80]!r}; expected [Human]: or [Assistant]:")
-    spoken = zip(found[::2], found[1::2], strict=True)
-    return tuple(Turn(role=SPEAKERS[who], text=said.strip()) for who, said in spoken if said.strip())
+    spoken = zip(parts[::2], parts[1::2], strict=True)
+    return tuple(Turn(role=SPEAKERS[who], text=message.strip()) for who, message in spoken if message.strip())
 
 
 read = reader(json_rows, _conversations)

@@ -1,9 +1,9 @@
 """MTRAG (Katsis et al. 2025) and MTRAG-UN (Rosenthal et al. 2026): questions in conversations, and answers that people wrote.
 
 JSON lines, a generation task each: `input` (the conversation up to the question; speakers are `user` and `agent`), `contexts`
-(the passages that the answer was written from), `targets` (the answer), `Answerability` (MTRAG-UN: `answerability`). What the
-readers give are the answers to answerable questions: faithful by how they were made, so false alarms are counted on them. Which
-passages earlier answers were written from, a task does not say.
+(the passages that the answer was written from), `targets` (the answer), `Answerability` (MTRAG-UN: `answerability`). The readers
+give the answers to answerable questions: these are faithful by construction, so false alarms are counted on them. A task does
+not say which passages earlier answers were written from.
 
 MTRAG's human evaluation has models' answers, judged by people on four points, one of them faithfulness: one JSON mapping, as of
 InspectorRAGet: `tasks` (`task_id`, `input`, `contexts` by document id), `documents`, `metrics`, and `evaluations` of `task_id`,
@@ -78,7 +78,7 @@ def tasks(path: Path) -> Iterator[GenerationTask | BrokenEntry]:
 
 
 def task_of(row: Row) -> GenerationTask:
-    """A row of the file."""
+    """The task of a row."""
     targets = row.parts("targets")
     if not targets:
         raise InputError("has no answer: targets is empty")
@@ -106,17 +106,17 @@ def _passage(part: Row) -> Document:
 
 
 def _answerability(row: Row) -> tuple[str, ...]:
-    found = tuple(row.texts("answerability" if "answerability" in row.content else "Answerability"))
-    strange = [one for one in found if one not in KINDS]
-    if strange or not found:
-        raise InputError(f"answerability is {list(found)}; the kinds are {', '.join(sorted(KINDS))}"[:300])
-    return found
+    kinds = tuple(row.texts("answerability" if "answerability" in row.content else "Answerability"))
+    strange = [kind for kind in kinds if kind not in KINDS]
+    if strange or not kinds:
+        raise InputError(f"answerability is {list(kinds)}; the kinds are {', '.join(sorted(KINDS))}"[:300])
+    return kinds
 
 
-def _faithful(wanted: Callable[[GenerationTask], bool]) -> Read:
+def _faithful(include: Callable[[GenerationTask], bool]) -> Read:
     def conversation(row: Row) -> Iterator[LoggedConversation]:
         task = task_of(row)
-        if task.is_supported and wanted(task):
+        if task.is_supported and include(task):
             yield labelled(row, task.task, (*task.said, answer(task.answer, task.documents)), FAITHFUL)
 
     return reader(json_rows, conversation)
@@ -131,7 +131,7 @@ read_training = _faithful(lambda task: not task.development)
 METRIC = "faithfulness"
 SCALE = {"no": 1.0, "mostly no": 2.0, "mostly yes": 3.0, "yes": 4.0}
 MIDDLE = 2.5
-"""Between Mostly No and Mostly Yes: a median there leaves open what the annotators hold of the answer."""
+"""Between Mostly No and Mostly Yes: a median there leaves the gold open."""
 
 
 def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
@@ -141,8 +141,8 @@ def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
     """
     (path,) = paths
     file = json_object(path)
-    documents = {one.name("document_id"): one for one in file.parts("documents")}
-    tasks = {one.name("task_id"): one for one in file.parts("tasks")}
+    documents = {entry.name("document_id"): entry for entry in file.parts("documents")}
+    tasks = {entry.name("task_id"): entry for entry in file.parts("tasks")}
     metric = _metric(file)
 
     def conversation(row: Row) -> Iterator[LoggedConversation]:
@@ -162,8 +162,8 @@ def read_human(paths: Sequence[Path]) -> Iterator[Entry]:
 def _metric(file: Row) -> str:
     """The metric's name in the annotations, which files write differently."""
     for part in file.parts("metrics"):
-        shown = str(part.content.get("display_name", part.content.get("displayName", "")))
-        if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), shown.lower()):
+        title = str(part.content.get("display_name", part.content.get("displayName", "")))
+        if part.content.get("author", "human") == "human" and METRIC in (part.nonblank("name").lower(), title.lower()):
             return part.nonblank("name")
     raise InputError(f"{file.path} has no human metric {METRIC}; use reference_subset_with_human_evaluations.json")
 
@@ -179,9 +179,9 @@ def _document(part: Row, documents: Mapping[str, Row]) -> Document:
 def _gold(votes: object, metric: str) -> TurnGold:
     if not isinstance(votes, Mapping) or not votes:
         raise InputError(f"{metric} is {str(votes)[:80]!r}; expected one value per annotator")
-    found = median(_points(one, metric) for one in votes.values())
-    label = next((word for word, points in SCALE.items() if points == found), f"{found:g}")
-    return TurnGold(label, None if found == MIDDLE else found < MIDDLE)
+    score = median(_points(vote, metric) for vote in votes.values())
+    label = next((word for word, points in SCALE.items() if points == score), f"{score:g}")
+    return TurnGold(label, None if score == MIDDLE else score < MIDDLE)
 
 
 def _points(vote: object, metric: str) -> float:

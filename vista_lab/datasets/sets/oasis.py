@@ -18,8 +18,8 @@ from vista_lab.logs.source import LoggedConversation, TurnGold
 FACTUAL, UNFACTUAL, BLIND = "factual", "unfactual", "blind"
 
 
-def extracted(row: Row) -> Iterator[LoggedConversation]:
-    """The claims of a passage as what is said of it, and as the turn's own claims. All are taken to be in the passage."""
+def extracted_claims(row: Row) -> Iterator[LoggedConversation]:
+    """A passage's claims as the turn's text and as its own claims; all are taken to be in the passage."""
     texts = [claim.strip() for claim in row.texts("claims") if claim.strip()]
     if not texts:
         raise InputError("claims is empty")
@@ -29,7 +29,7 @@ def extracted(row: Row) -> Iterator[LoggedConversation]:
     yield replace(entry, labels={claim.id: Label.VERIFIED for claim in claims})
 
 
-def falsified(row: Row) -> Iterator[LoggedConversation]:
+def falsified_claims(row: Row) -> Iterator[LoggedConversation]:
     """Each claim of a passage and its falsified version."""
     right, wrong = _texts(row, "factual_claim"), _texts(row, "unfactual_claim")
     if len(right) != len(wrong) or not right:
@@ -40,13 +40,13 @@ def falsified(row: Row) -> Iterator[LoggedConversation]:
             yield labelled(row, name, (answer(text, (_passage(row),)),), _gold(row, label))
 
 
-def paraphrased(row: Row) -> Iterator[LoggedConversation]:
+def paraphrased_text(row: Row) -> Iterator[LoggedConversation]:
     """A passage in other words."""
     text = row.nonblank(_column(row, "paraphrase"))
     yield labelled(row, _name(row), (answer(text, (_passage(row),)),), _gold(row, FACTUAL))
 
 
-def altered(row: Row) -> Iterator[LoggedConversation]:
+def altered_text(row: Row) -> Iterator[LoggedConversation]:
     """A text with one altered claim, beside the passage."""
     text = row.nonblank(_column(row, "unfactual", "text"))
     yield labelled(row, _name(row), (answer(text, (_passage(row),)),), _gold(row, UNFACTUAL))
@@ -77,16 +77,16 @@ def _gold(row: Row, label: str) -> TurnGold:
 
 def _texts(row: Row, name: str) -> list[str]:
     """A list of claims; one claim where a release has it as a text."""
-    given = [row.text(name)] if isinstance(row.value(name), str) else row.texts(name)
-    if any(not text.strip() for text in given):
+    claims = [row.text(name)] if isinstance(row.value(name), str) else row.texts(name)
+    if any(not text.strip() for text in claims):
         raise InputError(f"{name} has a blank claim")
-    return given
+    return claims
 
 
 def _column(row: Row, *words: str) -> str:
-    """The column that is called by these words: the publisher's page does not print its name in full."""
-    found = [name for name in row.content if all(word in str(name).lower() for word in words)]
-    if len(found) != 1:
+    """The column whose name has these words: the publisher's page does not print it in full."""
+    columns = [name for name in row.content if all(word in str(name).lower() for word in words)]
+    if len(columns) != 1:
         fields = ", ".join(map(str, row.content))
-        raise InputError(f"has {len(found)} columns with {' and '.join(words)} in the name; its fields are {fields}")
-    return str(found[0])
+        raise InputError(f"has {len(columns)} columns with {' and '.join(words)} in the name; its fields are {fields}")
+    return str(columns[0])

@@ -37,7 +37,7 @@ class SpeakerPair:
 
 
 def pairs(path: Path) -> Iterator[SpeakerPair | BrokenEntry]:
-    """The pairs of one file: which earlier turn is meant, a conversation does not say."""
+    """The pairs of one file, since a conversation does not say which earlier turn is meant."""
     yield from records(json_rows(path), _pair)
 
 

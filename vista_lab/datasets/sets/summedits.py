@@ -24,7 +24,7 @@ DOMAINS = (
 
 @dataclass(frozen=True)
 class EditedSummary:
-    """A summary and what it tells of."""
+    """A summary and its document."""
 
     identity: str
     document: str

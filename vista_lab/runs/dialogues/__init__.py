@@ -1,7 +1,7 @@
 """Dialogues held with an assistant, and the judging of its last answers (KnowMT-Bench).
 
     runs/k/
-      manifest.json      question set, models, settings, and how answers were asked for
+      manifest.json      question set, models, settings, and request parameters
       answers.jsonl      an `AnswerLine` a turn, written as soon as it is there
       statements.jsonl   a `StatementsLine` a scored answer and decomposer
       judgements.jsonl   a `JudgementLine` a pair and judge

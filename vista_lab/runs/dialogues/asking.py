@@ -27,14 +27,14 @@ from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Document, Passage, TurnReport
 from vista_lab.datasets.questions import QuestionItem, QuestionSet, unrelated
 from vista_lab.runs.dialogues.prompting import (
-    concatenated,
-    criticizing,
+    concatenate,
     cut,
-    on_refined,
-    refining,
+    refine_request,
     refining_history,
+    review_request,
     simple,
     talk_of,
+    with_context,
     with_passages,
 )
 from vista_lab.runs.dialogues.records import (
@@ -56,15 +56,15 @@ from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.metrics import import_named
 
 REPORTS = "reports.jsonl"
-"""Of the guards, for replay and the dashboard."""
+"""The guards' reports, for replay and the dashboard."""
 FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE})
-"""Of a run of dialogues."""
+"""Files of a run of dialogues."""
 _UNREACHED = "no answer"
 _ANSWER_AT = re.compile(r"</think(?:ing)?>|<\|?answer\|?>|\*{0,2}final answer\*{0,2}\s*:", re.IGNORECASE)
 
 
 class DialogueManifest(BaseModel):
-    """How a run of dialogues was made. It is resumed only in the same way."""
+    """Settings of a run of dialogues. Only the same settings resume it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -74,28 +74,28 @@ class DialogueManifest(BaseModel):
     """Path of the question set, as given."""
     questions_sha256: str
     items: tuple[str, ...]
-    """Ids of the dialogues that are held, in order."""
+    """Ids of the dialogues, in order."""
     models: tuple[str, ...]
     settings: tuple[str, ...]
     system: Mapping[str, str]
-    """System prompt of a model, where it has one."""
+    """System prompts by model."""
     parameters: Mapping[str, str]
     """Request parameters of each chat model, as JSON."""
     guarded_by: str = ""
-    """The judge of the guards; empty where no setting has one."""
+    """The judge of the guards; empty if no setting has one."""
     references: str = ""
-    """`oracle`, or the SHA-256 of the file of references; empty where the set's own documents were used, or none."""
+    """`oracle`, or the SHA-256 of the file of references; empty for the set's own documents, or none."""
     retrieval: str = ""
-    """Embedder, reranker and corpus of settings with `rag`; empty where none has it."""
+    """Embedder, reranker and corpus of settings with `rag`; empty if none has it."""
     noise: str = ""
-    """SHA-256 of what stands in the turn before the last in settings with `noise`."""
+    """SHA-256 of the inserted turns in settings with `noise`."""
     left_out: Mapping[str, tuple[str, ...]] = {}
-    """Items that a setting is not held with, by its name, with the model behind it where models differ: they have no documents to
+    """Items left out of a setting, by its name, followed by the model if models differ: they have no documents to
     retrieve, no history in the other run, or no noise."""
     created: datetime
 
     def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes the manifest of a new run; passes where a run was made in the same way."""
+        """Writes the manifest of a new run, or checks that an existing one has the same settings."""
         place = path.parent / MANIFEST
         if place.exists():
             refuse_differences(path.parent, _fields(read_dialogue_manifest(path.parent)), _fields(self))
@@ -105,13 +105,13 @@ class DialogueManifest(BaseModel):
             raise ConfigError(f"{path} has answers but no {MANIFEST} that says how they were asked for. {ANOTHER_OUT}")
 
 
-def _fields(made: DialogueManifest) -> dict[str, str]:
-    given = made.model_dump(exclude={"made_by", "created", "questions"}, mode="json").items()
-    return {name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in given}
+def _fields(manifest: DialogueManifest) -> dict[str, str]:
+    fields = manifest.model_dump(exclude={"made_by", "created", "questions"}, mode="json").items()
+    return {name: value if isinstance(value, str) else json.dumps(value, sort_keys=True) for name, value in fields}
 
 
 def read_dialogue_manifest(folder: Path) -> DialogueManifest:
-    """How a run was made. Raises InputError if the folder holds no run of dialogues."""
+    """The manifest of a run. Raises InputError if the folder is not a run of dialogues."""
     path = folder / MANIFEST
     try:
         return DialogueManifest.model_validate_json(path.read_bytes())
@@ -123,7 +123,7 @@ def read_dialogue_manifest(folder: Path) -> DialogueManifest:
 
 @dataclass(frozen=True)
 class AssistantReply:
-    """What an assistant answered. `failure`: why there is nothing that counts as an answer; `calls`: requests it took."""
+    """An assistant's reply. `failure`: reason if it does not count as an answer; `calls`: requests it took."""
 
     text: str
     finish: str = "stop"
@@ -133,7 +133,7 @@ class AssistantReply:
 
 
 THREAD: ContextVar[str] = ContextVar("THREAD")
-"""Names the dialogue that is being held, for assistants that keep their own history."""
+"""The current dialogue, for assistants that keep their own history."""
 
 
 class Assistant(Protocol):
@@ -171,7 +171,7 @@ class ChatAssistant:
 
     @property
     def prices(self) -> Any:
-        """Of the model; None where it has none."""
+        """The model's prices; None if it has none."""
         return getattr(self._model, "prices", None)
 
     async def answer(self, messages: Sequence[Message]) -> AssistantReply:
@@ -189,16 +189,16 @@ class ChatAssistant:
 
 
 class FunctionAssistant:
-    """A function of the user's, sync or async, that gives the answer's text.
+    """A function of the user's, sync or async, that returns the answer's text.
 
-    It takes the messages (`role`, `content`), or, where it has a parameter `thread_id`, the user's text alone, and keeps the
-    history of each thread itself. A dialogue that is resumed is told to it again from the first turn, in a new thread.
+    It takes the messages (`role`, `content`), or, if it has a parameter `thread_id`, the user's text alone, and keeps the
+    history of each thread itself. A resumed dialogue is replayed to it from the first turn, in a new thread.
 
     Args:
         name: `agent:MODULE:NAME`.
 
     Raises:
-        ConfigError: there is no such function.
+        ConfigError: the function does not exist.
     """
 
     parameters: Mapping[str, Any] = {}
@@ -216,21 +216,21 @@ class FunctionAssistant:
 
     async def answer(self, messages: Sequence[Message]) -> AssistantReply:
         if not self.keeps_history:
-            text = await self._call([{"role": one.role, "content": one.content} for one in messages])
+            text = await self._call([{"role": message.role, "content": message.content} for message in messages])
             return AssistantReply(text, failure=None if text.strip() else "empty")
         thread = f"{THREAD.get()} {self._process}"
-        left = [one.content for one in messages if one.role == "user"][self._told[thread] :]
-        for asked in left:
-            text = await self._call(asked, thread_id=thread)
+        questions = [message.content for message in messages if message.role == "user"][self._told[thread] :]
+        for question in questions:
+            text = await self._call(question, thread_id=thread)
             self._told[thread] += 1
-        return AssistantReply(text, failure=None if text.strip() else "empty", calls=len(left))
+        return AssistantReply(text, failure=None if text.strip() else "empty", calls=len(questions))
 
-    async def _call(self, given: object, **more: str) -> str:
+    async def _call(self, prompt: object, **more: str) -> str:
         try:
             if inspect.iscoroutinefunction(self._function):
-                text = await self._function(given, **more)
+                text = await self._function(prompt, **more)
             else:
-                text = await asyncio.to_thread(self._function, given, **more)
+                text = await asyncio.to_thread(self._function, prompt, **more)
         except Exception as exc:  # an agent of the user's raises whatever its libraries raise
             raise JudgeError(f"{self.name} raised {type(exc).__name__}: {exc}") from exc
         if not isinstance(text, str):
@@ -242,7 +242,7 @@ class FunctionAssistant:
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
-    """The answer and the thoughts before it: what stands after the last marker of an answer, else everything (App. G).
+    """Splits a reply into the answer, which follows its last marker (else all of it), and the thoughts before it (App. G).
 
     Examples:
         >>> without_thoughts("<think>Six or seven?</think>At six.")
@@ -276,16 +276,16 @@ Past = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Dialogues:
-    """What is asked: every item, of every assistant, in every setting.
+    """The dialogues of a run: every item, with every assistant, in every setting.
 
     Attributes:
-        questions: the set; its items bring the documents that are retrieved from and that guards hold answers against.
-        path: of the set, for the manifest.
-        system: a system prompt by the assistant's name.
-        references: what the items' documents are, for the manifest.
-        histories: turns before the last that others gave, by place as settings name it, model (empty: of all) and item.
+        questions: the set; its items have the documents for retrieval and for guards.
+        path: path of the set, for the manifest.
+        system: system prompts by the assistant's name.
+        references: source of the items' documents, for the manifest.
+        histories: turns before the last from others, by their source in the setting, model (empty: all) and item.
         retrieval, noise: for the manifest.
-        corpus: documents are searched for in one place for all items, so that none needs documents of its own.
+        corpus: True if all items share one corpus, so that none needs documents of its own.
     """
 
     questions: QuestionSet
@@ -300,7 +300,7 @@ class Dialogues:
     corpus: bool = False
 
     def manifest(self, guarded_by: str = "") -> DialogueManifest:
-        """How the run is made."""
+        """The manifest of the run."""
         return DialogueManifest(
             made_by=f"vista-guard {version('vista-guard')}",
             questions=str(self.path),
@@ -319,15 +319,15 @@ class Dialogues:
         )
 
     def _left_out(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
+        left_out: dict[str, tuple[str, ...]] = {}
         for setting in self.settings:
-            for model in [one.name for one in self.assistants] if setting.noise else [""]:
+            for model in [assistant.name for assistant in self.assistants] if setting.noise else [""]:
                 ids = tuple(item.id for item in self.questions.items if not self._holds(model, setting, item))
-                found |= {f"{setting.name} {model}".strip(): ids} if ids else {}
-        return found
+                left_out |= {f"{setting.name} {model}".strip(): ids} if ids else {}
+        return left_out
 
     def jobs(self) -> list[DialogueJob]:
-        """The dialogues."""
+        """The dialogues to hold."""
         return [
             DialogueJob(assistant, setting, item)
             for assistant in self.assistants
@@ -342,10 +342,10 @@ class Dialogues:
         return not setting.others or self.past(model, setting, item) is not None
 
     def past(self, model: str, setting: DialogueSetting, item: QuestionItem) -> Past | None:
-        """The turns before the last that others gave; None where they lack one."""
+        """The turns before the last from others; None if one is missing."""
         place = setting.others or ""
-        found = self.histories.get((place, model), {}).get(item.id) or self.histories.get((place, ""), {}).get(item.id)
-        return found if found is not None and len(found) >= len(item.questions) - 1 else None
+        turns = self.histories.get((place, model), {}).get(item.id) or self.histories.get((place, ""), {}).get(item.id)
+        return turns if turns is not None and len(turns) >= len(item.questions) - 1 else None
 
     @property
     def calls(self) -> int:
@@ -368,12 +368,12 @@ class DialogueJob:
 
     @property
     def dialogue(self) -> str:
-        """Names the dialogue to the guard."""
+        """Conversation id for the guard."""
         return " ".join(self.key)
 
     @property
     def calls(self) -> int:
-        """Answers that it asks for; `summarize` and `select` ask once more, `self-refine` twice."""
+        """Answers that it asks for; `summarize` and `select` need one more, `self-refine` two."""
         alone = self.setting.history == "single" or self.setting.others
         more = {"summarize": 1, "select": 1, "self-refine": 2}.get(self.setting.mitigate or "", 0)
         return (1 if alone else len(self.item.questions)) + self.setting.drift + more
@@ -391,21 +391,21 @@ async def ask(
     """Holds the dialogues that have no last answer yet. A turn that failed is tried again, its later turns with it.
 
     Args:
-        dialogues: what is asked.
+        dialogues: the dialogues to hold.
         out: the run's folder.
         at_once: dialogues held at the same time.
-        told: called with the number of dialogues that came to an end.
-        stop: set to end after the dialogues that are being held.
-        finder: of passages in settings with `rag`; by the shipped embedder and reranker when None.
+        told: called with the number of dialogues that have ended.
+        stop: set to end after the dialogues in progress.
+        finder: finds passages in settings with `rag`; uses the shipped embedder and reranker when None.
 
     Raises:
-        ConfigError: the folder holds something else or a run made in another way; a guard decides where there is no evidence.
+        ConfigError: the folder holds something else or a run with other settings; a guard decides without evidence.
         StoreError: the disk is full; what was written is safe.
     """
     check(dialogues)
     claim_folder(out, "run of dialogues", FILES)
     jobs = dialogues.jobs()
-    policies = {one.guard for one in dialogues.settings if one.guard}
+    policies = {setting.guard for setting in dialogues.settings if setting.guard}
     guards = {name: Guard.from_settings(policy=name, store="memory") for name in sorted(policies)}
     judges = [f"{one.parts.judge.info.name} {one.parts.judge.info.version}" for one in guards.values()]
     manifest = dialogues.manifest(guarded_by=judges[0] if judges else "")
@@ -418,20 +418,20 @@ async def ask(
             finally:
                 told(1)
 
-        left = [job for job in jobs if not _is_whole(lines, job)]
-        told(len(jobs) - len(left))
+        unfinished = [job for job in jobs if not _is_whole(lines, job)]
+        told(len(jobs) - len(unfinished))
         try:
-            work = await work_through(left, hold, at_once=at_once, stop=stop, noun="dialogues")
+            work = await work_through(unfinished, hold, at_once=at_once, stop=stop, noun="dialogues")
         finally:
             for guard in guards.values():
                 await guard.aclose()
-    return _held(out, jobs, work)
+    return _counts(out, jobs, work)
 
 
 def check(dialogues: Dialogues) -> None:
-    """Refuses settings whose figures would mean nothing.
+    """Refuses settings whose figures would be meaningless.
 
-    Raises ConfigError if a guard other than `monitor` stands where there is nothing to hold answers against, or no item has
+    Raises ConfigError if a guard other than `monitor` has no evidence to check answers against, or no item has
     documents to retrieve.
     """
     items = dialogues.questions.items
@@ -466,17 +466,17 @@ def check(dialogues: Dialogues) -> None:
             )
 
 
-def _own(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
+def _latest_lines(lines: LineFile[AnswerLine], job: DialogueJob) -> dict[int, AnswerLine]:
     return latest(lines.of_group("\n".join(job.key)))
 
 
 def _is_whole(lines: LineFile[AnswerLine], job: DialogueJob) -> bool:
-    return last_answer(_own(lines, job)) is not None
+    return last_answer(_latest_lines(lines, job)) is not None
 
 
 @dataclass(frozen=True)
 class _Room:
-    """What holding dialogues needs."""
+    """Holds dialogues, with shared files and guards."""
 
     dialogues: Dialogues
     lines: LineFile[AnswerLine]
@@ -496,7 +496,7 @@ class _Room:
 
     async def _hold(self, job: DialogueJob, guard: Guard | None) -> None:
         setting, questions = job.setting, self._questions(job)
-        known = _own(self.lines, job)
+        known = _latest_lines(self.lines, job)
         system = self.dialogues.system.get(job.assistant.name, "")
         history = [Message("system", system)] if system else []
         evidence: list[Document] = [] if setting.rag else documents_of(job.item)
@@ -507,8 +507,10 @@ class _Room:
                 asked, answered = past[turn]
                 history += [Message("user", asked), Message("assistant", answered)]
                 continue
-            shown, kept, passages = await self._shown(job, [*history, Message("user", question)], last=last)
-            evidence += [Document(id=_passage_name(one), text=one.text) for one in passages]
+            prompt, history_text, passages = await self._build_prompt(
+                job, [*history, Message("user", question)], last=last
+            )
+            evidence += [Document(id=_passage_name(passage), text=passage.text) for passage in passages]
             line = known.get(turn)
             if line is None or line.answer is None:
                 base = AnswerLine(
@@ -519,40 +521,40 @@ class _Room:
                     attempt=0 if line is None else line.attempt + 1,
                     question=question,
                     is_last=last,
-                    retrieved=tuple(_passage_name(one) for one in passages),
+                    retrieved=tuple(_passage_name(passage) for passage in passages),
                 )
                 own_guard = guard if setting.guards(last=last) else None
-                line = await self._answer(job, base, shown, own_guard, evidence)
+                line = await self._answer(job, base, prompt, own_guard, evidence)
                 self.lines.append(line)
             if line.answer is None:
                 if (line.failure or "").startswith(_UNREACHED):
                     raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
                 return
-            history += [Message("user", kept), Message("assistant", line.answer)]
+            history += [Message("user", history_text), Message("assistant", line.answer)]
 
     def _questions(self, job: DialogueJob) -> list[str]:
         own = [job.item.single] if job.setting.history == "single" else list(job.item.questions)
         return [unrelated(self.dialogues.questions.items, job.item, "drift").single, *own] if job.setting.drift else own
 
-    async def _shown(
+    async def _build_prompt(
         self, job: DialogueJob, messages: Sequence[Message], *, last: bool
     ) -> tuple[list[Message], str, Sequence[Passage]]:
-        """What a turn shows the assistant, the question as it stands in the history of later turns, and the passages."""
+        """The prompt of a turn, its user message in the history of later turns, and the passages."""
         setting = job.setting
-        *history, asked = messages
-        found: Sequence[Passage] = ()
+        *history, question = messages
+        passages: Sequence[Passage] = ()
         if setting.retrieves(last=last):
-            query = asked.content if setting.rag in ("base", "rounds") else talk_of(messages)
-            found = await self.retriever.find(job.item, query)
-        prompt = with_passages(asked.content, [one.text for one in found])
+            query = question.content if setting.rag in ("base", "rounds") else talk_of(messages)
+            passages = await self.retriever.find(job.item, query)
+        prompt = with_passages(question.content, [passage.text for passage in passages])
         shown = [*history, Message("user", prompt)]
         if last and setting.budget is not None:
             shown = cut(shown, setting.budget)
         if last and setting.concat:
-            shown = concatenated(shown)
+            shown = concatenate(shown)
         if last and setting.mitigate == "simple":
             shown = simple(shown)
-        return shown, prompt if setting.rag == "last@code" else asked.content, found
+        return shown, prompt if setting.rag == "last@code" else question.content, passages
 
     async def _answer(
         self,
@@ -565,29 +567,29 @@ class _Room:
         started = time.monotonic()
         how = job.setting.mitigate if base.is_last else None
         if guard is None:
-            update = _told(await _respond(job.assistant, messages, how))
+            update = _line_fields(await _respond(job.assistant, messages, how))
         else:
-            update = await self._guarded(guard, job, messages, how, evidence)
+            update = await self._answer_guarded(guard, job, messages, how, evidence)
         return base.model_copy(update={**update, "seconds": round(time.monotonic() - started, 3)})
 
-    async def _guarded(
+    async def _answer_guarded(
         self, guard: Guard, job: DialogueJob, messages: Sequence[Message], how: str | None, evidence: Sequence[Document]
     ) -> dict[str, Any]:
-        """What the user got of an assistant that is wrapped in the guard, and what the guard did."""
+        """Fields of an answer from an assistant wrapped in the guard, and the guard's action."""
         drafts: list[dict[str, Any]] = []
         reports: list[TurnReport] = []
 
         async def agent(asked: Sequence[Mapping[str, str]]) -> str:
             shown = TypeAdapter(list[Message]).validate_python(asked)
-            drafts.append(_told(await _respond(job.assistant, shown, how)))
+            drafts.append(_line_fields(await _respond(job.assistant, shown, how)))
             if drafts[-1]["failure"] is not None:
                 raise _Unanswered
             return str(drafts[-1]["answer"])
 
         guarded = guard.wrap(agent, documents=list(evidence), on_report=reports.append)
         try:
-            given = [{"role": one.role, "content": one.content} for one in messages]
-            answer = await guarded(given, conversation_id=job.dialogue)
+            chat = [{"role": message.role, "content": message.content} for message in messages]
+            answer = await guarded(chat, conversation_id=job.dialogue)
         except _Unanswered:
             return drafts[-1]
         with self.reports.open("a", encoding="utf-8") as file:
@@ -599,31 +601,31 @@ class _Room:
             "action": reports[-1].decision.action.value,
             "withheld": None if answer == first else first,
             "drafts": len(drafts),
-            "calls": sum(one["calls"] for one in drafts),
+            "calls": sum(draft["calls"] for draft in drafts),
             "guard_calls": reports[-1].usage.calls,
         }
 
 
-def _passage_name(one: Passage) -> str:
-    return one.source_id if one.span is None else f"{one.source_id}:{one.span.start}-{one.span.end}"
+def _passage_name(passage: Passage) -> str:
+    return passage.source_id if passage.span is None else f"{passage.source_id}:{passage.span.start}-{passage.span.end}"
 
 
 async def _respond(assistant: Assistant, messages: Sequence[Message], how: str | None) -> AssistantReply:
-    """The assistant's answer, with what a mitigation asks before and after it."""
+    """The assistant's answer, with the requests of a mitigation before and after it."""
     if how in ("summarize", "select"):
         context = await _ask(assistant, refining_history(messages, how))
         if context.failure is not None:
             return context
-        answer = await _ask(assistant, on_refined(messages, without_thoughts(context.text)[0]))
+        answer = await _ask(assistant, with_context(messages, without_thoughts(context.text)[0]))
         return replace(answer, calls=answer.calls + context.calls)
     answer = await _ask(assistant, messages)
     if how != "self-refine" or answer.failure is not None:
         return answer
     first = without_thoughts(answer.text)[0]
-    review = await _ask(assistant, criticizing(messages, first))
+    review = await _ask(assistant, review_request(messages, first))
     if review.failure is not None:
         return review
-    again = await _ask(assistant, refining(messages, first, without_thoughts(review.text)[0]))
+    again = await _ask(assistant, refine_request(messages, first, without_thoughts(review.text)[0]))
     return replace(again, calls=answer.calls + review.calls + again.calls)
 
 
@@ -636,25 +638,25 @@ async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantRe
         return AssistantReply("", failure=f"{_UNREACHED}: {exc}")
 
 
-def _told(said: AssistantReply) -> dict[str, Any]:
-    """What a line says of an answer."""
-    text, thoughts = without_thoughts(said.text)
-    thoughts = "\n".join(filter(None, (said.reasoning, thoughts)))
-    found = {"finish": said.finish, "thoughts": thoughts, "failure": said.failure, "calls": said.calls}
-    return found if said.failure is not None else {**found, "answer": text}
+def _line_fields(reply: AssistantReply) -> dict[str, Any]:
+    """Fields of a line for a reply."""
+    text, thoughts = without_thoughts(reply.text)
+    thoughts = "\n".join(filter(None, (reply.reasoning, thoughts)))
+    fields = {"finish": reply.finish, "thoughts": thoughts, "failure": reply.failure, "calls": reply.calls}
+    return fields if reply.failure is not None else {**fields, "answer": text}
 
 
 class _Unanswered(Exception):
     """The assistant behind the guard gave no answer."""
 
 
-def _held(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> Held:
-    found = Held(len(jobs), work=work)
+def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> Held:
+    held = Held(len(jobs), work=work)
     dialogues = read_dialogues(out)
     for turns in (dialogues.get(job.key, {}) for job in jobs):
-        found.answered += sum(line.answer is not None for line in turns.values())
-        found.whole += last_answer(turns) is not None
-        found.reasons.update(
+        held.answered += sum(line.answer is not None for line in turns.values())
+        held.whole += last_answer(turns) is not None
+        held.reasons.update(
             (line.failure or "").partition(":")[0] for line in turns.values() if line.failure is not None
         )
-    return found
+    return held

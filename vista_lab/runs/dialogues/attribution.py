@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class DialogueParts:
-    """Where context, question and answer lie. They follow each other and cover all tokens."""
+    """Spans of context, question and answer, which follow each other and cover all tokens."""
 
     context: Span
     question: Span
@@ -41,7 +41,7 @@ class DialogueParts:
 
 @dataclass(frozen=True)
 class Importance:
-    """I of every token (-1 to 1), and its means. A mean is None where the part has no token."""
+    """I of every token (-1 to 1), and its means by part. A mean is None if the part has no token."""
 
     tokens: tuple[float, ...]
     context: float | None
@@ -57,20 +57,20 @@ def attribute(
     Args:
         model: a transformers causal model, loaded with `attn_implementation="eager"`.
         ids: token ids of context, question and answer, one list.
-        useful: spans inside the answer that count; the whole answer where None.
+        useful: spans inside the answer that count; the whole answer when None.
         max_gib: GiB that the attention matrices may take, gradients included.
 
     Raises:
         InputError: ids and parts differ in length, a useful span lies outside the answer, or the dialogue is too long.
-        ConfigError: the model does not hand out its attention.
+        ConfigError: the model does not return its attention.
     """
     rows = _rows(parts, useful)
     if parts.answer[1] != len(ids):
         raise InputError(
             f"The parts end at token {parts.answer[1]}, but there are {len(ids)} tokens. Tokenise them together."
         )
-    _fits(model, len(ids), max_gib)
-    return _means(_summed(model, ids, parts, rows), parts)
+    _check_memory(model, len(ids), max_gib)
+    return _means(_token_importance(model, ids, parts, rows), parts)
 
 
 def _rows(parts: DialogueParts, useful: Iterable[Span] | None) -> list[int]:
@@ -89,7 +89,7 @@ def _rows(parts: DialogueParts, useful: Iterable[Span] | None) -> list[int]:
     return sorted(rows)
 
 
-def _fits(model: Any, length: int, max_gib: float) -> None:
+def _check_memory(model: Any, length: int, max_gib: float) -> None:
     config = model.config
     size = next(model.parameters()).element_size()
     # Weights and their softmax input stay in the graph for every layer; gradients are there for one layer at a time.
@@ -100,7 +100,7 @@ def _fits(model: Any, length: int, max_gib: float) -> None:
         )
 
 
-def _summed(model: Any, ids: Sequence[int], parts: DialogueParts, rows: list[int]) -> list[float]:
+def _token_importance(model: Any, ids: Sequence[int], parts: DialogueParts, rows: list[int]) -> list[float]:
     import torch
 
     model.eval()
@@ -129,9 +129,9 @@ def _means(tokens: list[float], parts: DialogueParts) -> Importance:
 
 
 def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
-    """A causal model that hands out its attention, and its tokenizer: a folder, or `hf:ORG/MODEL`, on `cpu` or `cuda`.
+    """A causal model that returns its attention, and its tokenizer: a folder, or `hf:ORG/MODEL`, on `cpu` or `cuda`.
 
-    Raises ConfigError if the extra `torch` is missing, or there is no such model.
+    Raises ConfigError if the extra `torch` or the model is missing.
     """
     require("attribution", "torch", "transformers", extra="torch")
     return causal_model(model_folder(name, "model"), device)
@@ -140,34 +140,34 @@ def load_local(name: str, device: str = "cpu") -> tuple[Any, Any]:
 def dialogue_tokens(
     tokenizer: Any, messages: Sequence[Message], answer: str
 ) -> tuple[list[int], DialogueParts, list[Span], list[str]]:
-    """A dialogue as the model reads it: ids, parts, each token's place in the answer (negative before it), and its text.
+    """Tokenizes a dialogue: ids, parts, each token's place in the answer (negative before it), and its text.
 
-    `messages` are the history and the last question, written by the tokenizer's chat template; plain speakers where it has none.
+    `messages` are the history and the last question, formatted by the tokenizer's chat template, else with plain speakers.
     """
     before = _as_text(tokenizer, messages[:-1], asks=False) if len(messages) > 1 else ""
-    asked = _as_text(tokenizer, messages, asks=True)
-    found = tokenizer(asked + answer, return_offsets_mapping=True, add_special_tokens=False)
-    places = [(start - len(asked), end - len(asked)) for start, end in found["offset_mapping"]]
+    prompt = _as_text(tokenizer, messages, asks=True)
+    encoded = tokenizer(prompt + answer, return_offsets_mapping=True, add_special_tokens=False)
+    places = [(start - len(prompt), end - len(prompt)) for start, end in encoded["offset_mapping"]]
     first = sum(start < 0 for start, _ in places)
-    context = sum(start + len(asked) < len(before) for start, _ in places) if asked.startswith(before) else 0
-    ids = [int(one) for one in found["input_ids"]]
-    starts = [*(start + len(asked) for start, _ in places), len(asked) + len(answer)]
-    texts = [(asked + answer)[start:end] for start, end in pairwise(starts)]
+    context = sum(start + len(prompt) < len(before) for start, _ in places) if prompt.startswith(before) else 0
+    ids = [int(token_id) for token_id in encoded["input_ids"]]
+    starts = [*(start + len(prompt) for start, _ in places), len(prompt) + len(answer)]
+    texts = [(prompt + answer)[start:end] for start, end in pairwise(starts)]
     return ids, DialogueParts((0, context), (context, first), (first, len(ids))), places, texts
 
 
 def _as_text(tokenizer: Any, messages: Sequence[Message], *, asks: bool) -> str:
     if getattr(tokenizer, "chat_template", None):
-        given = [{"role": one.role, "content": one.content} for one in messages]
-        return str(tokenizer.apply_chat_template(given, tokenize=False, add_generation_prompt=asks))
-    said = "".join(f"{one.role.capitalize()}: {one.content}\n\n" for one in messages)
-    return f"{said}Assistant: " if asks else said
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        return str(tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=asks))
+    text = "".join(f"{message.role.capitalize()}: {message.content}\n\n" for message in messages)
+    return f"{text}Assistant: " if asks else text
 
 
 def useful_spans(answer: str, statements: Iterable[str], places: Sequence[Span]) -> list[Span]:
-    """Tokens of the sentences that make these statements (Eq. 8): of each, the sentence with most of its words.
+    """Tokens of the sentences behind these statements (Eq. 8): for each, the sentence that shares most words with it.
 
-    The paper has a model align them. Words do where a statement is one sentence's, as decomposers make them.
+    The paper aligns them with a model. Words suffice if each statement comes from one sentence, as with decomposers.
     """
     sentences = [(span.start, span.end) for span in sentence_spans(answer)]
     chosen = set()

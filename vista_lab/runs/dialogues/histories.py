@@ -1,4 +1,4 @@
-"""Answers that somebody else gave: of another run, or of transcripts, as history or as an assistant of their own."""
+"""Answers from another run or from transcripts, as history or as an assistant of their own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vista_lab.runs.plan import of_log
 
 
 def read_history(folder: Path, model: str | None = None) -> dict[str, Past]:
-    """The turns of a run in the setting `multi`, by item, as the history of other dialogues; of `model` where it asked several.
+    """The turns of a run in the setting `multi`, by item, as history for other dialogues; `model` picks one of several.
 
     Raises InputError if it has no such answers.
     """
@@ -28,51 +28,51 @@ def read_history(folder: Path, model: str | None = None) -> dict[str, Past]:
             f"{folder} asked {', '.join(manifest.models)} in {', '.join(manifest.settings)}; a history needs the setting "
             "multi and one model: swap=RUN, or swap=RUN:MODEL"
         )
-    found: dict[str, dict[int, tuple[str, str]]] = {}
+    turns: dict[str, dict[int, tuple[str, str]]] = {}
     for line in read_answers(folder):
         if (line.model, line.setting) == (models[0], "multi") and line.answer is not None:
-            found.setdefault(line.sample, {})[line.turn] = line.question, line.answer
-    whole: dict[str, Past] = {
+            turns.setdefault(line.sample, {})[line.turn] = line.question, line.answer
+    histories: dict[str, Past] = {
         name: tuple(own[turn] for turn in sorted(own))
-        for name, own in found.items()
+        for name, own in turns.items()
         if sorted(own) == list(range(len(own)))
     }
-    if not whole:
+    if not histories:
         raise InputError(f"{folder} has no answers in the setting multi")
-    return whole
+    return histories
 
 
 Said = Mapping[tuple[str, ...], str]
-"""What was answered, by what the user had said until then."""
+"""Answers by the user's turns before them."""
 
 
 def read_transcripts(path: Path) -> Said:
-    """The answers of a log in any format, by the user's turns before them; the first of two to the same turns.
+    """The answers of a log in any format, by the user's turns before them; the first one if several have the same turns.
 
     Raises InputError if the log cannot be read, or holds no answer.
     """
-    found: dict[tuple[str, ...], str] = {}
+    answers: dict[tuple[str, ...], str] = {}
     for entry in of_log(path).read():
         if isinstance(entry, LoggedConversation):
-            asked: tuple[str, ...] = ()
+            questions: tuple[str, ...] = ()
             for turn in entry.conversation.turns:
                 if turn.role is Role.USER:
-                    asked = (*asked, _words(turn.text))
-                elif turn.role is Role.ASSISTANT and asked:
-                    found.setdefault(asked, turn.text)
-    if not found:
+                    questions = (*questions, _words(turn.text))
+                elif turn.role is Role.ASSISTANT and questions:
+                    answers.setdefault(questions, turn.text)
+    if not answers:
         raise InputError(f"{path} has no answer of an assistant to a user's turn")
-    return found
+    return answers
 
 
 def history_of(transcripts: Said, items: Sequence[QuestionItem]) -> dict[str, Past]:
-    """The items' turns before the last as answered in transcripts, by item; only of items with all of them."""
-    found: dict[str, Past] = {}
+    """The turns before the last with answers from transcripts, by item; items that lack an answer are left out."""
+    histories: dict[str, Past] = {}
     for item in items:
         turns = [tuple(map(_words, item.questions[: turn + 1])) for turn in range(len(item.questions) - 1)]
-        if all(one in transcripts for one in turns):
-            found[item.id] = tuple((item.questions[place], transcripts[one]) for place, one in enumerate(turns))
-    return found
+        if all(key in transcripts for key in turns):
+            histories[item.id] = tuple((item.questions[place], transcripts[key]) for place, key in enumerate(turns))
+    return histories
 
 
 def _words(text: str) -> str:
@@ -80,7 +80,7 @@ def _words(text: str) -> str:
 
 
 class TranscriptAssistant:
-    """Implements `Assistant` with what stands in transcripts, `answers:FILE` in any format: the answer to the same turns.
+    """Implements `Assistant` with transcripts, `answers:FILE` in any format: gives the answer to the same turns.
 
     Raises InputError if the log cannot be read, or holds no answer.
     """
@@ -92,8 +92,8 @@ class TranscriptAssistant:
         self._said = read_transcripts(Path(name.removeprefix("answers:")))
 
     async def answer(self, messages: Sequence[Message]) -> AssistantReply:
-        asked = tuple(_words(one.content) for one in messages if one.role == "user")
-        text = self._said.get(asked)
+        questions = tuple(_words(message.content) for message in messages if message.role == "user")
+        text = self._said.get(questions)
         return AssistantReply(text) if text else AssistantReply("", failure="not in the transcripts")
 
     async def aclose(self) -> None:

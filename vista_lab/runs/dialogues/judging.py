@@ -1,8 +1,8 @@
 """Judges the last answers of dialogues: facts against the answer, its statements against the reference (KnowMT-Bench, §3.3.1).
 
 Three kinds of judges: any verifier, which reads long premises window by window; any judge of turns, with the premise as document;
-and a chat model that is asked twice a pair: does the premise entail the claim, does it contradict it? What a model leaves open
-after five samples is unjudged.
+and a chat model that is asked twice a pair: does the premise entail the claim, does it contradict it? Pairs without a verdict
+after five samples are unjudged.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ from vista_lab.runs.line_file import LineFile
 from vista_lab.runs.workers import WorkDone, work_through
 
 WINDOW = 120
-"""Words of a window of a long premise; windows end at sentences and share one."""
+"""Words of a window of a long premise; windows end at sentences and overlap by one."""
 THRESHOLD = 0.5
-"""Probability from which a verifier's verdict is taken."""
+"""Probability from which a verifier's verdict holds."""
 SAMPLES, ENOUGH = 5, 3
-"""Most samples of one question to a model, and how many that can be read are enough (App. J: five, three, majority)."""
+"""Most samples of one question to a model, and the number of readable ones that suffices (App. J: five, three, majority)."""
 SAMPLING = {"temperature": 0.9, "top_p": 0.9999}
-"""Of the samples after the first (App. J)."""
+"""Sampling parameters after the first sample (App. J)."""
 SLOTS = ("premise", "claim")
 _VERDICT = re.compile(r"\banswer\W{0,4}(?:is|as)?\W{0,6}(?P<value>true|false)\b", re.IGNORECASE)
 
 
 class PairVerdict(NamedTuple):
-    """What a judge says of a premise and a claim. None: unjudged."""
+    """A judge's verdicts on a premise and a claim. None: unjudged."""
 
     entails: bool | None
     contradicts: bool | None
@@ -76,18 +76,18 @@ class PairJudge(Protocol):
 
     @property
     def name(self) -> str:
-        """With all that changes its verdicts."""
+        """Name with all settings that change its verdicts."""
         ...
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
-        """A verdict on each claim. Raises BudgetError if nothing is left to spend; JudgeError if no verdict came."""
+        """A verdict on each claim. Raises BudgetError if the budget is spent; JudgeError if no verdict came."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class VerifierPairs:
-    """Implements `PairJudge` with any verifier. A premise longer than a window is read in windows; the surest one decides."""
+    """Implements `PairJudge` with any verifier. Long premises are read in windows; the highest probability decides."""
 
     def __init__(self, verifier: Verifier) -> None:
         self._verifier = verifier
@@ -121,27 +121,27 @@ def _surest(rows: Sequence[Sequence[float]]) -> PairVerdict:
 
 
 def windows(text: str, words: int = WINDOW) -> list[str]:
-    """The text in pieces of whole sentences, of about so many words; each begins with the last sentence of the one before.
+    """Splits a text into whole sentences of about `words` words; each window begins with the last sentence of the one before.
 
     Examples:
         >>> windows("One two. Three four. Five six.", words=4)
         ['One two. Three four.', 'Three four. Five six.']
     """
     sentences = [text[span.start : span.end] for span in sentence_spans(text)] or [text]
-    found: list[list[str]] = [[]]
+    pieces: list[list[str]] = [[]]
     for sentence in sentences:
-        count = sum(len(one.split()) for one in found[-1])
-        if found[-1] and count + len(sentence.split()) > words:
-            found.append([found[-1][-1]] if len(found[-1]) > 1 else [])
-        found[-1].append(sentence)
-    return [" ".join(one) for one in found]
+        count = sum(len(one.split()) for one in pieces[-1])
+        if pieces[-1] and count + len(sentence.split()) > words:
+            pieces.append([pieces[-1][-1]] if len(pieces[-1]) > 1 else [])
+        pieces[-1].append(sentence)
+    return [" ".join(piece) for piece in pieces]
 
 
 class ModelPairs:
-    """Implements `PairJudge` with a chat model: two questions a pair, each sampled again where the answer cannot be read.
+    """Implements `PairJudge` with a chat model: two questions a pair, each sampled again if the answer is unreadable.
 
     `prompts` is a folder with `entails.txt` and `contradicts.txt` to use in place of the shipped ones, slots premise and claim.
-    Raises ConfigError if a prompt file is none.
+    Raises ConfigError if a prompt file is malformed.
     """
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
@@ -158,8 +158,8 @@ class ModelPairs:
 
     @property
     def name(self) -> str:
-        said = repr([(one.system, one.input) for one in self._files.values()])
-        return f"{self._model.name} pairs-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+        content = repr([(file.system, file.input) for file in self._files.values()])
+        return f"{self._model.name} pairs-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
         return [await self._pair(premise, claim) for claim in claims]
@@ -171,16 +171,16 @@ class ModelPairs:
             contradicts = await self._ask("contradicts", premise, claim, samples)
         except ContextTooLongError as exc:
             return PairVerdict(None, None, failure=f"prompt too long: {exc}", samples=tuple(samples))
-        open_ = [name for name, value in (("entails", entails), ("contradicts", contradicts)) if value is None]
-        failure = f"no majority: {', '.join(open_)}" if open_ else None
+        undecided = [name for name, value in (("entails", entails), ("contradicts", contradicts)) if value is None]
+        failure = f"no majority: {', '.join(undecided)}" if undecided else None
         return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
 
     async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
-        """One greedy answer; where it cannot be read, more samples and their majority. None: a tie, or none can be read."""
+        """One greedy answer; if it is unreadable, the majority of more samples. None: a tie, or all are unreadable."""
         file = self._files[question]
-        slots = {"premise": _tagged("premise", premise), "claim": _tagged("claim", claim)}
-        system, asked = fill(file.system, {}), fill(file.input, slots)
-        messages = (Message("system", system), Message("user", asked)) if system else (Message("user", asked),)
+        slots = {"premise": _tag("premise", premise), "claim": _tag("claim", claim)}
+        system, prompt = fill(file.system, {}), fill(file.input, slots)
+        messages = (Message("system", system), Message("user", prompt)) if system else (Message("user", prompt),)
         votes: list[bool] = []
         for sample in range(SAMPLES):
             sampling = {} if sample == 0 else SAMPLING
@@ -201,7 +201,7 @@ class ModelPairs:
 class JudgePairs:
     """Implements `PairJudge` with any `Judge` of turns, such as the guard's own: the premise is the document.
 
-    Entailed is what the judge finds supported, contradicted what it labels CONTRADICTED.
+    A claim is entailed if the judge finds it supported, contradicted if it labels it CONTRADICTED.
     """
 
     def __init__(self, judge: Judge) -> None:
@@ -213,16 +213,20 @@ class JudgePairs:
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
         evidence = EvidenceSet(documents=tuple(passages(Document(id="premise", text=premise))))
-        asked = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
-        checks = await self._judge.verify(asked, evidence)
-        refused = [one for one in checks if isinstance(one, Check) and not one.supported]
-        labels = {one.claim.id: one for one in await self._judge.categorize(refused, evidence)} if refused else {}
-        return [self._verdict(one, labels.get(one.claim.id)) for one in checks]
+        to_check = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
+        checks = await self._judge.verify(to_check, evidence)
+        refused = [check for check in checks if isinstance(check, Check) and not check.supported]
+        findings = (
+            {finding.claim.id: finding for finding in await self._judge.categorize(refused, evidence)}
+            if refused
+            else {}
+        )
+        return [self._verdict(check, findings.get(check.claim.id)) for check in checks]
 
     def _verdict(self, check: Check | Unchecked, finding: Finding | Unchecked | None) -> PairVerdict:
-        for one in (check, finding):
-            if isinstance(one, Unchecked):
-                return PairVerdict(None, None, failure=f"unchecked: {one.error}")
+        for outcome in (check, finding):
+            if isinstance(outcome, Unchecked):
+                return PairVerdict(None, None, failure=f"unchecked: {outcome.error}")
         return PairVerdict(finding is None, isinstance(finding, Finding) and finding.label is Label.CONTRADICTED)
 
     async def aclose(self) -> None:
@@ -230,7 +234,7 @@ class JudgePairs:
 
 
 class CachedPairs:
-    """Implements `PairJudge` with the verdicts of another kept in a folder, for all runs. What was left open is not kept."""
+    """Implements `PairJudge` with a cache of another one's verdicts in a folder, for all runs. Open verdicts are not cached."""
 
     def __init__(self, judge: PairJudge, folder: Path) -> None:
         self._judge, self._shelf = judge, AnswerShelf(folder)
@@ -241,14 +245,14 @@ class CachedPairs:
 
     async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
         keys = {claim: ensemble.fingerprint(self.name, premise, claim) for claim in claims}
-        kept = await self._shelf.read(list(keys.values()), _VERDICTS)
-        missing = [claim for claim, key in keys.items() if key not in kept]
+        verdicts = await self._shelf.read(list(keys.values()), _VERDICTS)
+        missing = [claim for claim, key in keys.items() if key not in verdicts]
         if missing:
             fresh = dict(zip(missing, await self._judge.judge(premise, missing), strict=True))
-            kept |= {keys[claim]: verdict for claim, verdict in fresh.items()}
+            verdicts |= {keys[claim]: verdict for claim, verdict in fresh.items()}
             whole = {keys[claim]: list(verdict) for claim, verdict in fresh.items() if verdict.failure is None}
             await self._shelf.write({key: {"answer": verdict, "warnings": []} for key, verdict in whole.items()})
-        return [kept[keys[claim]] for claim in claims]
+        return [verdicts[keys[claim]] for claim in claims]
 
     async def aclose(self) -> None:
         await self._shelf.aclose()
@@ -259,30 +263,30 @@ _VERDICTS = TypeAdapter(PairVerdict)
 
 
 def read_verdict(reply: str) -> bool | None:
-    """True or false of a reply's last "The answer is …", outside its thoughts; None where it says neither.
+    """The truth value of a reply's last "The answer is …", outside its thoughts; None if there is none.
 
     Examples:
         >>> read_verdict("The premise names the hour. The answer is True."), read_verdict("Hard to say.")
         (True, None)
     """
     answer, _ = without_thoughts(reply)
-    found = list(_VERDICT.finditer(answer))
-    return found[-1]["value"].casefold() == "true" if found else None
+    matches = list(_VERDICT.finditer(answer))
+    return matches[-1]["value"].casefold() == "true" if matches else None
 
 
 def majority(votes: Sequence[bool]) -> bool | None:
-    """What more than half say; None of no votes and of a tie, where the authors' code says false."""
+    """The vote of more than half; None without votes and for a tie, where the authors' code says false."""
     yes = sum(votes)
     return None if 2 * yes == len(votes) else 2 * yes > len(votes)
 
 
-def _tagged(tag: str, text: str) -> str:
+def _tag(tag: str, text: str) -> str:
     return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
 
 
 @dataclass
 class JudgedDialogues:
-    """A run's counts. `pairs`: judged in all, those of earlier runs too; `unjudged` among them; `reasons` for these."""
+    """A run's counts. `pairs` have a line, also from earlier calls; `unjudged` of them are open, for the `reasons`."""
 
     answers: int
     pairs: int = 0
@@ -303,9 +307,9 @@ async def judge_dialogues(
 ) -> JudgedDialogues:
     """Judges the scored answers of a run that this judge has not judged yet, `at_once` at the same time.
 
-    `items` are of the run's question set; those without facts or without a reference answer are judged in one direction alone.
+    `items` are those of the run's question set; without facts or without a reference answer, only one direction is judged.
     Raises InputError if the folder has no answers, or an answer's item is not among the items; StoreError if the disk is full:
-    what was written is safe.
+    lines written before are safe.
     """
     known = {item.id: item for item in items}
     answers = list(scored_answers(folder))
@@ -327,20 +331,20 @@ async def judge_dialogues(
                 told(1)
 
         work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
-    return _counted(folder, answers, known, decomposer.info.name, judge.name, work)
+    return _count(folder, answers, known, decomposer.info.name, judge.name, work)
 
 
 def scored_answers(folder: Path) -> Iterator[AnswerLine]:
-    """The last answer of each dialogue of a run that has one.
+    """The last answer of each dialogue that has one.
 
-    Raises InputError if the run has no answers; ConfigError if a line is none; names it.
+    Raises InputError if the run has no answers; ConfigError if a line is malformed; names it.
     """
     yield from filter(None, map(last_answer, read_dialogues(folder).values()))
 
 
 @dataclass(frozen=True)
 class _Room:
-    """What judging one answer needs."""
+    """Judges answers, with shared judges and files."""
 
     items: dict[str, QuestionItem]
     decomposer: Decomposer
@@ -349,19 +353,19 @@ class _Room:
     judgements: LineFile[JudgementLine]
 
     async def judge_answer(self, answer: AnswerLine) -> None:
-        """Decomposes and judges what is left to do of an answer."""
+        """Does the remaining decomposing and judging of an answer."""
         item = self.items[answer.sample]
-        said = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
-        if item.answer and said is None:
-            said = await self._decompose(answer)
-            self.statements.append(said)
+        statements_line = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
+        if item.answer and statements_line is None:
+            statements_line = await self._decompose(answer)
+            self.statements.append(statements_line)
         done = {(one.direction, one.index) for one in self._judged(answer) if one.failure is None}
         attempts = Counter((one.direction, one.index) for one in self._judged(answer))
-        await self._direction("fact", item.facts, answer.answer or "", answer, done, attempts)
-        if item.answer and said is not None and said.failure is None:
-            await self._direction("statement", said.statements, item.answer, answer, done, attempts)
+        await self._judge_direction("fact", item.facts, answer.answer or "", answer, done, attempts)
+        if item.answer and statements_line is not None and statements_line.failure is None:
+            await self._judge_direction("statement", statements_line.statements, item.answer, answer, done, attempts)
 
-    async def _direction(
+    async def _judge_direction(
         self,
         direction: Direction,
         claims: Sequence[str],
@@ -400,15 +404,15 @@ class _Room:
 
     def _tries(self, answer: AnswerLine) -> list[StatementsLine]:
         name = self.decomposer.info.name
-        return [one for one in self.statements.of_group(group_of(answer)) if one.decomposer == name]
+        return [line for line in self.statements.of_group(group_of(answer)) if line.decomposer == name]
 
     def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
         own = self.judgements.of_group(group_of(answer))
         names = {"", self.decomposer.info.name}
-        return [one for one in own if one.judge == self.judge.name and one.decomposer in names]
+        return [line for line in own if line.judge == self.judge.name and line.decomposer in names]
 
 
-def _counted(
+def _count(
     folder: Path,
     answers: Sequence[AnswerLine],
     items: Mapping[str, QuestionItem],
@@ -416,23 +420,23 @@ def _counted(
     judge: str,
     work: WorkDone,
 ) -> JudgedDialogues:
-    found = JudgedDialogues(len(answers), work=work)
+    counts = JudgedDialogues(len(answers), work=work)
     last = {
         (line.name, line.direction, line.index): line
         for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
         if line.judge == judge and line.decomposer in ("", decomposer)
     }
-    found.pairs = len(last)
+    counts.pairs = len(last)
     for line in last.values():
         if line.entails is None or line.contradicts is None:
-            found.unjudged += 1
-            found.reasons[(line.failure or "").partition(":")[0]] += 1
-    said = {
+            counts.unjudged += 1
+            counts.reasons[(line.failure or "").partition(":")[0]] += 1
+    decomposed = {
         line.name
         for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
         if line.decomposer == decomposer and line.failure is None
     }
-    silent = sum(bool(items[one.sample].answer) and one.name not in said for one in answers)
+    silent = sum(bool(items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
     if silent:
-        found.reasons["no statements"] += silent
-    return found
+        counts.reasons["no statements"] += silent
+    return counts

@@ -1,6 +1,6 @@
-"""What the assistant is shown at a turn: histories in other forms, retrieved passages, and mitigations. Pure.
+"""Prompts of a turn: histories in other forms, retrieved passages, and mitigations. Pure.
 
-KnowMT-Bench prints no prompt of these; what they do is told in its §4.3 and §5 and Appendix G. The words are our own.
+KnowMT-Bench describes them in §4.3, §5 and Appendix G without printing the prompts. The words are our own.
 """
 
 from __future__ import annotations
@@ -36,40 +36,42 @@ def talk_of(messages: Sequence[Message]) -> str:
         >>> talk_of([Message("user", "Open?"), Message("assistant", "Yes.")])
         'User: Open?\\n\\nAssistant: Yes.'
     """
-    return "\n\n".join(f"{one.role.capitalize()}: {one.content}" for one in messages if one.role != "system")
+    return "\n\n".join(
+        f"{message.role.capitalize()}: {message.content}" for message in messages if message.role != "system"
+    )
 
 
-def concatenated(messages: Sequence[Message]) -> list[Message]:
-    """The same with its history and its last question in one message."""
+def concatenate(messages: Sequence[Message]) -> list[Message]:
+    """Puts the history and the last question into one message."""
     *history, last = messages
-    if all(one.role == "system" for one in history):
+    if all(message.role == "system" for message in history):
         return list(messages)
-    system = [one for one in history if one.role == "system"]
+    system = [message for message in history if message.role == "system"]
     return [*system, Message("user", _CONCAT.format(talk=talk_of(history), question=last.content))]
 
 
 def cut(messages: Sequence[Message], words: int) -> list[Message]:
-    """The same with so many words of its history, the latest; the system prompt and the last question stay whole.
+    """Keeps the latest `words` words of the history; the system prompt and the last question stay whole.
 
     Examples:
         >>> [one.content for one in cut([Message("user", "a b"), Message("assistant", "c d e"), Message("user", "f")], 2)]
         ['d e', 'f']
     """
     *history, last = messages
-    found, left = [last], words
-    for one in reversed(history):
-        if one.role == "system":
-            found.append(one)
-        elif left > 0:
-            kept = one.content.split()[-left:]
-            whole = len(kept) == len(one.content.split())
-            found.append(one if whole else Message(one.role, " ".join(kept)))
-            left -= len(kept)
-    return found[::-1]
+    shown, remaining = [last], words
+    for message in reversed(history):
+        if message.role == "system":
+            shown.append(message)
+        elif remaining > 0:
+            tail = message.content.split()[-remaining:]
+            whole = len(tail) == len(message.content.split())
+            shown.append(message if whole else Message(message.role, " ".join(tail)))
+            remaining -= len(tail)
+    return shown[::-1]
 
 
 def with_passages(question: str, passages: Sequence[str]) -> str:
-    """The question behind numbered, triple-quoted passages; as it is where there are none."""
+    """The question after numbered, triple-quoted passages; unchanged without passages."""
     if not passages:
         return question
     blocks = "\n\n".join(f'{number}. """{text}"""' for number, text in enumerate(passages, 1))
@@ -77,30 +79,30 @@ def with_passages(question: str, passages: Sequence[str]) -> str:
 
 
 def simple(messages: Sequence[Message]) -> list[Message]:
-    """The same with an instruction before the last question."""
+    """Adds an instruction before the last question."""
     *history, last = messages
     return [*history, Message("user", SIMPLE + last.content)]
 
 
 def refining_history(messages: Sequence[Message], how: str) -> list[Message]:
-    """Asks for a summary of the history (`summarize`) or for what of it helps (`select`)."""
+    """Asks for a summary of the history (`summarize`) or for its helpful sentences (`select`)."""
     *history, last = messages
     prompt = _SUMMARIZE if how == "summarize" else _SELECT
     return [Message("user", prompt.format(talk=talk_of(history), question=last.content))]
 
 
-def on_refined(messages: Sequence[Message], context: str) -> list[Message]:
-    """The last question with what `refining_history` gave, in place of the history."""
+def with_context(messages: Sequence[Message], context: str) -> list[Message]:
+    """Replaces the history by the reply to `history_request`, before the last question."""
     *history, last = messages
-    system = [one for one in history if one.role == "system"]
+    system = [message for message in history if message.role == "system"]
     return [*system, Message("user", _WITH_CONTEXT.format(context=context, question=last.content))]
 
 
-def criticizing(messages: Sequence[Message], answer: str) -> list[Message]:
+def review_request(messages: Sequence[Message], answer: str) -> list[Message]:
     """Asks for a review of the answer."""
     return [*messages, Message("assistant", answer), Message("user", _CRITICIZE)]
 
 
-def refining(messages: Sequence[Message], answer: str, review: str) -> list[Message]:
+def refine_request(messages: Sequence[Message], answer: str, review: str) -> list[Message]:
     """Asks for the answer again, after its review."""
-    return [*criticizing(messages, answer), Message("assistant", review), Message("user", _REFINE)]
+    return [*review_request(messages, answer), Message("assistant", review), Message("user", _REFINE)]

@@ -17,11 +17,11 @@ NOISE = "noise.jsonl"
 """Wrong answers for settings with `noise`, and who confirmed each."""
 
 Direction = Literal["fact", "statement"]
-"""`fact`: a fact held against the answer. `statement`: a statement of the answer held against the reference answer."""
+"""`fact`: a fact checked against the answer. `statement`: a statement of the answer checked against the reference."""
 
 
 class AnswerName(NamedTuple):
-    """Which answer of a run. `turn` counts from 0; `setting` is the setting's name (`multi+guard=balanced`)."""
+    """Key of an answer in a run. `turn` counts from 0; `setting` is the setting's name (`multi+guard=balanced`)."""
 
     model: str
     setting: str
@@ -30,7 +30,7 @@ class AnswerName(NamedTuple):
 
 
 class PairSample(NamedTuple):
-    """One answer of a model that is asked about a pair. `question`: `entails` or `contradicts`. `vote` None: nothing to read."""
+    """One reply of a model about a pair. `question`: `entails` or `contradicts`. `vote` None: unreadable."""
 
     question: str
     reply: str
@@ -45,7 +45,7 @@ class _Line(BaseModel):
     sample: str
     turn: int = Field(ge=0)
     attempt: int = Field(default=0, ge=0)
-    """Counts the tries. What failed is tried again by the same command; the last try counts."""
+    """Number of the try. The same command retries failures; the last try counts."""
 
     @property
     def name(self) -> AnswerName:
@@ -54,27 +54,27 @@ class _Line(BaseModel):
 
 
 class AnswerLine(_Line):
-    """One turn that was asked for. Exactly one of `answer` and `failure` is set."""
+    """One requested turn. Exactly one of `answer` and `failure` is set."""
 
     question: str
     """The user's words of this turn."""
     is_last: bool
     """This answer is scored."""
     answer: str | None = None
-    """What the user got: delivered by the guard, where one stands before the assistant."""
+    """The text that the user got, after the guard if there is one."""
     failure: str | None = None
-    """Why there is no answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
-    command tries again."""
+    """Reason for a missing answer: refused, empty, cut off, prompt too long, endpoint down. Later turns are not asked; the same
+    command retries."""
     thoughts: str = ""
     finish: str = "stop"
     withheld: str | None = None
-    """The assistant's first answer, where the guard delivered another text."""
+    """The assistant's first answer, if the guard delivered another text."""
     action: str | None = None
-    """What the guard did (`ALLOW`, `FLAG`, …); None where none stood before the assistant."""
+    """The guard's action (`ALLOW`, `FLAG`, …); None without a guard."""
     drafts: int = 1
-    """Answers that the assistant gave until one was delivered: a guard may ask it again."""
+    """The assistant's answers until one was delivered: a guard may ask it again."""
     retrieved: tuple[str, ...] = ()
-    """Passages that the question was shown with: `DOCUMENT:FIRST-END`, in characters."""
+    """Passages shown with the question: `DOCUMENT:FIRST-END`, in characters."""
     calls: int = 1
     """Requests to the assistant at this turn: a guard may ask again, a mitigation asks before or after."""
     guard_calls: int = 0
@@ -91,10 +91,10 @@ class StatementsLine(_Line):
 
 
 class JudgementLine(_Line):
-    """One pair and what one judge says of it. Both verdicts may hold; None: unjudged (no majority, or no answer)."""
+    """One judge's verdicts on a pair. Both may be true; None: unjudged (no majority, or no answer)."""
 
     decomposer: str
-    """Whose statements were judged; empty for facts, which are the set's."""
+    """Decomposer of the statement; empty for facts, which are the set's."""
     judge: str
     direction: Direction
     index: int = Field(ge=0)
@@ -102,14 +102,14 @@ class JudgementLine(_Line):
     entails: bool | None
     contradicts: bool | None
     support: float | None = None
-    """P(entailed), from judges that tell one."""
+    """P(entailed), from judges that give one."""
     samples: tuple[PairSample, ...] = ()
-    """All that a model answered, in order."""
+    """All replies of a model, in order."""
     failure: str | None = None
 
 
 def group_of(line: _Line) -> str:
-    """The lines of one dialogue belong together."""
+    """The dialogue of a line."""
     return f"{line.model}\n{line.setting}\n{line.sample}"
 
 
@@ -141,9 +141,9 @@ T = TypeVar("T", AnswerLine, StatementsLine, JudgementLine)
 
 
 def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
-    """The lines of a file, of every try; none where there is no file. A last line that is still being written is left out.
+    """The lines of a file, of every try; none if there is no file. A last line that is still being written is left out.
 
-    Raises ConfigError if a line is none; names it.
+    Raises ConfigError if a line is malformed; names it.
     """
     if path.exists():
         with path.open("rb") as file:
@@ -153,9 +153,9 @@ def read_lines(path: Path, kind: LineKind[T]) -> Iterator[T]:
 
 
 def read_answers(folder: Path) -> Iterator[AnswerLine]:
-    """All answers of a run, of every try.
+    """The answers of a run, of every try.
 
-    Raises InputError if the run has none; ConfigError if a line is none; names it.
+    Raises InputError if the run has none; ConfigError if a line is malformed; names it.
     """
     if not (folder / ANSWERS).exists():
         raise InputError(f"{folder} has no {ANSWERS}; run vista-guard knowmt run first")
@@ -176,5 +176,5 @@ def latest(lines: Iterable[AnswerLine]) -> dict[int, AnswerLine]:
 
 
 def last_answer(turns: Mapping[int, AnswerLine]) -> AnswerLine | None:
-    """The answer that is scored; None where the dialogue has none yet."""
+    """The answer that is scored; None if the dialogue has none yet."""
     return next((line for line in turns.values() if line.is_last and line.answer is not None), None)

@@ -26,40 +26,40 @@ _SYSTEM = (
 
 
 class Reranker(Protocol):
-    """Puts the passages that vectors found in order anew."""
+    """Reorders the passages that vectors found."""
 
     @property
     def name(self) -> str: ...
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
-        """The best of them, the best first; of equal ones the first. Raises JudgeError if no order came."""
+        """The best `limit` passages, best first; ties keep their order. Raises JudgeError if the model failed."""
         ...
 
     async def aclose(self) -> None: ...
 
 
 class WordReranker:
-    """Implements `Reranker` as the guard picks evidence: the passages that share rare words with the query, in their order."""
+    """Implements `Reranker` with the guard's own ranking: the passages that share rare words with the query, in their order."""
 
     name = "shipped"
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
         kept = nearest_passages(query, found, limit)
-        return [one for one in found if one in kept]
+        return [passage for passage in found if passage in kept]
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
 class EndpointReranker:
-    """Implements `Reranker` with a chat model: P(yes) against no, where the endpoint gives probabilities; else 1 or 0."""
+    """Implements `Reranker` with a chat model: P(yes) against no if the endpoint gives probabilities, else 1 or 0."""
 
     def __init__(self, model: ChatModel) -> None:
         self._model = model
         self.name = model.name
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
-        return _best(found, await asyncio.gather(*(self._score(query, one.text) for one in found)), limit)
+        return _best(found, await asyncio.gather(*(self._score(query, passage.text) for passage in found)), limit)
 
     async def _score(self, query: str, text: str) -> float:
         messages = (Message("system", _SYSTEM), Message("user", f"Query: {query}\n\nDocument: {text}"))
@@ -71,9 +71,9 @@ class EndpointReranker:
 
 
 class LocalReranker:
-    """Implements `Reranker` with a cross-encoder, or a language model that says yes or no as Qwen3-Reranker does.
+    """Implements `Reranker` with a cross-encoder, or a yes-or-no language model such as Qwen3-Reranker.
 
-    `name` is `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder. Raises ConfigError if it cannot be found or run; says why.
+    `name` is `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a folder. Raises ConfigError if it cannot be found or run.
     """
 
     def __init__(self, name: str) -> None:
@@ -81,22 +81,22 @@ class LocalReranker:
         self._ranker = TorchRanker(model_folder(name, "reranker"), "cpu")
 
     async def keep(self, query: str, found: Sequence[Passage], limit: int) -> list[Passage]:
-        scores = await asyncio.to_thread(self._ranker.scores, query, [one.text for one in found])
+        scores = await asyncio.to_thread(self._ranker.scores, query, [passage.text for passage in found])
         return _best(found, scores, limit)
 
     async def aclose(self) -> None:
         """Nothing is open."""
 
 
-def _best(found: Sequence[Passage], scores: Sequence[float], limit: int) -> list[Passage]:
-    order = sorted(range(len(found)), key=lambda place: -scores[place])
-    return [found[place] for place in order[:limit]]
+def _best(passages: Sequence[Passage], scores: Sequence[float], limit: int) -> list[Passage]:
+    order = sorted(range(len(passages)), key=lambda place: -scores[place])
+    return [passages[place] for place in order[:limit]]
 
 
 def build_reranker(name: str, chat: Callable[[str], ChatModel]) -> Reranker:
-    """The reranker that a name of `FORMS` stands for; `chat` makes a chat model of a name.
+    """Builds a reranker by a name in one of the `FORMS`; `chat` builds a chat model by its name.
 
-    Raises ConfigError if there is none of that name, or it cannot be run.
+    Raises ConfigError if the name is unknown, or the model cannot be run.
     """
     if name == WordReranker.name:
         return WordReranker()

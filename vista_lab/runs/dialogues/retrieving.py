@@ -1,7 +1,7 @@
-"""Passages for a question, of an item's documents or of one corpus: 15 by vectors, 5 of them by a reranker.
+"""Passages for a question, from an item's documents or from one corpus: 15 by vectors, 5 of them by a reranker.
 
 Source: KnowMT-Bench, App. G. The paper cuts references into 512 tokens with 128 of overlap. Here passages are cut as everywhere
-in the product, about as long and no longer than the embedder reads.
+in the product: about as long, and no longer than the embedder reads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.dialogues.reranking import Reranker, WordReranker
 
 ORACLE = "oracle"
-"""Names the reference answers as documents: what retrieval could give at best."""
+"""Uses the reference answers as documents: the best that retrieval could give."""
 NEAREST, KEPT = 15, 5
 MAX_CHARS, OVERLAP = 2048, 512
 """About the paper's 512 and 128 tokens."""
@@ -42,7 +42,7 @@ class PassageFinder:
 
     Args:
         embedder: of passages and queries.
-        reranker: keeps the best of the nearest; as the guard picks evidence when None.
+        reranker: keeps the best of the nearest; the guard's own ranking when None.
         corpus: searched in place of the items' documents.
     """
 
@@ -55,15 +55,15 @@ class PassageFinder:
         self._pools: dict[str, Pool] = {}
 
     async def find(self, item: QuestionItem, query: str) -> list[Passage]:
-        """The passages for a query, the best first; the same each time.
+        """The passages for a query, best first; the same at every call.
 
-        Raises JudgeError if the reranker gave no order; StoreError if the corpus cannot be searched.
+        Raises JudgeError if the reranker failed; StoreError if the corpus cannot be searched.
         """
         if self._corpus is not None:
-            found = await self._corpus.search(query, NEAREST)
+            candidates = await self._corpus.search(query, NEAREST)
         else:
-            found = await asyncio.to_thread(self._nearest, item, query)
-        return await self._reranker.keep(query, found, KEPT)
+            candidates = await asyncio.to_thread(self._nearest, item, query)
+        return await self._reranker.keep(query, candidates, KEPT)
 
     async def aclose(self) -> None:
         """Closes the reranker and the corpus."""
@@ -80,16 +80,16 @@ class PassageFinder:
 
     def _pool(self, item: QuestionItem) -> Pool:
         reads = reads_of(self._embedder)
-        found = tuple(
+        pieces = tuple(
             passage
             for document in documents_of(item)
             for passage in passages(document, max_chars=MAX_CHARS, overlap=OVERLAP, reads=reads)
         )
-        return Pool(found, self._embedder.embed([one.text for one in found]))
+        return Pool(pieces, self._embedder.embed([piece.text for piece in pieces]))
 
 
 def documents_of(item: QuestionItem) -> list[Document]:
-    """The item's documents."""
+    """The item's documents, without blank ones."""
     return [Document(id=f"{item.id}-{number}", text=one) for number, one in enumerate(item.documents, 1) if one.strip()]
 
 
@@ -100,10 +100,10 @@ def with_references(items: Sequence[QuestionItem], given: str) -> list[QuestionI
     """
     if given == ORACLE:
         return [replace(item, documents=(item.answer,) if item.answer else ()) for item in items]
-    found = _references(Path(given))
-    if not any(item.id in found for item in items):
+    references = _references(Path(given))
+    if not any(item.id in references for item in items):
         raise InputError(f"{given} has references for none of the {len(items)} items; sample_id must be the items' ids")
-    return [replace(item, documents=found.get(item.id, ())) for item in items]
+    return [replace(item, documents=references.get(item.id, ())) for item in items]
 
 
 def _references(path: Path) -> Mapping[str, tuple[str, ...]]:
@@ -111,13 +111,13 @@ def _references(path: Path) -> Mapping[str, tuple[str, ...]]:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as exc:
         raise InputError(f"{path} cannot be read: {exc}; give [{{sample_id, reference}}] as JSON, or {ORACLE}") from exc
-    found: dict[str, tuple[str, ...]] = {}
+    references: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(rows if isinstance(rows, list) else [], 1):
         text = row.get("reference") if isinstance(row, dict) else None
         texts = [text] if isinstance(text, str) else text
         if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts) or "sample_id" not in row:
             raise InputError(f"{path}, item {number} lacks sample_id or reference (a text, or a list of texts)")
-        found[str(row["sample_id"])] = tuple(one for one in texts if one.strip())
-    if not found:
+        references[str(row["sample_id"])] = tuple(one for one in texts if one.strip())
+    if not references:
         raise InputError(f"{path} holds no list of references")
-    return found
+    return references

@@ -1,4 +1,4 @@
-"""From a run's lines to the answers that figures are taken of: one cohort a model, setting, decomposer and judge."""
+"""Turns a run's lines into scored answers: one cohort per model, setting, decomposer and judge."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ from vista_lab.runs.dialogues.records import (
 from vista_lab.runs.dialogues.retrieving import ORACLE
 
 O200K = "o200k_base"
-"""The paper's tokens."""
+"""The paper's tokenizer."""
 WORDS = "words"
-"""Words and punctuation marks: needs nothing, and gives fewer tokens than `o200k_base`."""
+"""Words and punctuation marks: needs no table, and gives fewer tokens than `o200k_base`."""
 _CACHE = "TIKTOKEN_CACHE_DIR"
 _CACHED_AS = hashlib.sha1(b"https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken").hexdigest()
-"""How tiktoken names its copy of the table: by its address."""
+"""Name of the table in tiktoken's cache: a hash of its address."""
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """How long answers are. Runs counted by different counters share no table."""
+    """Counts the tokens of answers. Runs with different counters don't share a table."""
 
     name: str
     count: Callable[[str], int]
@@ -55,10 +55,10 @@ def token_counter(name: str | None = None) -> TokenCounter:
 
     Args:
         name: `o200k_base` (tiktoken fetches its table once), the path of the table `o200k_base.tiktoken`, or `words`. None:
-            `o200k_base` where its table lies in tiktoken's cache, else `words`.
+            `o200k_base` if its table is in tiktoken's cache, else `words`.
 
     Raises:
-        ConfigError: there is no such counter, or its table cannot be had.
+        ConfigError: the counter is unknown, or its table cannot be loaded.
 
     Examples:
         >>> token_counter("words").count("It closes at six, not seven.")
@@ -79,7 +79,7 @@ def token_counter(name: str | None = None) -> TokenCounter:
 
 
 def _is_cached() -> bool:
-    """True where tiktoken finds its table without the network."""
+    """True if tiktoken has its table without the network."""
     folder = os.environ.get(_CACHE) or os.environ.get("DATA_GYM_CACHE_DIR")
     place = Path(folder) if folder else Path(tempfile.gettempdir()) / "data-gym-cache"
     return (place / _CACHED_AS).is_file()
@@ -87,7 +87,7 @@ def _is_cached() -> bool:
 
 @contextmanager
 def _cache_at(folder: Path) -> Iterator[None]:
-    """Lets tiktoken read its table there: its own reader checks that it is the right one."""
+    """Lets tiktoken read its table from the folder; its own reader checks the hash."""
     before = os.environ.get(_CACHE)
     os.environ[_CACHE] = str(folder)
     try:
@@ -102,14 +102,14 @@ def _o200k() -> TokenCounter:
     try:
         import tiktoken
 
-        found = tiktoken.get_encoding(O200K)
+        encoding = tiktoken.get_encoding(O200K)
     except ImportError as exc:
         raise ConfigError(f"tokens {O200K} need tiktoken: install the extra evaluation, or take {WORDS}") from exc
     except Exception as exc:  # of the network, of a broken table
         raise ConfigError(
             f"the table of {O200K} cannot be had ({type(exc).__name__}); give its file, or take {WORDS}"
         ) from exc
-    return TokenCounter(O200K, lambda text: len(found.encode(text, disallowed_special=())))
+    return TokenCounter(O200K, lambda text: len(encoding.encode(text, disallowed_special=())))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Cohort:
         answers: those that can be scored: their item has facts and a reference answer.
         missing: dialogues without a last answer, by reason.
         bare: answered items without facts or without a reference answer.
-        items: of the question set, by id.
+        items: items of the question set, by id.
     """
 
     run: str
@@ -140,49 +140,49 @@ class Cohort:
     bare: int
     items: Mapping[str, QuestionItem]
     statements: Mapping[str, tuple[str, ...]]
-    """Of each answer that was taken apart, by item."""
+    """Statements of each decomposed answer, by item."""
     guarded_by: str = ""
-    """The judge of the guard; empty where none stood before the assistant."""
+    """The judge of the guard; empty without a guard."""
     oracle: bool = False
-    """The reference answers were retrieved from: what retrieval could give at best."""
+    """True if retrieval used the reference answers: the best that it could give."""
     most_tokens: int = 0
-    """Longest answer that the model was allowed; 0 for an assistant that has no such limit."""
+    """Token limit of the model's answers; 0 for an assistant without one."""
 
     @property
     def judged_by(self) -> tuple[str, str, str, str]:
-        """What cohorts must share to stand in one table: data, decomposer, judge, counter."""
+        """Data, decomposer, judge and counter, which cohorts of one table share."""
         return self.data, self.decomposer, self.judge, self.counter
 
     @cached_property
     def by_id(self) -> Mapping[str, JudgedAnswer]:
-        """Answers that are judged whole."""
+        """Fully judged answers, by item."""
         return {one.id: one for one in self.answers if all(pair.judged for pair in (*one.facts, *one.statements))}
 
     @property
     def withheld(self) -> frozenset[str]:
-        """Items whose assistant's own answer the guard did not deliver."""
+        """Items whose own answer the guard did not deliver."""
         return frozenset(name for name, line in self.lines.items() if line.withheld is not None)
 
 
 def run_questions(folder: Path, path: Path | None = None) -> QuestionSet:
-    """The question set of a run, from where the run found it or from another place.
+    """The question set of a run, from its original path or from another one.
 
-    Raises InputError if it cannot be read, or its content is not the run's.
+    Raises InputError if it cannot be read, or its content differs from the run's.
     """
     manifest = read_dialogue_manifest(folder)
-    found = read_questions(path or Path(manifest.questions))
-    if found.sha256 != manifest.questions_sha256:
+    questions = read_questions(path or Path(manifest.questions))
+    if questions.sha256 != manifest.questions_sha256:
         raise InputError(
-            f"{path or manifest.questions} is not the set that {folder} was asked from (SHA-256 {found.sha256[:12]}, "
+            f"{path or manifest.questions} is not the set that {folder} was asked from (SHA-256 {questions.sha256[:12]}, "
             f"not {manifest.questions_sha256[:12]}); give the run's own file with --questions"
         )
-    return found
+    return questions
 
 
 def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, name: str = "") -> list[Cohort]:
     """The cohorts of a judged run, in the manifest's order of models and settings; `name` is for tables, the folder's by default.
 
-    Raises InputError if nothing is judged yet; ConfigError if a line is none; names it.
+    Raises InputError if nothing is judged yet; ConfigError if a line is malformed; names it.
     """
     manifest = read_dialogue_manifest(folder)
     items = {item.id: item for item in questions.items if item.id in set(manifest.items)}
@@ -190,9 +190,9 @@ def read_cohorts(folder: Path, questions: QuestionSet, counter: TokenCounter, na
     judges = _judges(statements, judgements)
     if not judges:
         raise InputError(f"nothing in {folder} is judged yet; run vista-guard knowmt judge {folder}")
-    room = _Reader(name or folder.resolve().name, manifest, items, counter, dialogues, statements, judgements)
+    reader = _Reader(name or folder.resolve().name, manifest, items, counter, dialogues, statements, judgements)
     return [
-        room.cohort(model, setting, *pair)
+        reader.cohort(model, setting, *pair)
         for model in manifest.models
         for setting in manifest.settings
         for pair in judges
@@ -204,7 +204,7 @@ Place = tuple[str, str, str]
 
 
 def _statements(folder: Path) -> dict[tuple[Place, str], tuple[str, ...]]:
-    """The statements of each answer and decomposer; those of the last try that came to some."""
+    """The statements of each answer and decomposer, from the last try that succeeded."""
     return {
         ((line.model, line.setting, line.sample), line.decomposer): line.statements
         for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
@@ -216,18 +216,18 @@ Judgements = dict[tuple[Place, str, str], dict[tuple[str, int], JudgementLine]]
 
 
 def _judgements(folder: Path) -> Judgements:
-    """By place, decomposer (empty for facts) and judge: the last line of each pair."""
-    found: Judgements = {}
+    """The last line of each pair, by place, decomposer (empty for facts) and judge."""
+    judgements: Judgements = {}
     for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES):
         place = (line.model, line.setting, line.sample)
-        found.setdefault((place, line.decomposer, line.judge), {})[line.direction, line.index] = line
-    return found
+        judgements.setdefault((place, line.decomposer, line.judge), {})[line.direction, line.index] = line
+    return judgements
 
 
 def _judges(
     statements: Iterable[tuple[Place, str]], judgements: Iterable[tuple[Place, str, str]]
 ) -> list[tuple[str, str]]:
-    """Pairs of decomposer and judge that judged statements; where none did, all decomposers with all judges."""
+    """Pairs of decomposer and judge with judged statements; if there are none, all decomposers with all judges."""
     both = dict.fromkeys((decomposer, judge) for _, decomposer, judge in judgements if decomposer)
     return list(both) or list(dict.fromkeys((name, judge) for _, name in statements for _, _, judge in judgements))
 
@@ -251,9 +251,9 @@ class _Reader:
             if last is not None:
                 lines[name] = last
             else:
-                failed = next((one.failure for one in turns.values() if one.failure), None)
-                own = (setting, f"{setting} {model}")
-                out = any(name in self.manifest.left_out.get(key, ()) for key in own)
+                failed = next((line.failure for line in turns.values() if line.failure), None)
+                keys = (setting, f"{setting} {model}")
+                out = any(name in self.manifest.left_out.get(key, ()) for key in keys)
                 unasked = "left out" if out else "not asked yet"
                 missing[(failed or unasked).partition(":")[0]] += 1
         scored = [name for name in lines if self.items[name].facts and self.items[name].answer]
@@ -271,9 +271,9 @@ class _Reader:
             bare=len(lines) - len(scored),
             items=self.items,
             statements={
-                name: said
+                name: texts
                 for name in lines
-                if (said := self.statements.get(((model, setting, name), decomposer))) is not None
+                if (texts := self.statements.get(((model, setting, name), decomposer))) is not None
             },
             oracle="rag=" in setting and self.manifest.references == ORACLE,
             guarded_by=self.manifest.guarded_by if "guard=" in setting else "",
@@ -283,15 +283,15 @@ class _Reader:
     def _judged(self, line: AnswerLine, place: Place, decomposer: str, judge: str) -> JudgedAnswer:
         facts = self.judgements.get((place, "", judge), {})
         statements = self.judgements.get((place, decomposer, judge), {})
-        said = self.statements.get((place, decomposer))
+        texts = self.statements.get((place, decomposer))
         return JudgedAnswer(
             id=line.sample,
             tokens=self.counter.count(line.answer or ""),
             facts=tuple(_verdict(facts.get(("fact", index))) for index in range(len(self.items[line.sample].facts))),
-            # An answer that was not taken apart has one statement that nobody judged: it is unjudged, not silent.
+            # An answer that was not decomposed counts as unjudged, not as silent.
             statements=(_verdict(None),)
-            if said is None
-            else tuple(_verdict(statements.get(("statement", index))) for index in range(len(said))),
+            if texts is None
+            else tuple(_verdict(statements.get(("statement", index))) for index in range(len(texts))),
         )
 
 

@@ -1,7 +1,7 @@
-"""Settings of dialogues: where the history comes from, in what form it is shown, and what helps the assistant. Pure.
+"""Settings of dialogues: the source and form of the history, and help for the assistant. Pure.
 
-KnowMT-Bench, §4.3 and §5. A setting has a name, such as `multi+rag=rounds+guard=strict`, that stands in the manifest, on each
-line and in the tables.
+KnowMT-Bench, §4.3 and §5. A setting has a name, such as `multi+rag=rounds+guard=strict`, in the manifest, in each line and in
+the tables.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from dataclasses import dataclass
 from vista_guard.errors import ConfigError
 
 RAG = ("base", "last", "rounds", "all", "last@code")
-"""When documents are retrieved, and with which query (Table 3). `last@code`: as the authors' code does it, at every turn, with
-the prompts that were sent as history."""
+"""Turns with retrieval, and its query (Table 3). `last@code` follows the authors' code: at every turn, with the sent prompts
+as history."""
 MITIGATIONS = ("simple", "summarize", "select", "self-refine")
-"""What is done about the history at the last turn (Table 4)."""
+"""Mitigations of the history at the last turn (Table 4)."""
 NOISES = ("irrelevant", "irrelevant-error", "relevant-error")
-"""What stands in the turn before the last, in place of the assistant's own answer (Fig. 9)."""
+"""Replacements of the turn before the last (Fig. 9)."""
 GUARDED = ("history", "final")
 BUDGETS = (64, 128, 256, 512, 1024)
-"""Words of history at the last turn in the preset; the paper's own budgets stand in a picture alone (Fig. 6)."""
+"""Words of history at the last turn in the preset; the paper gives its own budgets only in a figure (Fig. 6)."""
 PAPER = (
     "single", "multi", "multi+concat", "single+drift", "multi+drift", "single+rag=base",
     *(f"multi+rag={one}" for one in RAG[:4]), *(f"multi+mitigate={one}" for one in MITIGATIONS),
     *(f"multi+budget={one}" for one in BUDGETS),
 )  # fmt: skip
-"""Settings of the paper that a set of questions with documents is enough for; `paper_settings` adds those of a baseline."""
+"""Settings of the paper that need only questions with documents; `paper_settings` adds those that need a baseline."""
 
 
 def paper_settings(baseline: str | None = None, models: Sequence[str] = ()) -> list[str]:
-    """The paper's settings by name; with a baseline run noise too (Fig. 9), and the histories of its models (Fig. 8).
+    """The paper's settings by name; a baseline run adds noise (Fig. 9) and the histories of its models (Fig. 8).
 
     Args:
         baseline: folder of a judged run of the same set in `single` and `multi`.
-        models: of that run.
+        models: the models of that run.
 
     Examples:
         >>> paper_settings("runs/k", ["openai:a"])[-1]
@@ -48,19 +48,19 @@ def paper_settings(baseline: str | None = None, models: Sequence[str] = ()) -> l
 
 @dataclass(frozen=True)
 class DialogueSetting:
-    """How dialogues are held.
+    """One setting of dialogues.
 
     Attributes:
         history: `single`: the last question alone. `multi`: turn by turn, the assistant's own answers as history.
-        drift: a question of another domain is asked first (Table 20).
+        drift: asks a question of another domain first (Table 20).
         swap: folder of a run whose answers are the history; only the last question is asked (Fig. 8).
         static: a log whose answers are the history, in the same way.
         noise: one of `NOISES`: the history of a baseline run, with another turn before the last question.
-        concat: at the last turn the history stands in one message with the question (Fig. 7).
-        budget: at the last turn so many words of the history are shown, the latest; None: all (Fig. 6).
+        concat: puts the history and the last question into one message (Fig. 7).
+        budget: words of history at the last turn, the latest ones; None: all (Fig. 6).
         rag: one of `RAG`; None: no documents.
         mitigate: one of `MITIGATIONS`, at the last turn.
-        guard: policy of the guard before the assistant; what it delivers becomes history and is scored.
+        guard: policy of the guard before the assistant; its delivered text becomes history and is scored.
         guard_at: `history`: at all turns but the last; `final`: at the last; empty: at all.
     """
 
@@ -78,7 +78,7 @@ class DialogueSetting:
 
     @property
     def name(self) -> str:
-        """As `read_setting` reads it."""
+        """The name that `read_setting` reads."""
         parts = {
             "drift": self.drift,
             f"swap={self.swap}": self.swap,
@@ -90,15 +90,15 @@ class DialogueSetting:
             f"mitigate={self.mitigate}": self.mitigate,
             f"guard={self.guard}{'@' if self.guard_at else ''}{self.guard_at}": self.guard,
         }
-        return "+".join([self.history, *(part for part, there in parts.items() if there)])
+        return "+".join([self.history, *(part for part, present in parts.items() if present)])
 
     @property
     def others(self) -> str | None:
-        """Where the answers of others are that are the history; None where the assistant's own are."""
+        """Source of answers by others that form the history; None if it is the assistant's own."""
         return self.swap or self.static or (f"noise={self.noise}" if self.noise else None)
 
     def guards(self, *, last: bool) -> bool:
-        """True if the guard stands before the assistant at this turn."""
+        """True if this turn is guarded."""
         return self.guard is not None and self.guard_at in ("", "final" if last else "history")
 
     def retrieves(self, *, last: bool) -> bool:
@@ -110,7 +110,7 @@ def read_setting(name: str) -> DialogueSetting:
     """A setting by its name.
 
     Raises:
-        ConfigError: it has parts that there are not, or that do not go together; names them.
+        ConfigError: a part is unknown, or parts exclude each other; names them.
 
     Examples:
         >>> read_setting("multi+rag=rounds+guard=strict@final").guard_at
@@ -119,41 +119,41 @@ def read_setting(name: str) -> DialogueSetting:
     history, *parts = [part.strip() for part in name.split("+")]
     if history not in ("single", "multi"):
         raise ConfigError(f"setting {name!r} begins with {history!r}; begin with single or multi")
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for part in parts:
         key, equals, value = part.partition("=")
         if key not in ("drift", "swap", "static", "noise", "concat", "budget", "rag", "mitigate", "guard"):
             known = "drift, swap=RUN, static=LOG, noise=KIND, concat, budget=N, rag=WHEN, mitigate=HOW and guard=POLICY"
             raise ConfigError(f"setting {name!r} has {part!r}; known are {known}")
-        if key in given:
+        if key in options:
             raise ConfigError(f"setting {name!r} names {key} twice")
         if bool(value) == (key in ("drift", "concat")) or bool(equals) != bool(value):
             raise ConfigError(f"setting {name!r} has {part!r}; {key} takes {'no value' if value else 'a value'}")
-        given[key] = value
-    guard, _, place = given.get("guard", "").partition("@")
-    _check_value(name, "rag", given.get("rag"), RAG)
-    _check_value(name, "noise", given.get("noise"), NOISES)
-    _check_value(name, "mitigate", given.get("mitigate"), MITIGATIONS)
+        options[key] = value
+    guard, _, place = options.get("guard", "").partition("@")
+    _check_value(name, "rag", options.get("rag"), RAG)
+    _check_value(name, "noise", options.get("noise"), NOISES)
+    _check_value(name, "mitigate", options.get("mitigate"), MITIGATIONS)
     _check_value(name, "guard=POLICY@", place or None, GUARDED)
-    budget = given.get("budget")
+    budget = options.get("budget")
     if budget is not None and not (budget.isdigit() and int(budget) > 0):
         raise ConfigError(f"setting {name!r} has budget={budget}; give a number of words above 0")
-    found = DialogueSetting(
+    setting = DialogueSetting(
         history,
-        drift="drift" in given,
-        swap=given.get("swap"),
-        static=given.get("static"),
-        noise=given.get("noise"),
-        concat="concat" in given,
+        drift="drift" in options,
+        swap=options.get("swap"),
+        static=options.get("static"),
+        noise=options.get("noise"),
+        concat="concat" in options,
         budget=None if budget is None else int(budget),
-        rag=given.get("rag"),
-        mitigate=given.get("mitigate"),
+        rag=options.get("rag"),
+        mitigate=options.get("mitigate"),
         guard=guard or None,
         guard_at=place,
     )
-    if why := _impossible(found):
+    if why := _why_impossible(setting):
         raise ConfigError(f"setting {name!r}: {why}")
-    return found
+    return setting
 
 
 def _check_value(name: str, part: str, value: str | None, known: tuple[str, ...]) -> None:
@@ -161,7 +161,7 @@ def _check_value(name: str, part: str, value: str | None, known: tuple[str, ...]
         raise ConfigError(f"setting {name!r} has {part} {value!r}; known are {', '.join(known)}")
 
 
-def _impossible(one: DialogueSetting) -> str:
+def _why_impossible(one: DialogueSetting) -> str:
     alone = one.history == "single" and not one.drift
     if alone and (one.concat or one.budget or one.others or one.mitigate):
         return "one question has no history; begin with multi"

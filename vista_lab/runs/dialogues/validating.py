@@ -1,6 +1,6 @@
-"""How far a judge of pairs agrees with people, and people with each other (KnowMT-Bench, App. D.3).
+"""Agreement of a judge of pairs with people, and of people with each other (KnowMT-Bench, App. D.3).
 
-Pairs come from a run, for annotators to mark, or with labels that people gave: a table with columns `label_…`, as K-QA's, or the
+Pairs come from a run, for annotators to mark, or with people's labels: a table with columns `label_…`, as K-QA's, or the
 consensus of `vista-guard agree`.
 """
 
@@ -34,7 +34,7 @@ _SHORT = {"e": ENTAILMENT, "n": NEUTRAL, "c": CONTRADICTION, **{label: label for
 
 @dataclass(frozen=True)
 class LabelledPair:
-    """A premise, a claim and what people say of it: a label each, or their consensus alone."""
+    """A premise, a claim and people's labels: one each, or only their consensus."""
 
     id: str
     premise: str
@@ -43,7 +43,7 @@ class LabelledPair:
 
     @property
     def majority(self) -> str | None:
-        """What more than half say; None where nobody has a majority."""
+        """The label of more than half; None without a majority."""
         label, count = Counter(self.labels).most_common(1)[0]
         return label if 2 * count > len(self.labels) else None
 
@@ -53,15 +53,15 @@ class Validated:
     """A judge against people's majority.
 
     Attributes:
-        pairs: with a majority.
+        pairs: pairs with a majority.
         unjudged: pairs that the judge left open, or found both entailed and contradicted; they are wrong in every figure.
         accuracy, precision, recall, f1: the last three are means over the labels, weighted by people's counts (Table 6; recall
             then equals accuracy).
-        fleiss: of people; None with fewer than two.
-        cohen: of each two people.
-        against_majority: Cohen's kappa of each with the majority.
-        counts: people's majority by label.
-        hits: by pair, whether the judge is right.
+        fleiss: Fleiss' kappa of people; None with fewer than two.
+        cohen: Cohen's kappa of each two people.
+        against_majority: Cohen's kappa of each person with the majority.
+        counts: pairs by their majority label.
+        hits: True for each pair that the judge has right.
     """
 
     pairs: int
@@ -79,12 +79,12 @@ class Validated:
 
 @dataclass(frozen=True)
 class ModelTests:
-    """Does a figure differ between the models whose answers were looked at (Tables 7 and 8)?
+    """Tests for differences of a figure between models (Tables 7 and 8).
 
     Attributes:
-        means: of the figure, by model.
-        h, p: Kruskal and Wallis over all models.
-        pairs: two models, p of Mann and Whitney's U (two-sided), and its effect size r = |z| / √n.
+        means: means of the figure, by model.
+        h, p: Kruskal-Wallis test over all models.
+        pairs: two models, p of the Mann-Whitney U test (two-sided), and its effect size r = |z| / √n.
     """
 
     means: Mapping[str, float]
@@ -94,13 +94,13 @@ class ModelTests:
 
 
 def model_tests(values: Mapping[str, Sequence[float]]) -> ModelTests | None:
-    """Tests of a figure of answers by different models; None with fewer than two models, or where all values are the same.
+    """Tests a figure of answers by different models; None with fewer than two models, or if all values are the same.
 
     Examples:
         >>> model_tests({"a": [1.0, 1.0, 0.0], "b": [0.0, 0.0, 1.0]}).pairs[0][:2]
         ('a', 'b')
     """
-    if len(values) < 2 or len({one for own in values.values() for one in own}) < 2:
+    if len(values) < 2 or len({value for own in values.values() for value in own}) < 2:
         return None
     from scipy.stats import kruskal, mannwhitneyu, norm  # type: ignore[import-untyped]
 
@@ -122,7 +122,7 @@ class Decomposed:
     omitted: float
     by_model: Mapping[str, tuple[float, float]]
     tests: ModelTests | None
-    """Of each answer's SMAPE."""
+    """Tests of the answers' SMAPE."""
 
 
 def read_labelled(path: Path) -> list[LabelledPair]:
@@ -135,22 +135,22 @@ def read_labelled(path: Path) -> list[LabelledPair]:
     except (OSError, UnicodeDecodeError) as exc:
         raise InputError(f"{path} cannot be read: {exc}") from exc
     rows = list(csv.DictReader(io.StringIO(text, newline="")))
-    found = [_labelled(row, f"{path.name} row {number}", str(number)) for number, row in enumerate(rows, 2)]
-    if not found:
+    pairs = [_read_pair(row, f"{path.name} row {number}", str(number)) for number, row in enumerate(rows, 2)]
+    if not pairs:
         raise InputError(f"{path} has no pairs; give a CSV with premise, claim and label_0, label_1, …")
-    if len({len(one.labels) for one in found}) > 1:
+    if len({len(pair.labels) for pair in pairs}) > 1:
         raise InputError(f"{path}: rows have different numbers of labels; each annotator labels each pair")
-    return found
+    return pairs
 
 
-def _labelled(row: Mapping[str | None, str | None], where: str, name: str) -> LabelledPair:
+def _read_pair(row: Mapping[str | None, str | None], where: str, name: str) -> LabelledPair:
     premise, claim = row.get("premise") or row.get("answer"), row.get("claim")
-    given = [(head, value) for head, value in row.items() if head and head.startswith("label_") and value]
-    labels = tuple(_SHORT.get(str(value).strip().casefold(), "") for _, value in given)
+    cells = [(head, value) for head, value in row.items() if head and head.startswith("label_") and value]
+    labels = tuple(_SHORT.get(str(value).strip().casefold(), "") for _, value in cells)
     if not premise or not claim or not labels:
         raise InputError(f"{where} lacks {'premise' if not premise else 'claim' if not claim else 'label_0'}")
     if "" in labels:
-        head, value = given[labels.index("")]
+        head, value = cells[labels.index("")]
         raise InputError(f"{where}: {head} is {value!r}; known are {', '.join(LABELS)}")
     return LabelledPair(row.get("id") or name, premise, claim, labels)
 
@@ -158,23 +158,23 @@ def _labelled(row: Mapping[str | None, str | None], where: str, name: str) -> La
 def read_consensus(path: Path, items: Sequence[Mapping[str, str]]) -> list[LabelledPair]:
     """Pairs of `pairs.jsonl` with people's consensus: the `consensus.jsonl` of `vista-guard agree` on the form `knowmt_pairs`.
 
-    Raises InputError if a file cannot be read, or a label is none.
+    Raises InputError if a file cannot be read, or a label is unknown.
     """
-    said = {name: marks.get("label") for name, marks in _settled(path).items()}
-    found = []
+    labels = {name: marks.get("label") for name, marks in _settled_marks(path).items()}
+    pairs = []
     for item in items:
-        label = said.get(item["id"])
+        label = labels.get(item["id"])
         if label is not None and label not in LABELS:
             raise InputError(f"{path}, item {item['id']}: label is {label!r}; known are {', '.join(LABELS)}")
         if label is not None:
-            found.append(LabelledPair(item["id"], item["premise"], item["claim"], (label,)))
-    if not found:
+            pairs.append(LabelledPair(item["id"], item["premise"], item["claim"], (label,)))
+    if not pairs:
         raise InputError(f"{path} settles none of the {len(items)} pairs")
-    return found
+    return pairs
 
 
-def _settled(path: Path) -> dict[str, Mapping[str, Any]]:
-    """People's marks of the items on which nothing is open."""
+def _settled_marks(path: Path) -> dict[str, Mapping[str, Any]]:
+    """People's marks of the items without open marks."""
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError) as exc:
@@ -187,44 +187,51 @@ def _settled(path: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def pairs_of(folder: Path, items: Sequence[QuestionItem], answers: int, seed: int = 0) -> list[dict[str, str]]:
-    """Pairs of a judged run for people to mark: facts and statements of so many answers, drawn evenly over models and settings.
+    """Samples pairs of a judged run for people to mark: facts and statements of `answers` answers, over all models and settings.
 
-    Each has `id`, `premise`, `claim` and `model`; an id tells neither model nor direction, and people are not shown the model.
+    Each has `id`, `premise`, `claim` and `model`; an id reveals neither model nor direction, and people don't see the model.
     Raises InputError if the run has no statements.
     """
     known = {item.id: item for item in items}
-    rng, found = random.Random(seed), []
-    for answer, statements in _drawn(folder, answers, rng):
+    rng, pairs = random.Random(seed), []
+    for answer, statements in _draw(folder, answers, rng):
         item = known[answer.sample]
-        found += [(answer.answer or "", fact, answer.model) for fact in item.facts]
-        found += [(item.answer, text, answer.model) for text in statements if item.answer]
-    rng.shuffle(found)
+        pairs += [(answer.answer or "", fact, answer.model) for fact in item.facts]
+        pairs += [(item.answer, text, answer.model) for text in statements if item.answer]
+    rng.shuffle(pairs)
     return [
         {"id": f"p{number:05}", "premise": premise, "claim": claim, "model": model}
-        for number, (premise, claim, model) in enumerate(found, 1)
+        for number, (premise, claim, model) in enumerate(pairs, 1)
     ]
 
 
 def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]]:
-    """The same answers, each with its statements, for people to count (form `knowmt_statements`).
+    """The answers of `pairs_of`, each with its statements, for people to count (form `knowmt_statements`).
 
     Raises InputError if the run has no statements.
     """
     rows = []
-    for number, (answer, statements) in enumerate(_drawn(folder, answers, random.Random(seed)), 1):
-        listed = "\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
-        row = {"id": f"a{number:04}", "question": answer.question, "answer": answer.answer or "", "statements": listed}
+    for number, (answer, statements) in enumerate(_draw(folder, answers, random.Random(seed)), 1):
+        numbered = "\n".join(f"{place}. {text}" for place, text in enumerate(statements, 1))
+        row = {
+            "id": f"a{number:04}",
+            "question": answer.question,
+            "answer": answer.answer or "",
+            "statements": numbered,
+        }
         rows.append({**row, "model": answer.model, "count": str(len(statements))})
     return rows
 
 
-def decomposed(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
-    """The statements of `answers_of` (`rows`) against people's counts: `consensus.jsonl` of the form `knowmt_statements`.
+def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
+    """Compares the statements of `answers_of` (`rows`) with people's counts: `consensus.jsonl` of `knowmt_statements`.
 
     Raises InputError if the file cannot be read, or counts none of the answers.
     """
     marks = {
-        name: own for name, own in _settled(path).items() if all(isinstance(own.get(k), int | float) for k in _COUNTS)
+        name: own
+        for name, own in _settled_marks(path).items()
+        if all(isinstance(own.get(k), int | float) for k in _COUNTS)
     }
     by: dict[str, list[tuple[float, float, float]]] = {}
     for row in rows:
@@ -248,60 +255,60 @@ def decomposed(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
 _COUNTS = ("count", "omitted")
 
 
-def _drawn(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine, tuple[str, ...]]]:
-    """So many answers of a run with their statements, evenly over models and settings."""
+def _draw(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine, tuple[str, ...]]]:
+    """Samples answers of a run with their statements, evenly over models and settings."""
     statements = {line.name: line for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES) if line.failure is None}
     groups: dict[tuple[str, str], list[AnswerLine]] = {}
-    for one in scored_answers(folder):
-        if one.name not in statements:
+    for answer in scored_answers(folder):
+        if answer.name not in statements:
             continue
-        groups.setdefault((one.model, one.setting), []).append(one)
+        groups.setdefault((answer.model, answer.setting), []).append(answer)
     if not groups:
         raise InputError(f"{folder} has no statements; run vista-guard knowmt judge first")
     for group in groups.values():
         rng.shuffle(group)
-    found: list[AnswerLine] = []
-    while len(found) < count and any(groups.values()):
+    drawn: list[AnswerLine] = []
+    while len(drawn) < count and any(groups.values()):
         for group in groups.values():
-            if group and len(found) < count:
-                found.append(group.pop())
-    return [(one, statements[one.name].statements) for one in found]
+            if group and len(drawn) < count:
+                drawn.append(group.pop())
+    return [(answer, statements[answer.name].statements) for answer in drawn]
 
 
 async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated:
     """Judges the pairs that have a majority, and compares.
 
-    Raises InputError if no pair has a majority; BudgetError, JudgeError if the judge gave no verdicts.
+    Raises InputError if no pair has a majority; BudgetError or JudgeError if the judge gave no verdicts.
     """
-    settled = [one for one in pairs if one.majority is not None]
+    settled = [pair for pair in pairs if pair.majority is not None]
     if not settled:
         raise InputError(f"none of {len(pairs)} pairs has a majority")
-    said: dict[str, PairVerdict] = {}
+    verdict_of: dict[str, PairVerdict] = {}
     by_premise: dict[str, list[LabelledPair]] = {}
-    for one in settled:
-        by_premise.setdefault(one.premise, []).append(one)
+    for pair in settled:
+        by_premise.setdefault(pair.premise, []).append(pair)
     for premise, own in by_premise.items():
-        verdicts = await judge.judge(premise, [one.claim for one in own])
-        said |= {one.id: verdict for one, verdict in zip(own, verdicts, strict=True)}
-    gold = [one.majority or "" for one in settled]
-    found = [_label(said[one.id]) for one in settled]
-    columns = list(zip(*(one.labels for one in settled), strict=True))
+        verdicts = await judge.judge(premise, [pair.claim for pair in own])
+        verdict_of |= {pair.id: verdict for pair, verdict in zip(own, verdicts, strict=True)}
+    gold = [pair.majority or "" for pair in settled]
+    predicted = [_label(verdict_of[pair.id]) for pair in settled]
+    columns = list(zip(*(pair.labels for pair in settled), strict=True))
     several = len(columns) > 1
-    each = [_precision_recall(gold, found, label) for label in LABELS]
+    per_label = [_precision_recall(gold, predicted, label) for label in LABELS]
     weights = [gold.count(label) for label in LABELS]
-    precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*each, strict=True))
+    precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*per_label, strict=True))
     return Validated(
         pairs=len(settled),
-        unjudged=found.count(""),
-        accuracy=fmean(one == other for one, other in zip(gold, found, strict=True)),
+        unjudged=predicted.count(""),
+        accuracy=fmean(pair == other for pair, other in zip(gold, predicted, strict=True)),
         precision=precision,
         recall=recall,
         f1=f1,
-        fleiss=fleiss_kappa([one.labels for one in pairs]) if several else None,
-        cohen=tuple(cohen_kappa(*two) for two in combinations(zip(*(one.labels for one in pairs), strict=True), 2)),
+        fleiss=fleiss_kappa([pair.labels for pair in pairs]) if several else None,
+        cohen=tuple(cohen_kappa(*two) for two in combinations(zip(*(pair.labels for pair in pairs), strict=True), 2)),
         against_majority=tuple(cohen_kappa(column, gold) for column in columns) if several else (),
         counts={label: gold.count(label) for label in LABELS},
-        hits={one.id: label == own for one, label, own in zip(settled, gold, found, strict=True)},
+        hits={pair.id: label == own for pair, label, own in zip(settled, gold, predicted, strict=True)},
     )
 
 
@@ -311,8 +318,8 @@ def _label(verdict: PairVerdict) -> str:
     return ENTAILMENT if verdict.entails else CONTRADICTION if verdict.contradicts else NEUTRAL
 
 
-def _precision_recall(gold: Sequence[str], found: Sequence[str], label: str) -> tuple[float, float, float]:
-    right = sum(one == other == label for one, other in zip(gold, found, strict=True))
-    precision = right / found.count(label) if label in found else 0.0
+def _precision_recall(gold: Sequence[str], predicted: Sequence[str], label: str) -> tuple[float, float, float]:
+    right = sum(one == other == label for one, other in zip(gold, predicted, strict=True))
+    precision = right / predicted.count(label) if label in predicted else 0.0
     recall = right / gold.count(label) if label in gold else 0.0
     return precision, recall, 2 * precision * recall / (precision + recall) if right else 0.0

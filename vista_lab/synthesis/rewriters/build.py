@@ -14,9 +14,9 @@ from vista_lab.synthesis.rewriters.group import Group, Quad
 from vista_lab.synthesis.rewriters.layout import frame_for
 from vista_lab.synthesis.rewriters.mates import Mates
 from vista_lab.synthesis.rewriters.names import NameKinds
-from vista_lab.synthesis.rewriters.register import styled
+from vista_lab.synthesis.rewriters.register import apply_register
 from vista_lab.synthesis.rewriters.values import numeric_values
-from vista_lab.synthesis.rewriters.voice import voiced
+from vista_lab.synthesis.rewriters.voice import change_voice
 from vista_lab.synthesis.rewriters.windows import stems
 
 _OWN_SENTENCE = "_text"
@@ -24,7 +24,7 @@ _OWN_SENTENCE = "_text"
 
 
 class Workshop:
-    """A rewriter's material beside the carrier: kinds of names, strangers to put next to it, sentences to stand around it."""
+    """Material for rewriting a carrier: kinds of names, strangers to put next to it, sentences to surround it."""
 
     def __init__(self, carriers: Sequence[Carrier], kinds: NameKinds, rng: Random) -> None:
         self.kinds, self.rng = kinds, rng
@@ -41,16 +41,18 @@ class Workshop:
         prose += rng.sample(self.sentences, min(4000, len(self.sentences)))
         self.mates, self.faq_mates = (Mates(rng.sample(own, min(6000, len(own))), rng) for own in (prose, faq))
         texts = {c.claim for c in carriers if c.source.endswith(_OWN_SENTENCE)}
-        self.rests = sorted({parts[1] for text in texts if (parts := logic.quantified(text))})
+        self.rests = sorted({parts[1] for text in texts if (parts := logic.split_quantifier(text))})
         self.said: dict[str, list[tuple[Carrier, mention.Said]]] = defaultdict(list)
 
     def value_quads(self, carrier: Carrier) -> Iterator[Quad]:
-        """Exchanges inside the evidence, and with a sentence about something else."""
+        """Value swaps within the evidence, and with a sentence about something else."""
         yield from swaps.value_swaps(carrier, self.kinds, self.rng)
         if carrier.source == "fever" and swaps.names_itself(carrier):
             own = [*numeric_values(carrier.claim), *self.kinds.names(carrier.claim)]
-            wanted = [v.kind for v in own if v.kind not in {"name:group", "name:work", "name:other", "name:demonym"}]
-            for kind in wanted[-1:]:
+            value_kinds = [
+                v.kind for v in own if v.kind not in {"name:group", "name:work", "name:other", "name:demonym"}
+            ]
+            for kind in value_kinds[-1:]:
                 yield from self.with_stranger(carrier, kind)
 
     def with_stranger(self, carrier: Carrier, kind: str) -> Iterator[Quad]:
@@ -58,10 +60,10 @@ class Workshop:
         pool = self.strangers[kind]
         for stranger in self.rng.sample(pool, min(6, len(pool))):
             if stranger.title not in carrier.text and carrier.title not in stranger.text:
-                both = swaps.joined(carrier, stranger, self.rng)
-                found = next(swaps.value_swaps(both, self.kinds, self.rng), None)
-                if found and found.values[1] in stranger.text:
-                    yield found
+                pair = swaps.join(carrier, stranger, self.rng)
+                swap = next(swaps.value_swaps(pair, self.kinds, self.rng), None)
+                if swap and swap.values[1] in stranger.text:
+                    yield swap
                     return
 
     def groups(self, carrier: Carrier) -> Iterator[Group]:
@@ -71,25 +73,25 @@ class Workshop:
             yield from self.swap_groups(carrier)
             yield from self.side_by_side(carrier)
         for quad in edits.value_edits(carrier, self.rng):
-            yield from (Group(q.kind, q.items()) for q in claims.restyled(quad, self.rng, claims.EDIT_STYLES))
+            yield from (Group(q.kind, q.items()) for q in claims.restyle(quad, self.rng, claims.EDIT_STYLES))
         yield from self.turned(carrier, human)
 
     def turned(self, carrier: Carrier, human: bool) -> Iterator[Group]:
-        """Claims turned round by a word or two, with a mate that is turned the other way."""
+        """Claims reversed by a word or two, each with a mate reversed the other way."""
         keyed = [(group, f"word {word}") for group, word in wording.opposite_groups(carrier, self.rng)]
         keyed += [(group, "denial") for group in logic.denial_groups(carrier, self.rng)]
         duty = logic.duty_group(carrier)
         keyed += [(duty[0], f"duty {duty[1]}")] if duty else []
         if not human:
             condition = logic.condition_group(carrier.claim, self.rng)
-            parts = logic.conditioned(carrier.claim)
+            parts = logic.split_condition(carrier.claim)
             keyed += [(condition, f"mark {parts[1]}")] if condition and parts else []
             keyed += [(hedge, "hedge may") for hedge in present(logic.hedge_group(carrier))]
-            yield from present(self.quantified(carrier))
+            yield from present(self.quantified_group(carrier))
         mates = self.faq_mates if carrier.source.startswith("dstc9") else self.mates
         yield from present(*(mates.beside(group, key, carrier) for group, key in keyed))
 
-    def quantified(self, carrier: Carrier) -> Group | None:
+    def quantified_group(self, carrier: Carrier) -> Group | None:
         """Quantifiers of the carrier's sentence beside those of two others that share nothing with it."""
         own = stems(carrier.claim)
         free = [rest for rest in self.rests if not stems(rest) & own]
@@ -98,7 +100,7 @@ class Workshop:
     def swap_groups(self, carrier: Carrier) -> Iterator[Group]:
         """Values, names and roles that change places."""
         for quad in self.value_quads(carrier):
-            yield from (Group(told.kind, told.items()) for told in claims.restyled(quad, self.rng))
+            yield from (Group(variant.kind, variant.items()) for variant in claims.restyle(quad, self.rng))
             if self.rng.random() < 0.3:
                 fused = facts.fused_quad(quad, self.rng.choice(self.fever), self.rng)
                 yield from present(Group(fused.kind, fused.items()) if fused else None)
@@ -108,8 +110,11 @@ class Workshop:
     def both_voices(self, quad: Quad) -> Iterator[Group]:
         """The quad as it is, told from the other side, or with a mention beside it."""
         yield Group(quad.kind, quad.items())
-        told = [voiced(quad, self.rng), mention.framed_quad(quad, self.rng) if self.rng.random() < 0.15 else None]
-        yield from (Group(q.kind, q.items()) for q in told if q)
+        variants = [
+            change_voice(quad, self.rng),
+            mention.framed_quad(quad, self.rng) if self.rng.random() < 0.15 else None,
+        ]
+        yield from (Group(q.kind, q.items()) for q in variants if q)
 
     def side_by_side(self, carrier: Carrier) -> Iterator[Group]:
         """The carrier's fact beside another one."""
@@ -118,8 +123,8 @@ class Workshop:
             others = self.rng.sample(self.fever, 25)
             alike = [c for c in others if kind and self.kinds.known.get(facts.bare(c.title), "") == kind]
             quads = (facts.subject_quad(carrier, other, self.rng) for other in alike)
-            found = next(filter(None, quads), None)
-            yield from self.both_voices(found) if found else ()
+            quad = next(filter(None, quads), None)
+            yield from self.both_voices(quad) if quad else ()
             if facts.event_of(carrier):
                 others = self.rng.sample(self.events, min(3, len(self.events)))
                 yield from present(next((g for o in others if (g := facts.order_group(carrier, o, self.rng))), None))
@@ -127,30 +132,30 @@ class Workshop:
 
     def mentions(self, carrier: Carrier) -> Iterator[Group]:
         """The claim and one of an earlier carrier of the same source, one asserted, one mentioned."""
-        said = mention.said_by(carrier, self.rng) if self.rng.random() < 0.35 else None
-        if said:
+        statement = mention.said_by(carrier, self.rng) if self.rng.random() < 0.35 else None
+        if statement:
             waiting = self.said[carrier.source]
             if waiting and not shares_name(waiting[-1][0], carrier):
-                yield from present(mention.mention_group(waiting.pop()[1], said, self.rng))
+                yield from present(mention.mention_group(waiting.pop()[1], statement, self.rng))
             else:
-                waiting.append((carrier, said))
+                waiting.append((carrier, statement))
 
     def pairs(self, carrier: Carrier, group: Group, number: int) -> Iterator[KindPair]:
         """The group's pairs in one frame and one register; sometimes also without the deciding sentences."""
-        told = sorted({item.claim for item in group.items})
-        at_stake = {w for claim in told for w in claim.split()}
+        wordings = sorted({item.claim for item in group.items})
+        at_stake = {w for claim in wordings for w in claim.split()}
         keep_out = sorted(at_stake - set(carrier.title.split()))
         headless = group.kind in {"swap_roles", "swap_subject", "order"} or group.kind.startswith("mention")
         frame = frame_for(carrier, keep_out, self.sentences, self.rng, headless)
-        style = dict(zip(told, styled(tuple(told), self.rng), strict=True))
+        style = dict(zip(wordings, apply_register(tuple(wordings), self.rng), strict=True))
         name = f"{group.kind}-{number}"
         for item in group.items:
             premise = frame.around(item.evidence)
             yield KindPair(premise, style[item.claim], item.allowed, carrier.source, group.kind, name)
-        if frame.before + frame.after and len(told) == 2 and self.rng.random() < 0.25:
-            rest = frame.around(())
-            for claim in told:
-                yield KindPair(rest, style[claim], (NOT_ENOUGH_CLASS,), carrier.source, group.kind, name)
+        if frame.before + frame.after and len(wordings) == 2 and self.rng.random() < 0.25:
+            context = frame.around(())
+            for claim in wordings:
+                yield KindPair(context, style[claim], (NOT_ENOUGH_CLASS,), carrier.source, group.kind, name)
 
 
 def shares_name(one: Carrier, other: Carrier) -> bool:
@@ -159,11 +164,11 @@ def shares_name(one: Carrier, other: Carrier) -> bool:
 
 
 def present(*groups: Group | None) -> Iterator[Group]:
-    """Those that came about."""
+    """The groups that are not None."""
     return (g for g in groups if g)
 
 
-def assembled(workshop: Workshop, carriers: Iterable[Carrier]) -> Iterator[KindPair]:
+def build_pairs(workshop: Workshop, carriers: Iterable[Carrier]) -> Iterator[KindPair]:
     """Pairs of all groups of all carriers."""
     numbered = enumerate(chain.from_iterable(((c, g) for g in workshop.groups(c)) for c in carriers))
     for number, (carrier, group) in numbered:

@@ -57,8 +57,8 @@ def read_text(name: str) -> str:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text; line breaks end a sentence too."""
-    found = (s.strip() for line in text.splitlines() for s in segment("en", line))
-    return [re.sub(r"\s+", " ", s) for s in found if s]
+    parts = (s.strip() for line in text.splitlines() for s in segment("en", line))
+    return [re.sub(r"\s+", " ", s) for s in parts if s]
 
 
 def content_words(text: str) -> set[str]:

@@ -14,7 +14,7 @@ from vista_lab.synthesis.rewriters.mention import framed_quad, question
 from vista_lab.synthesis.rewriters.text import a_or_an
 from vista_lab.synthesis.rewriters.vague import vague_forms
 from vista_lab.synthesis.rewriters.values import Value, magnitude, numeric_values, occurrences
-from vista_lab.synthesis.rewriters.voice import voiced
+from vista_lab.synthesis.rewriters.voice import change_voice
 
 _AMOUNTS = frozenset({"number", "money", "percent", "measure"})
 Rewriter = Callable[[Quad, Random], Quad | None]
@@ -28,7 +28,7 @@ def value_in(claim: str, text: str) -> Value | None:
 
 
 def denied(quad: Quad, rng: Random) -> Quad | None:
-    """The label of a denial: a false claim denied is true, a true one false."""
+    """Both claims denied: a false claim denied is true, a true one false."""
     pair = polarity.denied_pair(quad.claim, quad.twin, rng)
     return replace(quad, kind=f"{quad.kind}_denied", claim=pair[0], twin=pair[1]) if pair else None
 
@@ -36,14 +36,14 @@ def denied(quad: Quad, rng: Random) -> Quad | None:
 def corrected(quad: Quad, rng: Random) -> Quad | None:
     """ "a, not b" against "b, not a"."""
     value = value_in(quad.claim, quad.values[0])
-    pair = polarity.corrected(quad.claim, value, quad.values[1], rng) if value else None
+    pair = polarity.correct(quad.claim, value, quad.values[1], rng) if value else None
     if not pair:
         return None
     return replace(quad, kind=f"{quad.kind}_corrected", claim=a_or_an(pair[0]), twin=a_or_an(pair[1]))
 
 
 def reworded(quad: Quad, rng: Random) -> Quad | None:
-    """Both values in another form than the evidence has them."""
+    """Both values in another form than in the evidence."""
     own, other = value_in(quad.claim, quad.values[0]), value_in(quad.twin, quad.values[1])
     if not own or not other:
         return None
@@ -76,7 +76,7 @@ def bounded(quad: Quad, rng: Random) -> Quad | None:
     bound = between(a, b) if a and b else None
     if bound is None or not a or not b:
         return None
-    shown = shown_like(own.text, bound, rng)
+    figure = shown_like(own.text, bound, rng)
     pairs = [("more than", "fewer than"), ("over", "under"), ("at least", "less than"), ("upwards of", "below")]
     more, fewer = rng.choice(pairs)
     if own.kind != "number" and fewer == "fewer than":
@@ -84,7 +84,7 @@ def bounded(quad: Quad, rng: Random) -> Quad | None:
     first, second = (more, fewer) if a > b else (fewer, more)
     head, tail = quad.claim[: own.start], quad.claim[own.end :]
     head = re.sub(r"\b(?:about|around|roughly|approximately|over) $", "", head)
-    claims = f"{head}{first} {shown}{tail}", f"{head}{second} {shown}{tail}"
+    claims = f"{head}{first} {figure}{tail}", f"{head}{second} {figure}{tail}"
     return replace(quad, kind=f"{quad.kind}_bounded", claim=claims[0], twin=claims[1])
 
 
@@ -121,7 +121,7 @@ def between(a: float, b: float) -> int | None:
 
 
 def shown_like(text: str, number: int, rng: Random) -> str:
-    """A number in the value's clothes: sign, unit and all."""
+    """A number formatted like the value, with its sign and unit."""
     unit = re.sub(r"^\W*(?:\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+)(?: (?:thousand|million|billion))?", "", text)
     sign = (re.match(r"(?:US)?[$£€]", text) or [""])[0]
     plain_unit = not sign and (not unit or unit[0] == " ")
@@ -130,7 +130,7 @@ def shown_like(text: str, number: int, rng: Random) -> str:
 
 
 def loosened(quad: Quad, rng: Random) -> Quad | None:
-    """Both values told less exactly, so that one wording fits only the one and the other only the other."""
+    """Both values in less exact wordings, each of which fits only its own value."""
     own, other = value_in(quad.claim, quad.values[0]), value_in(quad.twin, quad.values[1])
     if not own or not other or re.search(r"\b(?:alive|still|active|existed|living)\b", quad.claim):
         return None
@@ -156,7 +156,7 @@ def shape(form: tuple[str, bool]) -> str:
 
 
 def placed(claim: str, value: Value, new: str, whole: bool) -> str:
-    """The wording in the place of the value, or of the value and its preposition."""
+    """The claim with the wording in place of the value, or of the value and its preposition."""
     head = claim[: value.start]
     if whole:
         head = re.sub(r"\b(?:in|on|at|On|In) (?:the year (?:of )?)?$", "", head)
@@ -183,12 +183,12 @@ SWAP_STYLES: tuple[tuple[Rewriter, float], ...] = (
     (bounded, 0.7),
     (loosened, 0.5),
     (framed_quad, 0.25),
-    (voiced, 0.9),
+    (change_voice, 0.9),
     (asked, 0.12),
 )
 EDIT_STYLES: tuple[tuple[Rewriter, float], ...] = ((reworded, 0.8), (bounded, 0.7), (loosened, 0.7))
 
 
-def restyled(quad: Quad, rng: Random, styles: Sequence[tuple[Rewriter, float]] = SWAP_STYLES) -> list[Quad]:
-    """Some of the quad's wordings."""
+def restyle(quad: Quad, rng: Random, styles: Sequence[tuple[Rewriter, float]] = SWAP_STYLES) -> list[Quad]:
+    """The quad in randomly drawn styles."""
     return [q for style, chance in styles if rng.random() < chance and (q := style(quad, rng)) and q.claim != q.twin]

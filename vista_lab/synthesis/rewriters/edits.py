@@ -1,4 +1,4 @@
-"""A value of the evidence is changed to another that looks like it; the claims tell both in words the evidence does not use."""
+"""Changes a value of the evidence to a similar one; the claims state both in words the evidence does not use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vista_lab.synthesis.rewriters.values import (  # fmt: skip
     magnitude,
     numeric_values,
     occurrences,
-    replaced,
+    replace_words,
 )
 
 EDITABLE = frozenset({"date", "day", "time", "number", "percent", "money", "measure", "month_year", "year"})
@@ -25,13 +25,13 @@ _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 def value_edits(carrier: Carrier, rng: Random) -> Iterator[Quad]:
-    """One quad a claim: its value, and another that might have stood there."""
-    found = [v for v in numeric_values(carrier.claim) if v.kind in EDITABLE and occurrences(carrier.text, v.text)]
-    unique = [v for v in found if len(occurrences(carrier.claim, v.text)) == 1 and not bound_anywhere(carrier, v)]
+    """At most one quad per claim: its value, and a plausible replacement."""
+    values = [v for v in numeric_values(carrier.claim) if v.kind in EDITABLE and occurrences(carrier.text, v.text)]
+    unique = [v for v in values if len(occurrences(carrier.claim, v.text)) == 1 and not bound_anywhere(carrier, v)]
     for own in rng.sample(unique, min(1, len(unique))):
         other = another(own, rng)
         if other and not occurrences(carrier.text, other) and not occurrences(carrier.claim, other):
-            edited = tuple(replaced(s, own.text, other) for s in carrier.evidence)
+            edited = tuple(replace_words(s, own.text, other) for s in carrier.evidence)
             twin = carrier.claim[: own.start] + other + carrier.claim[own.end :]
             yield Quad("form", carrier.evidence, edited, carrier.claim, twin, values=(own.text, other))
 
@@ -43,7 +43,7 @@ def bound_anywhere(carrier: Carrier, value: Value) -> bool:
 
 
 def another(value: Value, rng: Random) -> str | None:
-    """A value of the same look."""
+    """Another value of the same kind and format; None if there is none."""
     maker = _MAKERS.get(value.kind)
     changed = maker(value.text, rng) if maker else None
     if changed and value.kind == "percent" and (magnitude(value.text) or 0) <= 100 < (magnitude(changed) or 0):
@@ -54,7 +54,7 @@ def another(value: Value, rng: Random) -> str | None:
 
 
 def another_number(text: str, rng: Random) -> str | None:
-    """The same text with another number: a neighbour, a double or half, two digits exchanged."""
+    """The text with another number: a neighbour, or a multiple between half and double."""
     match = _DIGITS.search(text)
     if not match:
         words = [w for w in re.findall(r"[a-z]+", text.lower()) if w in NUMBER_WORDS]
@@ -70,12 +70,12 @@ def another_number(text: str, rng: Random) -> str | None:
     else:
         factor = rng.choice([0.5, 0.6, 0.75, 0.8, 0.9, 1.1, 1.25, 1.5, 2.0])
         changed = round(rounded_like(number * factor, match.group()), places)
-    shown = f"{changed:,.{places}f}" if "," in match.group() or changed >= 10_000 else f"{changed:.{places}f}"
-    return text[: match.start()] + shown + text[match.end() :]
+    digits = f"{changed:,.{places}f}" if "," in match.group() or changed >= 10_000 else f"{changed:.{places}f}"
+    return text[: match.start()] + digits + text[match.end() :]
 
 
 def rounded_like(number: float, model: str) -> float:
-    """As many trailing zeros as the model has."""
+    """The number, rounded to as many trailing zeros as `model` has."""
     zeros = len(re.search(r"0*$", model.replace(",", "").split(".")[0])[0])  # type: ignore[index]
     return float(max(1, round(number / 10**zeros)) * 10**zeros)
 
@@ -101,7 +101,7 @@ def nth(number: int) -> str:
 
 
 def another_year(text: str, rng: Random) -> str:
-    """A year not far off."""
+    """A nearby year."""
     year = int(text) + rng.choice([-30, -20, -12, -11, -10, -6, -4, -2, -1, 1, 2, 3, 5, 9, 10, 11, 20])
     return str(year if year < 2020 else int(text) - rng.choice([3, 7, 12]))
 
@@ -118,8 +118,8 @@ def another_time(text: str, rng: Random) -> str | None:
         return text[:at] + letter + text[at + 1 :]
     hours = range(1, 13) if half else range(0, 24)
     hour = rng.choice([h for h in hours if h != int(match[1]) and abs(h - int(match[1])) <= 4])
-    shown = f"{hour:02}" if len(match[1]) == 2 and match[1][0] == "0" else str(hour)
-    return shown + text[match.end(1) :]
+    digits = f"{hour:02}" if len(match[1]) == 2 and match[1][0] == "0" else str(hour)
+    return digits + text[match.end(1) :]
 
 
 _MAKERS: dict[str, Callable[[str, Random], str | None]] = {

@@ -10,7 +10,7 @@ from vista_lab.synthesis.rewriters.carrier import Carrier, content_words
 from vista_lab.synthesis.rewriters.group import FALSE, Group, Quad, four
 from vista_lab.synthesis.rewriters.swaps import names_itself
 from vista_lab.synthesis.rewriters.text import stripped, uncapitalised
-from vista_lab.synthesis.rewriters.values import exchanged, numeric_values, occurrences
+from vista_lab.synthesis.rewriters.values import exchange, numeric_values, occurrences
 from vista_lab.synthesis.rewriters.windows import stems
 
 _GENERAL = re.compile(
@@ -22,36 +22,36 @@ _EXCLUSIVE = re.compile(
 
 
 def subject_quad(one: Carrier, other: Carrier, rng: Random) -> Quad | None:
-    """One page's fact told of another's subject, and the evidence with the two names exchanged."""
+    """One page's fact attributed to another's subject, and the evidence with both names swapped."""
     a, b = bare(one.title), bare(other.title)
     if not (both_named(one, a) and both_named(other, b)) or a in b or b in a:
         return None
     evidence = (*one.evidence, *other.evidence)
     parts = [p for name in (a, b) for p in re.findall(r"[A-Z]\w{2,}", name)]
-    rest = exchanged(" ".join(evidence), a, "\0").replace(b, "\0").replace("\0", " ")
-    if any(re.search(rf"\b{re.escape(p)}\b", rest) for p in parts):
+    blanked = exchange(" ".join(evidence), a, "\0").replace(b, "\0").replace("\0", " ")
+    if any(re.search(rf"\b{re.escape(p)}\b", blanked) for p in parts):
         return None
     goes_on = re.match(r" (?:is|was|are|were|has|had|can|will|\w+(?:ed|s))\b", one.claim[len(one.title) :])
     longer = rf"(?:{re.escape(a)}|{re.escape(b)}) (?:to|of|for|and|the|[A-Z])"
     if not goes_on or re.search(longer, " ".join(evidence)):
         return None
-    told = stems(one.claim.replace(one.title, ""))
-    if not told or told & stems(other.text) or _GENERAL.search(one.claim.replace(one.title, "")):
+    predicate = stems(one.claim.replace(one.title, ""))
+    if not predicate or predicate & stems(other.text) or _GENERAL.search(one.claim.replace(one.title, "")):
         return None
     order = evidence if rng.random() < 0.5 else tuple(reversed(evidence))
-    edited = tuple(exchanged(s, a, b) for s in order)
+    edited = tuple(exchange(s, a, b) for s in order)
     false = FALSE if set(_EXCLUSIVE.findall(one.claim)) & set(_EXCLUSIVE.findall(other.text)) else UNSUPPORTED
     claim, twin = (one.claim.replace(one.title, name) for name in (a, b))
     return Quad("swap_subject", order, edited, claim, twin, false, (a, b))
 
 
 def bare(title: str) -> str:
-    """A title without what stands in brackets."""
+    """A title without its bracketed part."""
     return re.sub(r" \(.*\)$", "", title)
 
 
 def both_named(carrier: Carrier, name: str) -> bool:
-    """One sentence, which names its subject in full, as the claim does, and no pronoun stands for it."""
+    """True if the evidence is one sentence that names its subject in full, as the claim does."""
     single = len(carrier.evidence) == 1 and bool(name) and carrier.claim.startswith(carrier.title)
     return single and len(name) > 3 and bool(occurrences(carrier.text, name)) and names_itself(carrier)
 
@@ -79,7 +79,7 @@ def event_of(carrier: Carrier) -> tuple[str, int] | None:
 
 
 def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
-    """Which of two events came first, and by how much, in the evidence as it is and with the years exchanged."""
+    """Claims on which of two events came first and by how much, under the evidence as it is and with the years swapped."""
     first, second = event_of(one), event_of(other)
     if not first or not second or abs(first[1] - second[1]) < 2 or one.title == other.title or first[0] == second[0]:
         return None
@@ -88,19 +88,19 @@ def order_group(one: Carrier, other: Carrier, rng: Random) -> Group | None:
     named = names_itself(one) and names_itself(other)
     if len(evidence) != 2 or years != {str(first[1]), str(second[1])} or not named:
         return None
-    edited = tuple(exchanged(s, str(first[1]), str(second[1])) for s in evidence)
+    edited = tuple(exchange(s, str(first[1]), str(second[1])) for s in evidence)
     if re.search(r"born .*died|\d (?:–|-) *\d", " ".join(evidence)):
         return None
     if first[1] > second[1]:
         first, second, evidence, edited = second, first, evidence, edited
-    true, false = ordered(first[0], second[0], second[1] - first[1], rng)
+    true, false = order_claims(first[0], second[0], second[1] - first[1], rng)
     flip = rng.random() < 0.5
     evidence, edited = (evidence[::-1], edited[::-1]) if flip else (evidence, edited)
     return Group("order", four(evidence, edited, true, false))
 
 
-def ordered(early: str, late: str, gap: int, rng: Random) -> tuple[str, str]:
-    """A true and a false telling of the order of two events."""
+def order_claims(early: str, late: str, gap: int, rng: Random) -> tuple[str, str]:
+    """A true and a false statement of the order of two events."""
     happened = r"(.+?) (was|were) (born|released|founded|formed|published|created|established|opened)$"
     subjects = [re.match(happened, event) for event in (early, late)]
     if subjects[0] and subjects[1] and subjects[0][3] == subjects[1][3] and rng.random() < 0.7:

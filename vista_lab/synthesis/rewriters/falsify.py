@@ -1,4 +1,4 @@
-"""A real answer with one fact made false, to measure whether falsified answers are caught.
+"""Falsifies one fact of a real answer, to measure whether falsified answers are caught.
 
 Only sure edits: a value or a name that the passages hold becomes another one of its kind, preferably one that they tell of
 something else; a word becomes its opposite; a plain statement is denied. The rest of the answer stays letter for letter.
@@ -15,7 +15,7 @@ from vista_lab.synthesis.rewriters.carrier import sentences
 from vista_lab.synthesis.rewriters.edits import EDITABLE, another
 from vista_lab.synthesis.rewriters.logic import DUTIES, plainly
 from vista_lab.synthesis.rewriters.names import NameKinds
-from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.polarity import negate
 from vista_lab.synthesis.rewriters.swaps import fits, loosely_held
 from vista_lab.synthesis.rewriters.text import a_or_an
 from vista_lab.synthesis.rewriters.values import Value, numeric_values, occurrences
@@ -39,8 +39,8 @@ def plain_names() -> NameKinds:
     return NameKinds(())
 
 
-def one_fact_falsified(answer: str, passages: Sequence[str], seed: int) -> str | None:
-    """The answer with one statement made false under the passages, or None where no edit is sure."""
+def falsify_one_fact(answer: str, passages: Sequence[str], seed: int) -> str | None:
+    """The answer with one statement falsified under the passages; None if no edit is sure."""
     rng, told = Random(seed), "\n".join(passages)
     statements = [s for s in sentences(answer) if s in answer and len(s.split()) >= 5 and not _NO_FACT.search(s)]
     for maker in sorted(_RANK, key=lambda m: _RANK[m] + rng.random()):
@@ -52,12 +52,12 @@ def one_fact_falsified(answer: str, passages: Sequence[str], seed: int) -> str |
 
 
 def other_value(sentence: str, told: str, rng: Random) -> str | None:
-    """A number, amount, date or time that the passages hold becomes another."""
+    """Replaces a number, amount, date or time found in the passages."""
     known = (v for v in numeric_values(sentence) if v.kind in EDITABLE and occurrences(told, v.text))
-    held = [
+    candidates = [
         v for v in known if not _HEDGED.search(sentence[: v.start]) and not loosely_held(sentence[: v.start], v.kind)
     ]
-    for own in rng.sample(held, len(held)):
+    for own in rng.sample(candidates, len(candidates)):
         others = [v for v in numeric_values(told) if fits(own, v) and usable(v, sentence)]
         new = rng.choice(others).text if others and rng.random() < 0.6 else another(own, rng)
         if new and not occurrences(sentence, new) and not only_listed(sentence, own):
@@ -66,7 +66,7 @@ def other_value(sentence: str, told: str, rng: Random) -> str | None:
 
 
 def usable(value: Value, sentence: str) -> bool:
-    """True if a value of the passages stands nowhere in the sentence and is no bare digit of a list."""
+    """True if a value of the passages is not in the sentence and is no bare digit of a list."""
     return not occurrences(sentence, value.text) and not re.fullmatch(r"[1-9]", value.text)
 
 
@@ -76,7 +76,7 @@ def only_listed(sentence: str, value: Value) -> bool:
 
 
 def other_name(sentence: str, told: str, rng: Random) -> str | None:
-    """A place, a person or a nationality becomes another one that the passages tell of something else."""
+    """Replaces a place, person or nationality by another one of the passages."""
     kinds = plain_names()
     own = [v for v in kinds.names(sentence) if v.kind in _NAMES and occurrences(told, v.text) and v.start > 0]
     for name in rng.sample(own, len(own)):
@@ -87,7 +87,7 @@ def other_name(sentence: str, told: str, rng: Random) -> str | None:
 
 
 def opposite(sentence: str, told: str, rng: Random) -> str | None:
-    """A word that the passages use too becomes its opposite."""
+    """Replaces a word found in the passages by its opposite."""
     words = [w for w in re.findall(r"[a-z-]+", sentence) if w in opposites() and occurrences(told, w)]
     once = [w for w in dict.fromkeys(words) if len(occurrences(sentence, w)) == 1 and in_place(sentence, w)]
     for word in rng.sample(once, len(once)):
@@ -99,7 +99,7 @@ def opposite(sentence: str, told: str, rng: Random) -> str | None:
 
 
 def other_duty(sentence: str, told: str, rng: Random) -> str | None:
-    """A duty, permission or offer turned round."""
+    """Reverses a duty, permission or offer."""
     del told
     for pattern, new in rng.sample(DUTIES, len(DUTIES)):
         if len(re.findall(pattern, sentence)) == 1 and plainly(pattern, sentence):
@@ -107,13 +107,13 @@ def other_duty(sentence: str, told: str, rng: Random) -> str | None:
     return None
 
 
-def denied(sentence: str, told: str, rng: Random) -> str | None:
-    """A plain statement denied."""
+def denial(sentence: str, told: str, rng: Random) -> str | None:
+    """Negates a plain statement."""
     del told
-    return negated(sentence, rng)
+    return negate(sentence, rng)
 
 
 _RANK: Mapping[Callable[[str, str, Random], str | None], float] = {
-    other_value: 0.0, other_name: 0.6, opposite: 0.5, other_duty: 0.7, denied: 1.2,
+    other_value: 0.0, other_name: 0.6, opposite: 0.5, other_duty: 0.7, denial: 1.2,
 }  # fmt: skip
-"""The lower, the sooner tried; ranks less than one apart may change places."""
+"""Lower ranks are tried first; ranks less than one apart may swap."""

@@ -20,7 +20,7 @@ _SYMBOLS = {"$": "dollars", "£": "pounds", "€": "euros"}
 
 
 def other_form(value: Value, rng: Random) -> str | None:
-    """Another way to write the value that means just the same."""
+    """An equivalent way to write the value; None if there is none."""
     writer = _WRITERS.get(value.kind)
     forms = [f for f in (writer(value.text) if writer else []) if f.lower() != value.text.lower()]
     return rng.choice(forms) if forms else None
@@ -138,7 +138,7 @@ def measures(text: str) -> list[str]:
     unit = match[3]
     forms = [f"{count} {unit}" for count in counts(match[1])]
     forms += _DURATIONS.get((round(number, 2), unit.rstrip("s")), [])
-    return forms + converted(number, unit.rstrip("s"))
+    return forms + convert(number, unit.rstrip("s"))
 
 
 _DURATIONS: dict[tuple[float, str], list[str]] = {
@@ -163,14 +163,14 @@ _METRIC: dict[str, tuple[float, str]] = {
 }  # fmt: skip
 
 
-def converted(number: float, unit: str) -> list[str]:
+def convert(number: float, unit: str) -> list[str]:
     """The measure in the other system, rounded as people round."""
     if unit not in _METRIC:
         return []
     factor, other = _METRIC[unit]
     result = number * factor
-    shown = f"{float(f'{result:.2g}'):,.0f}" if result >= 10 else f"{result:.1f}"
-    return [f"about {shown} {other}", f"roughly {shown} {other}"]
+    figure = f"{float(f'{result:.2g}'):,.0f}" if result >= 10 else f"{result:.1f}"
+    return [f"about {figure} {other}", f"roughly {figure} {other}"]
 
 
 _WRITERS: dict[str, Callable[[str], list[str]]] = {

@@ -1,4 +1,4 @@
-"""Where the deciding sentences stand: alone, or among real neighbours, with or without a heading above them."""
+"""Places the deciding sentences: alone or among real neighbours, with or without a heading."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Frame:
 def frame_for(
     carrier: Carrier, keep_out: Sequence[str], strangers: Sequence[str], rng: Random, headless: bool = False
 ) -> Frame:
-    """Neighbours that say nothing of the values in ``keep_out``, up to about 220 words in all."""
+    """A frame of neighbours that do not mention the values in ``keep_out``, up to about 220 words in all."""
     long = rng.random() < 0.45
     limit = 220 - len(carrier.text.split())
     before = [s for s in carrier.before if fit(s, keep_out)] if long else []
@@ -41,7 +41,7 @@ def frame_for(
         extra = [s for s in rng.sample(strangers, min(len(strangers), rng.randint(1, 3))) if fit(s, keep_out)]
         cut = rng.randint(0, len(extra))
         before, after = before + extra[:cut], extra[cut:] + after
-    before, after = trimmed(before, after, limit, rng)
+    before, after = trim(before, after, limit, rng)
     titled = before and carrier.source == "fever"
     heading = f"{carrier.title}\n" * (rng.random() < 0.4) if titled else heading_for(carrier, rng)
     joint = "\n" if carrier.source.startswith("dstc9") else " "
@@ -49,11 +49,11 @@ def frame_for(
 
 
 def fit(sentence: str, keep_out: Sequence[str]) -> bool:
-    """True if the sentence has nothing to say about the values at stake."""
+    """True if the sentence does not mention the values at stake."""
     return not stems(" ".join(keep_out)) & stems(sentence)
 
 
-def trimmed(before: list[str], after: list[str], limit: int, rng: Random) -> tuple[list[str], list[str]]:
+def trim(before: list[str], after: list[str], limit: int, rng: Random) -> tuple[list[str], list[str]]:
     """Drop sentences from the far ends until what is left has ``limit`` words."""
     goal = rng.uniform(0.3, 1.0) * max(0, limit)
     while (before or after) and sum(len(s.split()) for s in before + after) > goal:

@@ -1,4 +1,4 @@
-"""Conditions, duties, quantifiers and denials of real sentences: put in, taken out, turned round, on either side."""
+"""Conditions, duties, quantifiers and denials of real sentences: inserted, removed or reversed, on either side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from random import Random
 from vista_lab.suites.loaders import NOT_ENOUGH_CLASS, UNSUPPORTED
 from vista_lab.synthesis.rewriters.carrier import Carrier
 from vista_lab.synthesis.rewriters.group import FALSE, TRUE, Group, Pairing, four
-from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.polarity import negate
 from vista_lab.synthesis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
 
 _CONDITION = re.compile(
@@ -29,7 +29,7 @@ OTHER_MARK = {
 }  # fmt: skip
 
 
-def conditioned(sentence: str) -> tuple[str, str, str] | None:
+def split_condition(sentence: str) -> tuple[str, str, str] | None:
     """(main clause, mark, condition) of a sentence with one condition."""
     match = _CONDITION.match(sentence) or _LEADING.match(sentence)
     marks = re.findall(r"\b(?:if|unless|whether)\b", sentence, re.IGNORECASE)
@@ -47,19 +47,19 @@ def conditioned(sentence: str) -> tuple[str, str, str] | None:
 
 
 def condition_group(sentence: str, rng: Random) -> Group | None:
-    """The condition as it is, turned round, and dropped; each claim true under one premise and not under another."""
-    parts = conditioned(sentence)
+    """The condition as it is, reversed, and dropped; each claim true under one premise and not under another."""
+    parts = split_condition(sentence)
     if not parts:
         return None
-    main, mark, rest = parts
+    main, mark, condition = parts
     other = OTHER_MARK[mark]
     bare = capitalised(main) + "."
-    own, turned = (with_condition(main, m, rest, rng) for m in (mark, other))
+    own, turned = (with_condition(main, m, condition, rng) for m in (mark, other))
     items = (
         Pairing((sentence,), own, TRUE),
         Pairing((sentence,), turned, UNSUPPORTED),
-        Pairing((with_condition(main, other, rest, rng),), own, UNSUPPORTED),
-        Pairing((with_condition(main, other, rest, rng),), turned, TRUE),
+        Pairing((with_condition(main, other, condition, rng),), own, UNSUPPORTED),
+        Pairing((with_condition(main, other, condition, rng),), turned, TRUE),
         Pairing((sentence,), bare, UNSUPPORTED),
         Pairing((bare,), bare, TRUE),
     )
@@ -94,12 +94,12 @@ DUTIES = (
 
 
 def duty_of(sentence: str) -> int | None:
-    """Which of the duties a sentence speaks of, when it does so once and in a main clause."""
+    """Index of the duty that a sentence states once and in a main clause; None otherwise."""
     once = (i for i, (pattern, _) in enumerate(DUTIES) if len(re.findall(pattern, sentence)) == 1)
     return next((i for i in once if plainly(DUTIES[i][0], sentence)), None)
 
 
-def turned_duty(sentence: str, number: int) -> str:
+def turn_duty(sentence: str, number: int) -> str:
     """The sentence with its duty turned into the opposite."""
     return re.sub(*DUTIES[number], sentence)
 
@@ -109,12 +109,12 @@ def duty_group(carrier: Carrier) -> tuple[Group, int] | None:
     number = duty_of(carrier.claim)
     if number is None or len(carrier.evidence) != 1 or duty_of(carrier.text) != number:
         return None
-    edited, twin = (turned_duty(carrier.text, number),), turned_duty(carrier.claim, number)
+    edited, twin = (turn_duty(carrier.text, number),), turn_duty(carrier.claim, number)
     return Group("duty", four(carrier.evidence, edited, carrier.claim, twin)), number
 
 
 def plainly(pattern: str, text: str) -> bool:
-    """True if the words stand in a main clause that denies nothing."""
+    """True if the pattern matches in a main clause without a negation."""
     match = re.search(pattern, text)
     head = re.split(r"[.?!;] ", text[: match.start()] if match else text)[-1]
     return not re.search(
@@ -129,7 +129,7 @@ def plainly(pattern: str, text: str) -> bool:
 _MAY, _WILL = re.compile(r"\b(?:may|might)\b(?! not| be able| have)"), re.compile(r"\bwill\b(?! not| be able| have)")
 
 
-def hedge_turned(sentence: str) -> str | None:
+def turn_hedge(sentence: str) -> str | None:
     """ "may" -> "will", "will" -> "may", where one of them stands once in a main clause."""
     for pattern, new in ((_MAY, "will"), (_WILL, "may")):
         once = len(pattern.findall(sentence)) == 1 and len(_MAY.findall(sentence)) + len(_WILL.findall(sentence)) == 1
@@ -141,7 +141,7 @@ def hedge_turned(sentence: str) -> str | None:
 
 def hedge_group(carrier: Carrier) -> Group | None:
     """Possibility and certainty: "may be" does not support "will be"."""
-    turned = hedge_turned(carrier.claim)
+    turned = turn_hedge(carrier.claim)
     if not turned or carrier.evidence != (carrier.claim,):
         return None
     may, will = (carrier.claim, turned) if _MAY.search(carrier.claim) else (turned, carrier.claim)
@@ -161,7 +161,7 @@ _NO_PLAIN_PLURAL = re.compile(
 )
 
 
-def quantified(sentence: str) -> tuple[str, str] | None:
+def split_quantifier(sentence: str) -> tuple[str, str] | None:
     """(quantifier, the rest) of a sentence whose subject is a quantified plural."""
     match = _PLURAL.match(sentence)
     if not match or match["q"] in {"Every", "Each", "None of the"}:
@@ -177,13 +177,13 @@ _AMOUNTS = (("All", "All of the"), ("Some", "Some of the", "A few of the"), ("No
 
 def quantifier_group(sentence: str, others: Sequence[str], rng: Random) -> Group | None:
     """All, some, no and not all of the same things; two other sentences take the two other quantifiers each time."""
-    parts = quantified(sentence)
+    parts = split_quantifier(sentence)
     rests = [parts[1], *others] if parts else []
     if len(rests) != 3:
         return None
     order, words = rng.sample(range(3), 3), [rng.choice(amounts) for amounts in _AMOUNTS]
-    told = [[f"{words[(turn + place) % 3]} {rests[place]}." for place in range(3)] for turn in range(3)]
-    every, some, none = (tuple(lines[place] for place in order) for lines in told)
+    premises = [[f"{words[(turn + place) % 3]} {rests[place]}." for place in range(3)] for turn in range(3)]
+    every, some, none = (tuple(lines[place] for place in order) for lines in premises)
     c_all, c_some, c_none, c_not = (f"{q} {rests[0]}." for q in ("All", "Some", "No", "Not all"))
     items = (
         Pairing(every, c_all, TRUE), Pairing(some, c_all, (NOT_ENOUGH_CLASS,)),
@@ -198,10 +198,10 @@ def denial_groups(carrier: Carrier, rng: Random) -> Iterator[Group]:
     """A short claim that says all that its evidence says, and both denied: "not" on either side or both says nothing."""
     if len(carrier.evidence) != 1 or carrier.source not in {"dstc9", "mnli", "mtragun", "summedits"}:
         return
-    said = carrier.evidence[0].split("? ")[-1]
-    no_claim, no_evidence = negated(carrier.claim, rng), negated(said, rng)
-    if no_claim and no_evidence and near_equal(carrier.claim, said):
-        yield Group("denial", four((said,), (no_evidence,), carrier.claim, a_or_an(no_claim)))
+    statement = carrier.evidence[0].split("? ")[-1]
+    no_claim, no_evidence = negate(carrier.claim, rng), negate(statement, rng)
+    if no_claim and no_evidence and near_equal(carrier.claim, statement):
+        yield Group("denial", four((statement,), (no_evidence,), carrier.claim, a_or_an(no_claim)))
 
 
 def near_equal(one: str, other: str) -> bool:

@@ -15,15 +15,15 @@ from vista_lab.synthesis.rewriters.carrier import Carrier
 from vista_lab.synthesis.rewriters.group import Group
 from vista_lab.synthesis.rewriters.logic import (  # fmt: skip
     OTHER_MARK,
-    conditioned,
     duty_of,
-    hedge_turned,
-    turned_duty,
+    split_condition,
+    turn_duty,
+    turn_hedge,
     with_condition,
 )
-from vista_lab.synthesis.rewriters.polarity import negated
+from vista_lab.synthesis.rewriters.polarity import negate
 from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import occurrences, replaced
+from vista_lab.synthesis.rewriters.values import occurrences, replace_words
 from vista_lab.synthesis.rewriters.windows import stems
 from vista_lab.synthesis.rewriters.wording import in_place, opposites
 
@@ -32,7 +32,7 @@ _ALONE = 0.1
 
 
 class Mates:
-    """Sentences by what can be turned round in them, each with its turned form."""
+    """Sentences by what can be reversed in them, each with its reversed form."""
 
     def __init__(self, sentences: Iterable[str], rng: Random) -> None:
         self.rng = rng
@@ -42,7 +42,7 @@ class Mates:
                 self.by_key[key].append((sentence, turned))
 
     def beside(self, group: Group, key: str, carrier: Carrier) -> Group | None:
-        """The group with a mate in every premise, turned the other way than the evidence."""
+        """The group with a mate in every premise, reversed the other way than the evidence."""
         if self.rng.random() < _ALONE:
             return group
         taken = stems(" ".join([*(item.claim for item in group.items), *carrier.evidence]))
@@ -61,22 +61,22 @@ class Mates:
 
 
 def turns(sentence: str, rng: Random) -> Iterator[tuple[str, str]]:
-    """(key, the sentence turned round) for each way that it can be."""
+    """(key, reversed sentence) for each way to reverse it."""
     for word in dict.fromkeys(re.findall(r"[a-z-]+", sentence)):
         if word in opposites() and len(occurrences(sentence, word)) == 1 and in_place(sentence, word):
             other = opposites()[word][0]
             if not occurrences(sentence, other):
-                yield f"word {word}", a_or_an(replaced(sentence, word, other))
+                yield f"word {word}", a_or_an(replace_words(sentence, word, other))
     number = duty_of(sentence)
     if number is not None:
-        yield f"duty {number}", turned_duty(sentence, number)
-    parts = conditioned(sentence)
+        yield f"duty {number}", turn_duty(sentence, number)
+    parts = split_condition(sentence)
     if parts:
-        main, mark, rest = parts
-        yield f"mark {mark}", with_condition(main, OTHER_MARK[mark], rest, rng)
-    hedge = hedge_turned(sentence)
+        main, mark, condition = parts
+        yield f"mark {mark}", with_condition(main, OTHER_MARK[mark], condition, rng)
+    hedge = turn_hedge(sentence)
     if hedge:
         yield ("hedge will" if re.search(r"\bwill\b", sentence) else "hedge may"), hedge
-    denial = negated(sentence, rng)
+    denial = negate(sentence, rng)
     if denial:
         yield "denial", denial

@@ -1,4 +1,4 @@
-"""Said is not so: a sentence that is asked, denied, reported or supposed beside one that is asserted.
+"""Mentions are not assertions: a sentence asked, denied, reported or supposed beside one that is asserted.
 
 Two claims share a premise in which one is asserted and the other only mentioned, then the other way round: the words of the
 premise stay the same, so a frame's words alone say nothing about either claim.
@@ -15,7 +15,7 @@ from lemminflect import getLemma  # type: ignore[import-untyped]
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, UNSUPPORTED
 from vista_lab.synthesis.rewriters.carrier import Carrier, read_text
 from vista_lab.synthesis.rewriters.group import FALSE, TRUE, Group, Pairing, Quad
-from vista_lab.synthesis.rewriters.polarity import finite_tag, negated, verb_at
+from vista_lab.synthesis.rewriters.polarity import finite_tag, negate, verb_at
 from vista_lab.synthesis.rewriters.swaps import names_itself
 from vista_lab.synthesis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
 
@@ -29,7 +29,7 @@ _CHATTY = re.compile(
 
 @dataclass(frozen=True)
 class MentionFrame:
-    """A frame that does not assert, what it makes of a claim, and its asserting counterpart."""
+    """A frame that does not assert, the label it gives a claim, and its asserting counterpart."""
 
     label: int
     mentions: str
@@ -40,7 +40,7 @@ def read_frames() -> tuple[MentionFrame, ...]:
     """``texts/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
     labels = {"X": CONTRADICTED_CLASS, "N": NOT_ENOUGH_CLASS}
     rows = (line.split("\t") for line in read_text("frames_real.txt").splitlines())
-    return tuple(MentionFrame(labels[kind], one, other) for kind, one, other in rows)
+    return tuple(MentionFrame(labels[kind], mentions, asserts) for kind, mentions, asserts in rows)
 
 
 FRAMES = read_frames()
@@ -68,13 +68,13 @@ def question(claim: str) -> str | None:
     return f"{auxiliary} {subject} {base}{body[verb.end :]}" if auxiliary else None
 
 
-def filled(template: str, sentence: str) -> str | None:
-    """The frame around a sentence; None where it needs a question that is not sure."""
-    asked = question(sentence) if "{q}" in template else ""
-    if asked is None:
+def fill_frame(template: str, sentence: str) -> str | None:
+    """The frame around a sentence; None if it needs a question that cannot be formed."""
+    query = question(sentence) if "{q}" in template else ""
+    if query is None:
         return None
     body = stripped(sentence)[0]
-    return capitalised(template.replace("{s}", uncapitalised(body)).replace("{S}", body).replace("{q}", asked))
+    return capitalised(template.replace("{s}", uncapitalised(body)).replace("{S}", body).replace("{q}", query))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Said:
 
 
 def said_by(carrier: Carrier, rng: Random) -> Said | None:
-    """The claim, or the sentence that people wrote it from."""
+    """A sentence to frame: the claim, or the one it was written from; None if neither fits a frame."""
     source = carrier.evidence[0]
     alone = len(carrier.evidence) == 1 and rng.random() < 0.6 and frameable(source)
     if alone and (carrier.source != "fever" or names_itself(carrier)):
@@ -103,8 +103,8 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
     """One claim asserted while the other is only mentioned, and the other way round."""
     frame = rng.choice(FRAMES)
     plus = "{S}." if rng.random() < 0.4 else frame.asserts
-    asserted = [filled(plus, s.sentence) for s in (one, other)]
-    mentioned = [filled(frame.mentions, s.sentence) for s in (one, other)]
+    asserted = [fill_frame(plus, s.sentence) for s in (one, other)]
+    mentioned = [fill_frame(frame.mentions, s.sentence) for s in (one, other)]
     if None in asserted or None in mentioned:
         return None
     first, second = (asserted[0] or "", mentioned[1] or ""), (mentioned[0] or "", asserted[1] or "")
@@ -117,7 +117,7 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
         Pairing(second, other.claim, TRUE),
     )
     if frame.label == CONTRADICTED_CLASS and one.same and other.same and rng.random() < 0.6:
-        no_one, no_other = negated(one.claim, rng), negated(other.claim, rng)
+        no_one, no_other = negate(one.claim, rng), negate(other.claim, rng)
         if no_one and no_other:
             items += (
                 Pairing(first, no_one, FALSE),
@@ -129,7 +129,7 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
 
 
 def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
-    """The claim's label beside a mention: denying more than the claim says refutes it not for sure."""
+    """The claim's label beside a mention; denying more than the claim says does not surely refute it."""
     return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
 
 
@@ -139,10 +139,10 @@ def framed_quad(quad: Quad, rng: Random) -> Quad | None:
     template = frame.mentions if wrong else frame.asserts
     if not frameable(quad.claim) or not frameable(quad.twin):
         return None
-    said = [filled(template, s) for s in ((quad.twin, quad.claim) if wrong else (quad.claim, quad.twin))]
-    if None in said:
+    statements = [fill_frame(template, s) for s in ((quad.twin, quad.claim) if wrong else (quad.claim, quad.twin))]
+    if None in statements:
         return None
-    first, second = said[0] or "", said[1] or ""
+    first, second = statements[0] or "", statements[1] or ""
     if rng.random() < 0.5:
         evidence, edited = (first, *quad.evidence), (second, *quad.edited)
     else:

@@ -1,4 +1,4 @@
-"""Kinds of things that names name, learnt from sentences that say "X is a …" and from the words around names."""
+"""Kinds of named entities, learnt from sentences that say "X is a …" and from the words around names."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _lexicon: list[Callable[[str], str]] = []
 
 
 def read_kinds_with(noun_kind: Callable[[str], str]) -> None:
-    """Lets a lexicon say what a noun names: person, location, group, communication. Without one few names have a kind."""
+    """Sets the lexicon of noun kinds: person, location, group, communication. Without one few names have a kind."""
     _lexicon[:] = [noun_kind]
 
 

@@ -29,12 +29,14 @@ _CLAUSE_ENDS = word_set(", ; and but that which who because when while as before
 
 
 def verb_at(text: str) -> int | None:
-    """Index of the first finite verb when only a plain noun phrase stands before it."""
+    """Index of the first finite verb if only a plain noun phrase precedes it."""
     words = tokens(text)
     for i, token in enumerate(words):
         finite = token.lower in BE | MODALS | _HAVE or token.tag in {"VBD", "VBZ", "VBP"}
         if i and finite and token.text.islower():
-            sure = plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not reduced(words, i)
+            sure = (
+                plain_subject(words[:i]) and not token.text.startswith(("'", "’")) and not may_be_participle(words, i)
+            )
             return i if sure else None
         joins = token.lower in {"of", "'s", "the", "and", "(", ")", "."} or (token.tag == "IN" and i)
         if not (token.tag in _NP or finite or joins):
@@ -42,7 +44,7 @@ def verb_at(text: str) -> int | None:
     return None
 
 
-def reduced(words: tuple[Token, ...], at: int) -> bool:
+def may_be_participle(words: tuple[Token, ...], at: int) -> bool:
     """True if what looks like a past tense may be a participle ("the topics covered include …")."""
     if words[at].tag != "VBD" or words[at].lower in BE | _HAVE or not past_is_participle(words[at].text):
         return False
@@ -68,8 +70,8 @@ def plain_subject(words: tuple[Token, ...]) -> bool:
     )
 
 
-def negated(text: str, rng: Random | None = None, strict: bool = True) -> str | None:
-    """The sentence denied, or None where it is not sure what the denial would be."""
+def negate(text: str, rng: Random | None = None, strict: bool = True) -> str | None:
+    """The sentence negated; None if the negation is unsure."""
     if strict and _BARRED.search(text):
         return None
     words, at = tokens(text), verb_at(text)
@@ -105,7 +107,7 @@ def denied_auxiliary(word: str, short: bool) -> str:
     return f"{word}n't" if short and word.lower() not in {"am", "may", "might", "shall"} else f"{word} not"
 
 
-def corrected(claim: str, value: Value, other: str, rng: Random) -> tuple[str, str] | None:
+def correct(claim: str, value: Value, other: str, rng: Random) -> tuple[str, str] | None:
     """(the claim with "not ``other``" put in, the same with the two values changed over), whichever form suits."""
     body, stop = stripped(claim)
     forms: list[Callable[[str, str], str]] = []
@@ -116,7 +118,7 @@ def corrected(claim: str, value: Value, other: str, rng: Random) -> tuple[str, s
     preposition = final.group(1) if final else ""
     if final:
         forms.append(lambda a, b: f"{body[: final.start()]}{preposition}{a}, not {preposition}{b}{stop}")
-        denial = negated(claim)
+        denial = negate(claim)
         if denial:
             head = stripped(denial)[0]
             head = head[: len(head) - len(value.text)]
@@ -132,7 +134,7 @@ def corrected(claim: str, value: Value, other: str, rng: Random) -> tuple[str, s
 def denied_pair(claim: str, twin: str, rng: Random) -> tuple[str, str] | None:
     """(denial of the false twin, which is true; denial of the claim, which is false)."""
     state = rng.getstate()
-    true = negated(twin, rng)
+    true = negate(twin, rng)
     rng.setstate(state)
-    false = negated(claim, rng)
+    false = negate(claim, rng)
     return (true, false) if true and false else None

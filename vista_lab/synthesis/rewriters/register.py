@@ -1,4 +1,4 @@
-"""How it is said: contractions, chat, an answer's yes or no; nothing of what is said changes."""
+"""Changes register but not content: contractions, chat phrases, headlines, lower case."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from random import Random
 
 from vista_lab.synthesis.rewriters.text import a_or_an, stripped, uncapitalised
-from vista_lab.synthesis.rewriters.values import occurrences, replaced
+from vista_lab.synthesis.rewriters.values import occurrences, replace_words
 from vista_lab.synthesis.rewriters.wording import alike
 
 _SHORT = (
@@ -35,33 +35,33 @@ _OPENINGS = (
 _CLOSINGS = ("", "", "", " :)", " Hope that helps!", " Let me know if you need more.")
 
 
-def contracted(text: str) -> str:
-    """Short forms."""
+def contract(text: str) -> str:
+    """The text with short forms: isn't, they're."""
     for pattern, short in _SHORT:
         text = re.sub(pattern, short, text)
     return text
 
 
-def expanded(text: str) -> str:
-    """Long forms."""
+def expand(text: str) -> str:
+    """The text with long forms: is not, they are."""
     for pattern, long in _LONG:
         text = re.sub(pattern, long, text)
     return text
 
 
-def styled(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
+def apply_register(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     """All twins in one register: as they are, contracted or expanded, with an opening, in lower case."""
     claims = alike_in_all(claims, rng) if rng.random() < 0.25 else claims
     roll, opening = rng.random(), rng.choice(_OPENINGS)
     if roll < 0.62:
         return claims
     if roll < 0.72:
-        return tuple(contracted(c) for c in claims)
+        return tuple(contract(c) for c in claims)
     if roll < 0.78:
-        return tuple(expanded(c) for c in claims)
+        return tuple(expand(c) for c in claims)
     if roll < 0.9:
         closing = rng.choice(_CLOSINGS)
-        return tuple(f"{opening}{opened(c, opening)}{closing}" for c in claims)
+        return tuple(f"{opening}{after_opening(c, opening)}{closing}" for c in claims)
     if roll < 0.94:
         return tuple(headline(c) for c in claims)
     return tuple(stripped(c)[0].lower() for c in claims)
@@ -77,10 +77,10 @@ def alike_in_all(claims: tuple[str, ...], rng: Random) -> tuple[str, ...]:
     words = [w for w in alike() if all(occurrences(c, w) for c in claims)]
     for word in rng.sample(words, min(len(words), 2)):
         other = rng.choice(alike()[word])
-        claims = tuple(a_or_an(replaced(c, word, other)) for c in claims)
+        claims = tuple(a_or_an(replace_words(c, word, other)) for c in claims)
     return claims
 
 
-def opened(text: str, opening: str) -> str:
-    """The sentence as it goes on after an opening."""
+def after_opening(text: str, opening: str) -> str:
+    """The sentence as it continues after an opening."""
     return text if opening.rstrip()[-1] in "!:" else uncapitalised(text)

@@ -1,4 +1,4 @@
-"""Two values of the evidence change places: which of them belongs to the claim is then all that decides.
+"""Swaps two values of the evidence: only which of them belongs to the claim then decides.
 
 The words of the evidence stay the same, so nothing but reading tells the true claim from the false one.
 """
@@ -17,7 +17,7 @@ from vista_lab.synthesis.rewriters.text import a_or_an
 from vista_lab.synthesis.rewriters.values import (  # fmt: skip
     NUMERIC,
     Value,
-    exchanged,
+    exchange,
     like_numbers,
     magnitude,
     numeric_values,
@@ -73,8 +73,8 @@ def value_swaps(carrier: Carrier, kinds: NameKinds, rng: Random) -> Iterator[Qua
     text = carrier.text
     here = [*numeric_values(text), *kinds.names(text)]
     for own in [*numeric_values(carrier.claim), *kinds.names(carrier.claim)]:
-        told = [carrier.claim[: own.start], *(text[:start] for start, _ in occurrences(text, own.text))]
-        if any(loosely_held(before, own.kind) for before in told):
+        contexts = [carrier.claim[: own.start], *(text[:start] for start, _ in occurrences(text, own.text))]
+        if any(loosely_held(before, own.kind) for before in contexts):
             continue
         others = [v for v in here if fits(own, v) and not occurrences(carrier.claim, v.text)]
         rng.shuffle(others)
@@ -84,7 +84,7 @@ def value_swaps(carrier: Carrier, kinds: NameKinds, rng: Random) -> Iterator[Qua
                 break
 
 
-def joined(carrier: Carrier, stranger: Carrier, rng: Random) -> Carrier:
+def join(carrier: Carrier, stranger: Carrier, rng: Random) -> Carrier:
     """The carrier with a sentence about something else beside its evidence."""
     extra, own = stranger.evidence[:1], carrier.evidence
     evidence = (*own, *extra) if rng.random() < 0.5 else (*extra, *own)
@@ -105,7 +105,7 @@ def names_itself(carrier: Carrier) -> bool:
 
 
 def fits(own: Value, other: Value) -> bool:
-    """Same kind, other wording, and a size that could be meant."""
+    """True if both are of one kind, differ in wording, and are of similar size."""
     one, two = own.text.lower(), other.text.lower()
     if own.kind != other.kind or own.kind in {"name:other", "name:act"} or one in two or two in one:
         return False
@@ -120,41 +120,41 @@ def fits(own: Value, other: Value) -> bool:
 
 
 def apart(carrier: Carrier, own: Value, other: Value) -> bool:
-    """The claim speaks of the clause that its value stands in and of nothing that stands beside the other value."""
+    """True if the claim shares words with its own value's clauses and none with the other value's."""
     names = carrier.title + " " + own.text + " " + other.text
-    wanted = {w for w in content_words(carrier.claim) if w not in content_words(names)}
+    claim_words = {w for w in content_words(carrier.claim) if w not in content_words(names)}
     near, far = clauses_with(carrier.text, own.text), clauses_with(carrier.text, other.text)
-    roots = {stem(w) for w in wanted}
-    told_near_only = bool(roots & stems(near)) and not roots & stems(far)
-    return told_near_only and not shared_clause(carrier.text, own.text, other.text)
+    roots = {stem(w) for w in claim_words}
+    near_only = bool(roots & stems(near)) and not roots & stems(far)
+    return near_only and not shared_clause(carrier.text, own.text, other.text)
 
 
 def clauses_with(text: str, value: str) -> str:
     """The clauses that hold the value."""
-    guarded = value.replace(",", "\0")
-    clauses = _CLAUSE.split(text.replace(value, guarded))
-    return " ".join(clause for clause in clauses if clause and guarded in clause).replace("\0", ",")
+    masked = value.replace(",", "\0")
+    clauses = _CLAUSE.split(text.replace(value, masked))
+    return " ".join(clause for clause in clauses if clause and masked in clause).replace("\0", ",")
 
 
 def shared_clause(text: str, one: str, other: str) -> bool:
     """True if both stand in one clause, or in one list."""
-    guarded = text.replace(one, "\1").replace(other, "\2")
-    listed = re.search(r"[\1\2](?:\s*(?:,|and|or|&|–|-|to|through|until|/|\()\s*(?:[A-Z][\w.']*\s*)*)+[\1\2]", guarded)
-    return bool(listed) or any("\1" in clause and "\2" in clause for clause in _CLAUSE.split(guarded))
+    masked = text.replace(one, "\1").replace(other, "\2")
+    listed = re.search(r"[\1\2](?:\s*(?:,|and|or|&|–|-|to|through|until|/|\()\s*(?:[A-Z][\w.']*\s*)*)+[\1\2]", masked)
+    return bool(listed) or any("\1" in clause and "\2" in clause for clause in _CLAUSE.split(masked))
 
 
 def clean_swap(carrier: Carrier, one: str, other: str) -> bool:
-    """Neither name goes by a part of itself elsewhere, and neither is what the page is about."""
+    """True if neither value names the page or recurs in part elsewhere."""
     if any(value in carrier.title or (carrier.title and carrier.title in value) for value in (one, other)):
         return False
-    rest = exchanged(carrier.text, one, "\0").replace(other, "\0").replace(one, "\0")
+    blanked = exchange(carrier.text, one, "\0").replace(other, "\0").replace(one, "\0")
     parts = [p for value in (one, other) for p in re.findall(r"[A-Z]\w{2,}", value)]
-    return not any(re.search(rf"\b{re.escape(p)}\b", rest) for p in parts)
+    return not any(re.search(rf"\b{re.escape(p)}\b", blanked) for p in parts)
 
 
 def quad(carrier: Carrier, own: Value, other: Value) -> Quad:
-    """The four pairings of one exchange."""
-    edited = tuple(a_or_an(exchanged(s, own.text, other.text)) for s in carrier.evidence)
+    """The quad of one swap."""
+    edited = tuple(a_or_an(exchange(s, own.text, other.text)) for s in carrier.evidence)
     claim = carrier.claim[: own.start] + other.text + carrier.claim[own.end :]
     sure = not own.kind.startswith("name:") or bool(_ONE_VALUE.search(carrier.claim))
     kind, false = "swap_name" if own.kind.startswith("name:") else "swap_value", FALSE if sure else UNSUPPORTED
@@ -175,6 +175,6 @@ def role_swaps(carrier: Carrier, kinds: NameKinds) -> Iterator[Quad]:
     one, other = names[0].text, names[1].text
     inside = all(occurrences(carrier.text, name) for name in (one, other)) and one not in other and other not in one
     if inside and not re.search(r"\b(?:He|She|It|They|His|Her)\b", carrier.text):
-        edited = tuple(exchanged(s, one, other) for s in carrier.evidence)
+        edited = tuple(exchange(s, one, other) for s in carrier.evidence)
         false = FALSE if _DIRECTED.search(claim) else UNSUPPORTED
-        yield Quad("swap_roles", carrier.evidence, edited, claim, exchanged(claim, one, other), false, (one, other))
+        yield Quad("swap_roles", carrier.evidence, edited, claim, exchange(claim, one, other), false, (one, other))

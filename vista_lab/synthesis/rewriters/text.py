@@ -54,15 +54,15 @@ def tokens(text: str) -> tuple[Token, ...]:
     _load_words()
     tagged = parse(" ".join(words), tokenize=False, tags=True, chunks=False).split(" ")
     tags = [piece.rsplit("/", 1)[-1] for piece in " ".join(tagged).split()]
-    tags = mended(words, tags if len(tags) == len(spans) else ["NN"] * len(spans))
+    tags = fix_tags(words, tags if len(tags) == len(spans) else ["NN"] * len(spans))
     return tuple(
         Token(m.group(), m.start(), m.end(), _FIXED.get(m.group().lower(), tag))
         for m, tag in zip(spans, tags, strict=True)
     )
 
 
-def mended(words: list[str], tags: list[str]) -> list[str]:
-    """The tagger's commonest slips: a verb after do, can or not taken for a noun, a past tense for a participle."""
+def fix_tags(words: list[str], tags: list[str]) -> list[str]:
+    """Fixes the tagger's commonest slips: a verb after do, can or not taken for a noun, a past tense for a participle."""
     for i, tag in enumerate(tags[1:], 1):
         before = words[i - 1].lower()
         if tag in {"NN", "VBP", "JJ"} and before in MODALS | {"do", "does", "did", "n't", "to"} and is_verb(words[i]):

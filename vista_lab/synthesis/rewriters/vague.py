@@ -17,7 +17,7 @@ def vague_forms(value: Value, before: str, rng: Random) -> Iterator[tuple[str, b
     if value.kind in {"year", "date", "month_year", "day"} and _PREPOSITION.search(before):
         year = re.search(r"\b(1[4-9]\d\d|20[012]\d)\b", value.text)
         if year:
-            yield from dated(int(year.group()), value)
+            yield from date_forms(int(year.group()), value)
         month = next((m for m in MONTHS if m in value.text), "")
         if month and value.kind in {"date", "day"}:
             yield f"in {month}{' ' + year.group() if year else ''}", True
@@ -27,7 +27,7 @@ def vague_forms(value: Value, before: str, rng: Random) -> Iterator[tuple[str, b
         yield from around(value, rng)
 
 
-def dated(year: int, value: Value) -> Iterator[tuple[str, bool]]:
+def date_forms(year: int, value: Value) -> Iterator[tuple[str, bool]]:
     """in the 1960s, in the late 1960s, in the first half of the 20th century."""
     place = "early" if year % 10 <= 3 else "mid" if year % 10 <= 6 else "late"
     decade = f"{year // 10 * 10}s"

@@ -70,15 +70,15 @@ class Value:
 def numeric_values(text: str) -> tuple[Value, ...]:
     """Dates, times, amounts and counts, the longest reading of each stretch."""
     taken = [False] * (len(text) + 1)
-    found: list[Value] = []
+    values: list[Value] = []
     for kind, pattern in _COMPILED:
         for match in pattern.finditer(text):
             if not any(taken[match.start() : match.end()]):
                 taken[match.start() : match.end()] = [True] * (match.end() - match.start())
                 if kind in {"number", "ordinal"} and part_of_name(text, match):
                     continue
-                found.append(Value(kind, match.group(), match.start(), match.end()))
-    return tuple(sorted(found, key=lambda v: v.start))
+                values.append(Value(kind, match.group(), match.start(), match.end()))
+    return tuple(sorted(values, key=lambda v: v.start))
 
 
 _COUNTS = re.compile(
@@ -104,7 +104,7 @@ def part_of_name(text: str, match: re.Match[str]) -> bool:
 @lru_cache(maxsize=100_000)
 def name_spans(text: str) -> tuple[Value, ...]:
     """Runs of capitalised words that are names; a single capitalised word at the start is none unless tagged so."""
-    words, found, index = tokens(text), [], 0
+    words, names, index = tokens(text), [], 0
     while index < len(words):
         last = index
         while last < len(words) and _in_name(words[last].text, last > index):
@@ -115,10 +115,10 @@ def name_spans(text: str) -> tuple[Value, ...]:
             opens = index == 0 or words[index - 1].text in {".", ":", '"', "?", "!"}
             if not (opens and (last - index == 1 or words[index].lower in _NOT_FIRST)):
                 start, end = words[index].start, words[last - 1].end
-                found.append(Value("name", text[start:end], start, end))
+                names.append(Value("name", text[start:end], start, end))
         index = max(last, index + 1)
     numbers = numeric_values(text)
-    return tuple(v for v in found if not any(n.start < v.end and v.start < n.end for n in numbers))
+    return tuple(v for v in names if not any(n.start < v.end and v.start < n.end for n in numbers))
 
 
 def _in_name(word: str, inside: bool) -> bool:
@@ -133,22 +133,22 @@ _NOT_FIRST = word_set(
 
 
 def occurrences(text: str, value: str) -> list[tuple[int, int]]:
-    """Where ``value`` stands as whole words."""
+    """Spans of ``value`` as whole words."""
     pattern = (
         rf"(?<![\w.,]){re.escape(value)}(?!\w|[.,]\d)" if value[:1].isdigit() else rf"(?<!\w){re.escape(value)}(?!\w)"
     )
     return [m.span() for m in re.finditer(pattern, text)]
 
 
-def replaced(text: str, old: str, new: str) -> str:
+def replace_words(text: str, old: str, new: str) -> str:
     """Every whole-word ``old`` becomes ``new``."""
     for start, end in reversed(occurrences(text, old)):
         text = text[:start] + new + text[end:]
     return text
 
 
-def exchanged(text: str, one: str, other: str) -> str:
-    """``one`` and ``other`` trade places everywhere."""
+def exchange(text: str, one: str, other: str) -> str:
+    """Swaps ``one`` and ``other`` everywhere."""
     spans = sorted([(*s, other) for s in occurrences(text, one)] + [(*s, one) for s in occurrences(text, other)])
     for start, end, new in reversed(spans):
         text = text[:start] + new + text[end:]
@@ -156,7 +156,7 @@ def exchanged(text: str, one: str, other: str) -> str:
 
 
 def magnitude(text: str) -> float | None:
-    """The number in a value, words and multipliers read."""
+    """The number in a value, including number words and multipliers."""
     match = re.search(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
     if match:
         number = float(match.group().replace(",", ""))

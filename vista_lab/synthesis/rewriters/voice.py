@@ -48,7 +48,7 @@ _CONVERSES: tuple[tuple[str, str], ...] = (
 )
 
 
-def activated(claim: str) -> str | None:
+def to_active(claim: str) -> str | None:
     """ "B was directed by A." -> "A directed B."."""
     match = _PASSIVE.match(claim)
     if not match or _TAIL.search(match["agent"]) or _TAIL.search(match["thing"]) or " not" in claim:
@@ -62,7 +62,7 @@ def activated(claim: str) -> str | None:
     return f"{capitalised(match['agent'])} {verb} {uncapitalised(match['thing'])}."
 
 
-def passivated(claim: str) -> str | None:
+def to_passive(claim: str) -> str | None:
     """ "A directed B." -> "B was directed by A."."""
     match = _ACTIVE.match(claim)
     if not match or _TAIL.search(match["thing"]) or _TAIL.search(match["agent"]):
@@ -73,7 +73,7 @@ def passivated(claim: str) -> str | None:
     return f"{capitalised(match['thing'])} was {getInflection(base, 'VBN')[0]} by {uncapitalised(match['agent'])}."
 
 
-def conversed(claim: str, number: int) -> str | None:
+def to_converse(claim: str, number: int) -> str | None:
     """The claim by the converse of its verb, with the ``number``-th pattern."""
     pattern, form = _CONVERSES[number]
     match = re.fullmatch(pattern + r"\.", claim)
@@ -83,11 +83,11 @@ def conversed(claim: str, number: int) -> str | None:
     return capitalised(form.format(**parts)) + "."
 
 
-def voiced(quad: Quad, rng: Random) -> Quad | None:
-    """Both claims from the other side, in one and the same way."""
+def change_voice(quad: Quad, rng: Random) -> Quad | None:
+    """Both claims told from the other side, in the same way."""
     ways = [
-        *((activated(quad.claim), activated(quad.twin)), (passivated(quad.claim), passivated(quad.twin))),
-        *((conversed(quad.claim, n), conversed(quad.twin, n)) for n in range(len(_CONVERSES))),
+        *((to_active(quad.claim), to_active(quad.twin)), (to_passive(quad.claim), to_passive(quad.twin))),
+        *((to_converse(quad.claim, n), to_converse(quad.twin, n)) for n in range(len(_CONVERSES))),
     ]
     sure = [(one, other) for one, other in ways if one and other]
     if not sure:

@@ -44,17 +44,17 @@ def rarity(units: Sequence[str]) -> dict[str, float]:
 
 def best_sentences(document: Sequence[str], query: str, words: int = 180, core: int = 3) -> Window:
     """The up to ``core`` neighbouring sentences nearest to ``query``, widened to about ``words`` words."""
-    weight, wanted = rarity(document), stems(query)
-    found = [stems(s) & wanted for s in document]
-    ceiling = sum(weight.get(s, 4.0) for s in wanted) or 1.0
+    weight, query_stems = rarity(document), stems(query)
+    overlaps = [stems(s) & query_stems for s in document]
+    ceiling = sum(weight.get(s, 4.0) for s in query_stems) or 1.0
 
     def score(start: int, width: int) -> float:
-        shared = set().union(*found[start : start + width])
+        shared = set().union(*overlaps[start : start + width])
         return sum(weight[s] for s in shared) - 0.15 * (width - 1)
 
     spans = [(i, w) for w in range(1, core + 1) for i in range(max(1, len(document) - w + 1))]
     start, width = max(spans, key=lambda span: score(*span))
-    left, right = widened(document, start, start + width, words)
+    left, right = widen(document, start, start + width, words)
     return Window(
         tuple(document[left:start]),
         tuple(document[start : start + width]),
@@ -63,7 +63,7 @@ def best_sentences(document: Sequence[str], query: str, words: int = 180, core: 
     )
 
 
-def widened(document: Sequence[str], left: int, right: int, words: int) -> tuple[int, int]:
+def widen(document: Sequence[str], left: int, right: int, words: int) -> tuple[int, int]:
     """Grow a span of sentences on both sides while it stays below ``words`` words."""
     size = sum(len(s.split()) for s in document[left:right])
     grew = True

@@ -11,7 +11,7 @@ from random import Random
 from vista_lab.synthesis.rewriters.carrier import Carrier, read_json, word_list
 from vista_lab.synthesis.rewriters.group import Group, four
 from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import occurrences, replaced
+from vista_lab.synthesis.rewriters.values import occurrences, replace_words
 
 _BE = r"\b(is|are|was|were|be|been)\b( (?:very |still |now |also )?)"
 _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
@@ -19,14 +19,14 @@ _NEGATION = re.compile(r"\b(?:not|never|no|none|neither|nor|without)\b|n['’]t\
 
 @lru_cache(maxsize=1)
 def opposites() -> dict[str, tuple[str, bool]]:
-    """word -> (its opposite, whether there is nothing between the two)."""
+    """word -> (its opposite, True if there is nothing between the two)."""
     raw = read_json("opposites_real.json")
-    found: dict[str, tuple[str, bool]] = {}
+    by_word: dict[str, tuple[str, bool]] = {}
     for pairs, exclusive in ((raw["graded"], False), (raw["exclusive"], True), (_more_opposites, True)):
         for one, other in pairs:
-            found.setdefault(one, (other, exclusive))
-            found.setdefault(other, (one, exclusive))
-    return found
+            by_word.setdefault(one, (other, exclusive))
+            by_word.setdefault(other, (one, exclusive))
+    return by_word
 
 
 _more_opposites: list[tuple[str, str]] = []
@@ -41,10 +41,10 @@ def widen_opposites(pairs: Iterable[tuple[str, str]]) -> None:
 @lru_cache(maxsize=1)
 def alike() -> dict[str, tuple[str, ...]]:
     """word -> words that may stand for it."""
-    found: dict[str, list[str]] = defaultdict(list)
+    synonyms: dict[str, list[str]] = defaultdict(list)
     for one, other in read_json("opposites_real.json")["alike"]:
-        found[one].append(other)
-    return {word: tuple(others) for word, others in found.items()}
+        synonyms[one].append(other)
+    return {word: tuple(others) for word, others in synonyms.items()}
 
 
 def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]]:
@@ -55,10 +55,10 @@ def opposite_groups(carrier: Carrier, rng: Random) -> Iterator[tuple[Group, str]
     words = [w for w in words if not occurrences(text, opposites()[w][0]) and in_place(text, w) and in_place(claim, w)]
     for word in rng.sample(words, min(1, len(words))):
         other, exclusive = opposites()[word]
-        edited = tuple(a_or_an(replaced(s, word, other)) for s in carrier.evidence)
-        twin = a_or_an(replaced(claim, word, other))
+        edited = tuple(a_or_an(replace_words(s, word, other)) for s in carrier.evidence)
+        twin = a_or_an(replace_words(claim, word, other))
         items = [*four(carrier.evidence, edited, claim, twin)]
-        denied = [refused(c, w) for c, w in ((twin, other), (claim, word))]
+        denied = [negate_word(c, w) for c, w in ((twin, other), (claim, word))]
         if exclusive and None not in denied and not _NEGATION.search(claim):
             items += four(carrier.evidence, edited, a_or_an(denied[0] or ""), a_or_an(denied[1] or ""))
         yield Group("opposite", tuple(items)), word
@@ -82,7 +82,7 @@ def in_place(text: str, word: str) -> bool:
 _FIXED = word_list("fixed")
 
 
-def refused(text: str, word: str) -> str | None:
+def negate_word(text: str, word: str) -> str | None:
     """ "is open" -> "is not open"."""
     changed, count = re.subn(rf"{_BE}(?=(?:an? |the )?{re.escape(word)}\b)", r"\1 not\2", text, count=1)
     return re.sub(r"\bbe not\b", "not be", changed) if count else None

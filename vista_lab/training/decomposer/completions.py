@@ -1,4 +1,4 @@
-"""Anyone's completions, scored term by term: format, verifier, checklist, their sum, and advantages within groups (DAD, §3.3.3).
+"""Scores completions term by term: format, verifier, checklist, their sum, and advantages within groups (DAD, §3.3.3).
 
 A term that cannot be scored, since its model is down, is never 0: the row says why, has no sum, and its group no advantages. An
 answer of the checklist's judge that cannot be read is 0, as in the paper (App. I.1); the row says so.
@@ -42,18 +42,18 @@ _MOST_TOLD = 20
 _LABELS = {"supported": True, "s": True, "not supported": False, "ns": False, "1": True, "0": False}
 
 
-def _label(given: object) -> bool:
+def _label(value: object) -> bool:
     """SUPPORTED, NOT SUPPORTED, S, NS, 1, 0, true, false."""
-    if isinstance(given, bool):
-        return given
-    word = str(given).strip().casefold().replace("_", " ")
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().casefold().replace("_", " ")
     if word not in _LABELS:
         raise ValueError("give SUPPORTED or NOT SUPPORTED, 1 or 0, true or false")
     return _LABELS[word]
 
 
 class SentenceRow(BaseModel):
-    """A sentence to take apart, and what its claims are held against. Other fields are left aside."""
+    """A sentence to decompose, and the evidence for its claims. Other fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", coerce_numbers_to_str=True)
 
@@ -107,7 +107,7 @@ class ScoredRow(BaseModel):
 
 
 def read_rows(path: Path, terms: Sequence[Term]) -> list[CompletionRow]:
-    """The rows of a file of completions; as `rows_of`."""
+    """The rows of a file of completions; raises like `rows_of`."""
     return rows_of(CompletionRow, path, terms)
 
 
@@ -154,7 +154,7 @@ def _missing(row: SentenceRow, terms: Sequence[Term]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Scoring:
-    """How completions are scored.
+    """Settings for scoring completions.
 
     `threshold` is τ; it is needed for the sparse reward. `stop_counts`: see `format_reward`. `reward` is the verifier's that
     enters the sum.
@@ -176,33 +176,33 @@ class Scoring:
 
 
 async def score(rows: Sequence[CompletionRow], how: Scoring) -> list[ScoredRow]:
-    """All rows, in their order, with advantages where rows share a group."""
+    """Scores all rows in order, with advantages where rows share a group."""
     free = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int, row: CompletionRow) -> ScoredRow:
         async with free:
-            found = await _scored(number, row, how)
+            result = await _score_row(number, row, how)
         how.told(1)
-        return found
+        return result
 
     scored = await asyncio.gather(*(one(number, row) for number, row in enumerate(rows, 1)))
     return _with_advantages(scored)
 
 
-async def _scored(number: int, row: CompletionRow, how: Scoring) -> ScoredRow:
+async def _score_row(number: int, row: CompletionRow, how: Scoring) -> ScoredRow:
     completion = read_completion(row.completion)
     claims = completion.claims or ()
-    found: dict[str, Any] = {}
+    rewards: dict[str, Any] = {}
     unscored: dict[str, str] = {}
     if "format" in how.terms:
-        found["format"] = format_reward(completion, stop_counts=how.stop_counts)
-    for term, scored in (("verifier", _verified), ("checklist", _checked)):
+        rewards["format"] = format_reward(completion, stop_counts=how.stop_counts)
+    for term, score_term in (("verifier", _verifier_rewards), ("checklist", _checklist_rewards)):
         if term in how.terms:
             try:
-                found |= await scored(row, claims, how)
+                rewards |= await score_term(row, claims, how)
             except JudgeError as exc:
                 unscored[term] = str(exc)
-    values_of = [found.get(term) for term in how.terms]
+    values_of = [rewards.get(term) for term in how.terms]
     return ScoredRow(
         row=number,
         id=row.id,
@@ -210,13 +210,13 @@ async def _scored(number: int, row: CompletionRow, how: Scoring) -> ScoredRow:
         claims=completion.claims,
         total=None if None in values_of else sum(values_of),
         unscored=unscored,
-        **found,
+        **rewards,
     )
 
 
-async def _verified(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
+async def _verifier_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
     assert how.verifier is not None
-    assert row.label is not None  # `read_rows` saw to it
+    assert row.label is not None  # `read_rows` checks it
     pieces = [piece.text for text in row.evidence for piece in passages(Document(id="evidence", text=text))]
     probabilities = await asyncio.to_thread(best_support, how.verifier, claims, pieces)
     dense = dense_reward(probabilities, row.label)
@@ -229,7 +229,7 @@ async def _verified(row: CompletionRow, claims: Sequence[str], how: Scoring) -> 
     }
 
 
-async def _checked(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
+async def _checklist_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
     assert how.judge is not None  # `Scoring` saw to it
     if not claims:
         return {"checklist": checklist_reward(())}
@@ -243,17 +243,17 @@ async def _checked(row: CompletionRow, claims: Sequence[str], how: Scoring) -> d
 def _with_advantages(scored: Sequence[ScoredRow]) -> list[ScoredRow]:
     """A group has advantages where each of its rows has a sum: one that is missing would move the mean."""
     groups: dict[str, list[int]] = defaultdict(list)
-    for place, one in enumerate(scored):
-        if one.group is not None:
-            groups[one.group].append(place)
-    found = list(scored)
+    for place, row in enumerate(scored):
+        if row.group is not None:
+            groups[row.group].append(place)
+    rows = list(scored)
     for places in groups.values():
         totals = [scored[place].total for place in places]
         known = [total for total in totals if total is not None]
         if len(places) > 1 and len(known) == len(places):
             for place, advantage in zip(places, group_advantages(known), strict=True):
-                found[place] = found[place].model_copy(update={"advantage": advantage})
-    return found
+                rows[place] = rows[place].model_copy(update={"advantage": advantage})
+    return rows
 
 
 def check_terms(given: Sequence[str]) -> tuple[Term, ...]:
@@ -268,5 +268,5 @@ def check_terms(given: Sequence[str]) -> tuple[Term, ...]:
 
 
 def as_lines(scored: Sequence[ScoredRow]) -> str:
-    """A line of JSON a row; what a row does not have is left out."""
-    return "".join(json.dumps(one.model_dump(exclude_none=True), ensure_ascii=False) + "\n" for one in scored)
+    """One JSON line per row, without missing fields."""
+    return "".join(json.dumps(row.model_dump(exclude_none=True), ensure_ascii=False) + "\n" for row in scored)

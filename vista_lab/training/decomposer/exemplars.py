@@ -1,4 +1,4 @@
-"""Exemplars for a decomposer: sentences of logs with their context, taken apart by a teacher in the four-step prompt (App. H).
+"""Exemplars for a decomposer: sentences of logs with their context, decomposed by a teacher with the four-step prompt (App. H).
 
     exemplars/
       manifest.json      teacher, fingerprint of the prompt, logs, sampling: a `runs.folder.Manifest`
@@ -6,7 +6,7 @@
       train.jsonl        chats to train on: the prompt, and the teacher's completion; 90 % of the conversations
       validation.jsonl   those of the others
 
-A run that was stopped is resumed: no sentence with a record is asked about again. Exemplars of another prompt are refused.
+A stopped run is resumed: sentences with a record are skipped. Exemplars of another prompt are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from vista_guard import __version__
 from vista_guard.errors import ContextTooLongError, InputError
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
 from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, question_of, statements, window
-from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.model import ChatModel, ModelOptions, Roles
 from vista_guard.judges.model.answers.parsing import NO_CLAIM
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN, ChatRequest
@@ -51,11 +51,11 @@ from vista_lab.systems.protocol import SystemInfo
 SYSTEM = "decompose-exemplars"
 """Name of the system in the manifest of exemplars."""
 VALIDATION = 0.1
-"""Share of the conversations that is not trained on (App. H: 13.7k and 1.5k)."""
+"""Share of the conversations held out (App. H: 13.7k and 1.5k)."""
 BEFORE = AFTER = 2
 """Sentences of context on either side (§3.1)."""
 LENGTHS = (10, 20, 35)
-"""Most words of a sentence in each band of length but the last."""
+"""Most words of a sentence in each length band but the last."""
 
 
 class _Line(BaseModel):
@@ -84,13 +84,13 @@ class SentenceInput(_Line):
 
     @property
     def stratum(self) -> tuple[str, str, int]:
-        """Source, model and band of length: sampling takes as many of each, as far as there are."""
+        """Source, model and length band, over which sampling is balanced."""
         words = len(self.sentence.split())
         return self.source, self.model, sum(words > most for most in LENGTHS)
 
 
 class Exemplar(_Line):
-    """A sentence and the teacher's answer to it. `reason` says why it is not trained on; it is empty for one that is."""
+    """A sentence and the teacher's answer to it. `reason` says why it is excluded from training; empty if it is not."""
 
     asked: SentenceInput
     completion: str
@@ -115,7 +115,7 @@ _LINES = LineKind(
 
 @dataclass(frozen=True)
 class LabelledLog:
-    """A log, what its questions are of, and who answered them."""
+    """A log, the source of its questions, and the model that answered them."""
 
     log: Source
     source: str
@@ -123,16 +123,16 @@ class LabelledLog:
 
 
 class Teacher(Protocol):
-    """Takes a sentence apart, thoughts and all."""
+    """Decomposes a sentence, showing its thoughts."""
 
     @property
     def info(self) -> JudgeInfo: ...
 
     async def complete(self, asked: SentenceInput) -> str:
-        """The whole answer, `<think>…</think><output>…</output>`; whatever else came in place of it.
+        """The whole answer, `<think>…</think><output>…</output>`, or whatever came instead.
 
         Raises:
-            BudgetError: nothing is left to spend.
+            BudgetError: the budget is spent.
             ContextTooLongError: the sentence with its context is too long.
             JudgeError: no answer came.
         """
@@ -142,7 +142,7 @@ class Teacher(Protocol):
 
 
 class StepsPrompt:
-    """The four-step prompt, as the decomposer `steps:` asks it, so that a trained model is asked what it learned."""
+    """The four-step prompt of the decomposer `steps:`, so that a trained model is asked what it learned."""
 
     def __init__(self, options: ModelOptions = MODEL_DEFAULTS) -> None:
         roles = Roles(assistant=options.assistant_name, user=options.user_name)
@@ -153,7 +153,7 @@ class StepsPrompt:
         return self._prompt.info.fingerprint
 
     def request(self, asked: SentenceInput) -> ChatRequest:
-        """The call about one sentence."""
+        """The request for one sentence."""
         style = self._prompt.style
         return self._prompt.request(
             history=style.history(asked.earlier) if asked.earlier else "",
@@ -175,7 +175,7 @@ class ModelTeacher:
         return JudgeInfo(name=self.model.name, version=json.dumps(dict(self.model.parameters), sort_keys=True))
 
     async def complete(self, asked: SentenceInput) -> str:
-        """The model's words. A refusal is what it says; an answer that was cut off lacks its end."""
+        """The model's text, even if it is a refusal or truncated."""
         return (await self.model.complete(self._prompt.request(asked))).text
 
     async def aclose(self) -> None:
@@ -187,9 +187,9 @@ _THOUGHTS, _REPEATED = 240, 4
 
 
 def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatModel) -> Estimated:
-    """Calls, tokens and price of asking about these sentences, from their prompts' length. Nothing is asked."""
-    read = sum(len(said.content) for one in left for said in prompt.request(one).messages)
-    written = sum(_THOUGHTS + _REPEATED * len(one.sentence) for one in left)
+    """Calls, tokens and price of asking about these sentences, from their prompts' length, without a call."""
+    read = sum(len(message.content) for row in left for message in prompt.request(row).messages)
+    written = sum(_THOUGHTS + _REPEATED * len(row.sentence) for row in left)
     asked, answered = (round(chars / CHARACTERS_A_TOKEN) for chars in (read, written))
     prices = getattr(model, "prices", None)
     return Estimated(len(left), asked, answered, prices.cost(asked, answered, 0) if prices is not None else None)
@@ -228,27 +228,29 @@ def sentences_of(log: LabelledLog, skipped: Counter[str]) -> Iterator[SentenceIn
         turns = entry.conversation.turns
         for index, turn in enumerate(turns):
             if turn.role is Role.ASSISTANT:
-                yield from _of_turn(log, f"{log.source}/{entry.conversation.id}", turn, index, turns[:index], skipped)
+                yield from _turn_sentences(
+                    log, f"{log.source}/{entry.conversation.id}", turn, index, turns[:index], skipped
+                )
 
 
-def _of_turn(
+def _turn_sentences(
     log: LabelledLog, conversation: str, turn: Turn, index: int, history: Sequence[Turn], skipped: Counter[str]
 ) -> Iterator[SentenceInput]:
-    if foreign(turn.text) is not None:
+    if foreign_language(turn.text) is not None:
         skipped["the turn is not English"] += 1
         return
     question, earlier = question_of(history)
-    found = statements(turn.text)
-    for place, one in enumerate(found):
-        if one.whole:
+    pieces = statements(turn.text)
+    for place, piece in enumerate(pieces):
+        if piece.whole:
             skipped["code, or too long for a sentence"] += 1
             continue
         yield SentenceInput(
             id=f"{conversation}#{index}.{place}",
             conversation=conversation,
             question=question,
-            context=window(found, place, BEFORE, AFTER),
-            sentence=one.text,
+            context=window(pieces, place, BEFORE, AFTER),
+            sentence=piece.text,
             earlier=tuple(Turn(role=past.role, text=past.text) for past in earlier),
             source=log.source,
             model=log.model,
@@ -256,28 +258,28 @@ def _of_turn(
 
 
 def balanced(found: Iterable[SentenceInput], limit: int | None, seed: int) -> list[SentenceInput]:
-    """At most `limit` sentences, as many of each source, model and band of length as far as there are; equal sentences once.
+    """At most `limit` distinct sentences, balanced over source, model and length band.
 
     The choice depends on seed and names alone. The order is that of `found`.
     """
-    once = list({(one.question, one.context, one.sentence): one for one in found}.values())
+    once = list({(row.question, row.context, row.sentence): row for row in found}.values())
     if limit is None or len(once) <= limit:
         return once
     strata: dict[tuple[str, str, int], list[SentenceInput]] = defaultdict(list)
-    for one in sorted(once, key=lambda one: named_share(f"{seed}:{one.id}")):
-        strata[one.stratum].append(one)
+    for row in sorted(once, key=lambda row: named_share(f"{seed}:{row.id}")):
+        strata[row.stratum].append(row)
     rounds = ((rank, name) for name, own in strata.items() for rank in range(len(own)))
     chosen = {strata[name][rank].id for rank, name in sorted(rounds)[:limit]}
-    return [one for one in once if one.id in chosen]
+    return [row for row in once if row.id in chosen]
 
 
 def read_exemplar(asked: SentenceInput, completion: str) -> Exemplar:
-    """The exemplar of an answer, with the reason where it is not to be learned from."""
+    """The exemplar of an answer, with a reason if it must not be trained on."""
     read = read_completion(completion)
     claims = read.claims or ()
     reason = _malformed(read) or _unfaithful(asked, claims)
-    kept = completion[:RAW_CHARS] if reason else completion
-    return Exemplar(asked=asked, completion=kept, claims=claims, stopped=read.stopped, reason=reason)
+    excerpt = completion[:RAW_CHARS] if reason else completion
+    return Exemplar(asked=asked, completion=excerpt, claims=claims, stopped=read.stopped, reason=reason)
 
 
 def _malformed(read: Completion) -> str:
@@ -301,7 +303,7 @@ def _unfaithful(asked: SentenceInput, claims: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Teaching:
-    """A teacher, its prompt, and the sample: all that must stay the same for exemplars to be resumed."""
+    """A teacher, its prompt, and the sample: none may change for exemplars to be resumed."""
 
     teacher: Teacher
     prompt: StepsPrompt
@@ -317,7 +319,7 @@ class Teaching:
             task=Task.UNVERIFIABLE,
             test=False,
             files={f"{log.source}: {name}": mark for log in logs for name, mark in log.log.files.items()},
-            conversations=tuple(dict.fromkeys(one.conversation for one in chosen)),
+            conversations=tuple(dict.fromkeys(row.conversation for row in chosen)),
             turns=len(chosen),
             skipped=skipped,
         )
@@ -366,7 +368,7 @@ async def teach(
 ) -> Taught:
     """Asks the teacher about the sentences that have no exemplar yet, and writes the parts to train and to validate on.
 
-    `before` is told which sentences these are.
+    `before` is called with these sentences.
 
     Raises:
         ConfigError: the folder holds exemplars made in another way, which names the fields: another prompt, teacher or log.
@@ -374,7 +376,7 @@ async def teach(
         StoreError: the disk is full; what was written is safe.
     """
     skipped: Counter[str] = Counter()
-    chosen = balanced((one for log in logs for one in sentences_of(log, skipped)), how.limit, how.seed)
+    chosen = balanced((sentence for log in logs for sentence in sentences_of(log, skipped)), how.limit, how.seed)
     if not chosen:
         names = ", ".join(one.source for one in logs)
         raise InputError(f"{names}: no sentence to ask about: {dict(skipped) or 'no turns'}")
@@ -382,10 +384,10 @@ async def teach(
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
         outcome = Taught(len(chosen), records.lines, skipped=skipped)
 
-        def count(one: Exemplar) -> None:
-            outcome.kept += one.kept
-            if not one.kept:
-                outcome.reasons[one.reason] += 1
+        def count(exemplar: Exemplar) -> None:
+            outcome.kept += exemplar.kept
+            if not exemplar.kept:
+                outcome.reasons[exemplar.reason] += 1
             told(1)
 
         async def ask(asked: SentenceInput) -> None:
@@ -399,7 +401,7 @@ async def teach(
         done = {one.asked.id: one for name in list(records.groups()) for one in records.of_group(name)}
         for one in done.values():
             count(one)
-        left = [one for one in chosen if one.id not in done]
+        left = [sentence for sentence in chosen if sentence.id not in done]
         before(left)
         work = await work_through(left, ask, at_once=how.at_once, stop=stop, noun="sentences")
         outcome.unasked, outcome.fault, outcome.stopped = work.unasked, work.fault, work.stopped
@@ -408,11 +410,11 @@ async def teach(
 
 
 def read_exemplars(folder: Path) -> Iterator[Exemplar]:
-    """The exemplars of a folder, kept or not, in the order of writing. A last line that is still being written is left out.
+    """The exemplars of a folder, kept or not, in the order of writing. An unfinished last line is skipped.
 
     Raises:
         InputError: the folder has none.
-        ConfigError: a line is none; names it.
+        ConfigError: a line is invalid; names it.
     """
     path = folder / RECORDS
     try:
@@ -440,11 +442,14 @@ def write_parts(folder: Path, prompt: StepsPrompt) -> dict[str, int]:
     lines: dict[str, list[str]] = {"train": [], "validation": []}
     rows = read_manifest(folder).rows
     apart = validation_of(rows.conversations if rows is not None else ())
-    for one in read_exemplars(folder):
-        if one.kept:
-            chat = [{"role": said.role, "content": said.content} for said in prompt.request(one.asked).messages]
-            row = {"id": one.asked.id, "messages": [*chat, {"role": "assistant", "content": one.completion}]}
-            part = "validation" if one.asked.conversation in apart else "train"
+    for exemplar in read_exemplars(folder):
+        if exemplar.kept:
+            chat = [
+                {"role": message.role, "content": message.content}
+                for message in prompt.request(exemplar.asked).messages
+            ]
+            row = {"id": exemplar.asked.id, "messages": [*chat, {"role": "assistant", "content": exemplar.completion}]}
+            part = "validation" if exemplar.asked.conversation in apart else "train"
             lines[part].append(json.dumps(row, ensure_ascii=False) + "\n")
     for name, own in lines.items():
         write_whole(folder / f"{name}.jsonl", "".join(own))

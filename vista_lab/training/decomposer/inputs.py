@@ -1,4 +1,4 @@
-"""What a policy is trained on: exemplars and labelled sentences as chats of a bounded length, and which of them are held out.
+"""Training inputs of a policy: exemplars and labelled sentences as chats of bounded length, some of them held out.
 
 A prompt that is too long loses earlier turns, then context, from the ends. Instructions and sentence are never cut: the answer to
 half a sentence is another answer.
@@ -26,7 +26,7 @@ Chat = list[dict[str, str]]
 
 @dataclass(frozen=True)
 class Division(Generic[T]):
-    """What is trained on, and what is held out: other conversations. `sha256` is that of all."""
+    """Rows to train on, and held-out rows of other conversations. `sha256`: of all rows."""
 
     train: Sequence[T]
     held_out: Sequence[T]
@@ -41,16 +41,16 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
         InputError: the folder has none to train on.
     """
     manifest = read_manifest(folder)
-    asked = manifest.system.prompts.get("steps")
-    if asked != prompt.fingerprint:
+    made_with = manifest.system.prompts.get("steps")
+    if made_with != prompt.fingerprint:
         raise ConfigError(
-            f"{folder} has exemplars of prompt {asked}, and the decomposer steps: now asks with {prompt.fingerprint}; set "
+            f"{folder} has exemplars of prompt {made_with}, and the decomposer steps: now asks with {prompt.fingerprint}; set "
             "prompts_dir, shots and names as they were, or make exemplars of this prompt"
         )
-    kept = [one for one in read_exemplars(folder) if one.kept]
+    exemplars = [exemplar for exemplar in read_exemplars(folder) if exemplar.kept]
     apart = validation_of(manifest.rows.conversations if manifest.rows is not None else ())
-    held_out = [one for one in kept if one.asked.conversation in apart]
-    return _parts(folder, kept, held_out, (one.model_dump_json() for one in kept))
+    held_out = [exemplar for exemplar in exemplars if exemplar.asked.conversation in apart]
+    return _parts(folder, exemplars, held_out, (exemplar.model_dump_json() for exemplar in exemplars))
 
 
 def sentence_parts(path: Path, terms: Sequence[Term]) -> Division[SentenceRow]:
@@ -79,7 +79,7 @@ def _parts(place: Path, rows: Sequence[T], held_out: Sequence[T], lines: Iterabl
 
 
 def sample(rows: Sequence[T], most: int, name: Callable[[T], str]) -> list[T]:
-    """At most so many rows, chosen by their names alone, in their order.
+    """At most `most` rows, chosen by their names alone, in their order.
 
     Examples:
         >>> len(sample("abcdef", 2, str))
@@ -99,7 +99,7 @@ def input_of(row: SentenceRow) -> SentenceInput:
 
 @dataclass
 class Fitting:
-    """Puts sentences into prompts of at most so many tokens. `count` says how many a chat has, with its template."""
+    """Fits sentences into prompts of at most `most` tokens. `count` counts a chat's tokens, with its template."""
 
     prompt: StepsPrompt
     count: Callable[[Chat], int]
@@ -109,24 +109,24 @@ class Fitting:
     left_out: int = field(default=0, init=False)
     """Sentences that are too long without any context."""
     tokens: list[int] = field(default_factory=list, init=False)
-    """Of each prompt."""
+    """Tokens of each prompt."""
 
     def chat(self, asked: SentenceInput, answer: int = 0) -> Chat | None:
-        """The chat of a sentence, short enough for an answer of so many tokens; None where none is."""
-        tried = self._messages(asked)
-        if self._keeps(tried, answer):
-            return tried
+        """The chat of a sentence, short enough for an answer of so many tokens; None if none fits."""
+        messages = self._messages(asked)
+        if self._keeps(messages, answer):
+            return messages
         for shorter in _without_history(asked):
-            if self._keeps(tried := self._messages(shorter), answer):
+            if self._keeps(messages := self._messages(shorter), answer):
                 self.cut += 1
-                return tried
+                return messages
         bare = asked.model_copy(update={"earlier": ()})
         low, high, best = 0, len(asked.context.split()), None
         while low <= high:  # the widest window that fits
             middle = (low + high) // 2
-            tried = self._messages(narrowed(bare, middle))
-            if self.count(tried) + answer <= self.most:
-                best, low = tried, middle + 1
+            messages = self._messages(narrowed(bare, middle))
+            if self.count(messages) + answer <= self.most:
+                best, low = messages, middle + 1
             else:
                 high = middle - 1
         if best is None:
@@ -137,7 +137,7 @@ class Fitting:
         return best
 
     def _messages(self, asked: SentenceInput) -> Chat:
-        return [{"role": said.role, "content": said.content} for said in self.prompt.request(asked).messages]
+        return [{"role": message.role, "content": message.content} for message in self.prompt.request(asked).messages]
 
     def _keeps(self, chat: Chat, answer: int) -> bool:
         size = self.count(chat)
@@ -165,11 +165,11 @@ def narrowed(asked: SentenceInput, words: int) -> SentenceInput:
     if not sentence:  # the context says it in other words: it can only be kept or left
         return asked if words >= len(asked.context.split()) else asked.model_copy(update={"context": asked.sentence})
     left, right = before.split(), behind.split()
-    kept = [
+    parts = [
         *([CUT] * (len(left) > words)),
         *left[len(left) - min(words, len(left)) :],
         sentence,
         *right[:words],
         *([CUT] * (len(right) > words)),
     ]
-    return asked.model_copy(update={"context": " ".join(kept)})
+    return asked.model_copy(update={"context": " ".join(parts)})

@@ -29,7 +29,7 @@ _LOGIT = 10
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """What a training takes. `memory` is in GB by part, on each device; `peak` counts what is there at the same time."""
+    """Cost of a training. `memory`: GB by part, on each device; `peak`: the most in use at the same time."""
 
     facts: tuple[tuple[str, str], ...]
     memory: tuple[tuple[str, float], ...]
@@ -38,7 +38,7 @@ class TrainingPlan:
 
 
 def counter(base: str) -> tuple[Callable[[str], int], str]:
-    """Counts the tokens of a text, and says how."""
+    """A token counter of texts, and a note on how it counts."""
     file = Path(base).expanduser() / "tokenizer.json"
     if base.startswith("hf:") or not file.is_file():
         return lambda text: math.ceil(len(text) / CHARS), f"tokens are estimated: {CHARS} characters each"
@@ -76,7 +76,7 @@ def plan(job: DecomposerJob) -> TrainingPlan:
     count, how = counter(recipe.base)
 
     def chat(messages: Chat) -> int:
-        return sum(count(said["content"]) + _MESSAGE for said in messages)
+        return sum(count(message["content"]) + _MESSAGE for message in messages)
 
     most = recipe.window if isinstance(recipe, SftRecipe) else recipe.prompt_tokens
     fitting = Fitting(job.prompt, chat, most)
@@ -103,7 +103,7 @@ def _sft(
 ) -> tuple[tuple[str, str], ...]:
     chats = exemplar_chats(job.parts.train, fitting, lambda text: count(text) + 1)
     steps = math.ceil(recipe.epochs * math.ceil(len(chats) / recipe.update))
-    learnt = sum(count(said) + 1 for _, said in chats)
+    learnt = sum(count(answer) + 1 for _, answer in chats)
     return (
         ("exemplars", f"{len(job.parts.train):,}, and {len(job.parts.held_out):,} held out"),
         ("steps", f"{steps:,} of {recipe.update} exemplars, {recipe.epochs:g} epochs"),
@@ -136,17 +136,17 @@ def memory_of(recipe: PolicyRecipe, shape: ModelShape) -> tuple[tuple[str, float
     whole = shape.parameters * (2 + min(moments, 4))  # moments of 2 bytes, as the weights
     trained = shape.adapter(recipe.rank) * (8 + moments) if recipe.rank else whole
     tokens, layer = recipe.batch * recipe.window, 8 * shape.hidden_size + 3 * shape.intermediate_size
-    kept = tokens * 2 * (shape.num_hidden_layers * shape.hidden_size + layer)
-    scored = tokens if isinstance(recipe, SftRecipe) else recipe.batch * recipe.completion_tokens
+    activations = tokens * 2 * (shape.num_hidden_layers * shape.hidden_size + layer)
+    logits = tokens if isinstance(recipe, SftRecipe) else recipe.batch * recipe.completion_tokens
     parts: list[tuple[str, float]] = [
         ("policy", shape.parameters * 2),
         ("trained weights, gradients, moments", trained),
-        ("activations", kept),
-        ("logits", scored * shape.vocab_size * _LOGIT),
+        ("activations", activations),
+        ("logits", logits * shape.vocab_size * _LOGIT),
     ]
     if isinstance(recipe, GrpoRecipe):
-        cached = recipe.at_once * recipe.window * shape.num_hidden_layers * 2 * shape.kv_width * 2
-        parts += [("keys and values while sampling", cached), ("verifier", recipe.verifier_gb * GB)]
+        cache = recipe.at_once * recipe.window * shape.num_hidden_layers * 2 * shape.kv_width * 2
+        parts += [("keys and values while sampling", cache), ("verifier", recipe.verifier_gb * GB)]
     return tuple((name, size / GB) for name, size in parts)
 
 

@@ -41,7 +41,7 @@ _LOGGED = {
 
 
 def check_devices() -> None:
-    """Passes where there is one device to train on: recipes accumulate what does not fit at once.
+    """Checks that there is one device to train on: recipes accumulate what does not fit at once.
 
     Raises:
         ConfigError: there are several GPUs, or several processes.
@@ -62,7 +62,7 @@ class Policy:
 
     @classmethod
     def load(cls, base: str) -> Policy:
-        """The weights of a base, which must be a chat model.
+        """Loads a base, which must be a chat model.
 
         Raises:
             ConfigError: it cannot be loaded, is another kind of model, or has no chat template.
@@ -95,8 +95,8 @@ class Policy:
         return len(self.tokenizer(text, add_special_tokens=False)["input_ids"]) + 1
 
     def _ids(self, chat: Chat) -> list[int]:
-        found: list[int] = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
-        return found
+        ids: list[int] = self.tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
+        return ids
 
     def answer(self, chats: Sequence[Chat], recipe: PolicyRecipe, *, greedy: bool = False, seed: int = 0) -> list[str]:
         """One answer to each chat, sampled as in training."""
@@ -109,14 +109,14 @@ class Policy:
             how |= {"temperature": recipe.temperature, "top_p": recipe.top_p, "top_k": 0}
         ends = self.model.generation_config.eos_token_id
         ends = [ends] if isinstance(ends, int) else list(ends or ())
-        found: list[str] = []
+        answers: list[str] = []
         size = recipe.at_once if isinstance(recipe, GrpoRecipe) else recipe.batch
         for start in range(0, len(chats), size):
             batch = [{"input_ids": self._ids(chat)} for chat in chats[start : start + size]]
             padded = self.tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt")
             padded = padded.to(self.model.device)
             with torch.no_grad():
-                made = self.model.generate(
+                outputs = self.model.generate(
                     input_ids=padded["input_ids"],
                     attention_mask=padded["attention_mask"],
                     max_new_tokens=recipe.completion_tokens,
@@ -124,8 +124,8 @@ class Policy:
                     eos_token_id=sorted({*ends, self.tokenizer.eos_token_id}),
                     **how,
                 )
-            found += self.tokenizer.batch_decode(made[:, padded["input_ids"].shape[1] :], skip_special_tokens=True)
-        return found
+            answers += self.tokenizer.batch_decode(outputs[:, padded["input_ids"].shape[1] :], skip_special_tokens=True)
+        return answers
 
     def save(self, out: Path) -> None:
         """Writes the model as a folder that a server loads; checkpoints are removed."""
@@ -145,7 +145,7 @@ def _adapter(recipe: PolicyRecipe) -> Any:
 
 
 def _arguments(recipe: PolicyRecipe, out: Path) -> dict[str, Any]:
-    """What both trainers are told."""
+    """Arguments of both trainers."""
     gpu = has_accelerator()
     return {
         "output_dir": str(checkpoints(out)),
@@ -193,7 +193,7 @@ def train_sft(
     with without_noise():
         trainer = sft_trainer(policy, rows, recipe, settings)
         _run(trainer, out, log, patience=0)
-    return _merged(trainer, policy)
+    return _merge(trainer, policy)
 
 
 def sft_trainer(policy: Policy, rows: Sequence[tuple[Chat, str]], recipe: SftRecipe, settings: Any) -> Any:
@@ -201,7 +201,7 @@ def sft_trainer(policy: Policy, rows: Sequence[tuple[Chat, str]], recipe: SftRec
     from datasets import Dataset
     from trl import SFTTrainer
 
-    chats = [{"prompt": chat, "completion": [{"role": "assistant", "content": said}]} for chat, said in rows]
+    chats = [{"prompt": chat, "completion": [{"role": "assistant", "content": answer}]} for chat, answer in rows]
     return SFTTrainer(
         policy.model,
         args=settings,
@@ -220,7 +220,7 @@ def train_grpo(
     log: Callable[[str], None],
     patience: int,
 ) -> tuple[Policy, str]:
-    """Trains by Dr. GRPO on rows of `prompt` and what its rewards need. Also why it collapsed; empty if it did not.
+    """Trains by Dr. GRPO on rows of `prompt` and what its rewards need. Also returns why it collapsed; empty if it did not.
 
     Raises:
         JudgeError: a reward has no value; what was trained so far is in a checkpoint.
@@ -253,10 +253,10 @@ def train_grpo(
             peft_config=_adapter(recipe),
         )
         why = _run(trainer, out, log, patience)
-    return _merged(trainer, policy), why
+    return _merge(trainer, policy), why
 
 
-def _merged(trainer: Any, policy: Policy) -> Policy:
+def _merge(trainer: Any, policy: Policy) -> Policy:
     model = trainer.accelerator.unwrap_model(trainer.model)
     if hasattr(model, "merge_and_unload"):
         model = model.merge_and_unload()
@@ -264,7 +264,7 @@ def _merged(trainer: Any, policy: Policy) -> Policy:
 
 
 def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> str:
-    """Trains with the log; where a reward has no value, a checkpoint of the last whole step is written first."""
+    """Trains with the log; if a reward has no value, first saves a checkpoint of the last whole step."""
     keeper = _log_keeper(out / LOG, patience)
     trainer.add_callback(keeper)
     try:
@@ -278,7 +278,7 @@ def _run(trainer: Any, out: Path, log: Callable[[str], None], patience: int) -> 
 
 
 def _log_keeper(path: Path, patience: int) -> Any:
-    """The callback that writes the log, and stops a run that has come to nothing."""
+    """The callback that writes the log and stops a collapsed run."""
     from transformers import TrainerCallback
 
     class LogKeeper(TrainerCallback):  # type: ignore[misc]  # the library is untyped here

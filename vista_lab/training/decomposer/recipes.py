@@ -1,4 +1,4 @@
-"""Recipes of a decomposer's two trainings: tables `[sft]` and `[grpo]` of `recipes.toml` or of a file of one's own (App. H)."""
+"""Recipes of a decomposer's two trainings: tables `[sft]` and `[grpo]` of `recipes.toml` or your own file (App. H)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
-from vista_lab.training.recipes import Count, Share, checked, recipe_table
+from vista_lab.training.recipes import Count, Share, recipe_table, validate_recipe
 from vista_lab.training.rows import Stage
 
 
@@ -150,4 +150,4 @@ def read_policy_recipe(recipe: str, stage: Stage, base: str | None = None) -> Po
         256
     """
     values = recipe_table(recipe, stage) | ({"base": base} if base else {})
-    return checked(_KINDS[stage], recipe, stage, values)
+    return validate_recipe(_KINDS[stage], recipe, stage, values)

@@ -1,4 +1,4 @@
-"""Scores what a policy samples, term by term, for its trainer; and sees from the log when training comes to nothing.
+"""Scores a policy's samples, term by term, for its trainer, and detects a collapse from the log.
 
 A term without a value never becomes 0: the run stops, at a checkpoint, and is resumed when its model is back.
 """
@@ -34,11 +34,11 @@ class RememberingVerifier:
 
     @property
     def name(self) -> str:
-        """The verifier's own."""
+        """The wrapped verifier's name."""
         return self.inner.name
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """As the verifier answers; pairs it has answered before are not asked again."""
+        """The verifier's probabilities; known pairs are not asked about again."""
         known = {pair: self._known[pair] for pair in pairs if pair in self._known}
         new = [pair for pair in dict.fromkeys(pairs) if pair not in known]
         if new:
@@ -51,7 +51,7 @@ class RememberingVerifier:
 
 
 class Rollouts:
-    """The rewards of a run. `functions` are the trainer's: one a term, named like it.
+    """The rewards of a run. `functions`: the trainer's, one per term and named after it.
 
     Args:
         how: terms, verifier and judge. Its verifier is asked about each pair once.
@@ -69,7 +69,7 @@ class Rollouts:
 
     def _function(self, term: str) -> Callable[..., list[float]]:
         def reward(completions: Sequence[Any], **columns: Any) -> list[float]:
-            return [getattr(one, term) for one in self._batch(completions, columns)]
+            return [getattr(row, term) for row in self._batch(completions, columns)]
 
         reward.__name__ = term
         return reward
@@ -78,8 +78,8 @@ class Rollouts:
         if completions is self._of:  # the trainer asks once a term
             return self._scored
         rows = [
-            CompletionRow(completion=text_of(said), **{name: columns[name][place] for name in FIELDS})
-            for place, said in enumerate(completions)
+            CompletionRow(completion=text_of(completion), **{name: columns[name][place] for name in FIELDS})
+            for place, completion in enumerate(completions)
         ]
         self._of, self._scored = completions, self.score(rows)
         for name, value in figures(self._scored).items():
@@ -93,7 +93,7 @@ class Rollouts:
             JudgeError: a term has no value, since its model is down.
         """
         scored = run(score(rows, self._how))
-        if down := next((one for one in scored if one.unscored), None):
+        if down := next((row for row in scored if row.unscored), None):
             term, why = next(iter(down.unscored.items()))
             raise JudgeError(f"the {term} term has no value: {why}")
         return scored
@@ -101,22 +101,22 @@ class Rollouts:
 
 def text_of(completion: Any) -> str:
     """The words of a completion: a text, or a chat's messages."""
-    return completion if isinstance(completion, str) else "".join(said["content"] for said in completion)
+    return completion if isinstance(completion, str) else "".join(message["content"] for message in completion)
 
 
 def figures(scored: Sequence[ScoredRow]) -> dict[str, float]:
     """Means beside the terms: claims a completion, stop phrases, both of the verifier's rewards, unreadable checklists."""
-    found = {
-        "claims": fmean(len(one.claims or ()) for one in scored),
-        "no_list": fmean(not one.claims for one in scored),
+    means = {
+        "claims": fmean(len(row.claims or ()) for row in scored),
+        "no_list": fmean(not row.claims for row in scored),
     }
     for name in ("dense", "sparse"):
-        held = [value for one in scored if (value := getattr(one, name)) is not None]
-        if held:
-            found[name] = fmean(held)
-    if any(one.checklist is not None for one in scored):
-        found["malformed"] = fmean(one.malformed is not None for one in scored)
-    return found
+        values = [value for row in scored if (value := getattr(row, name)) is not None]
+        if values:
+            means[name] = fmean(values)
+    if any(row.checklist is not None for row in scored):
+        means["malformed"] = fmean(row.malformed is not None for row in scored)
+    return means
 
 
 ALL_EQUAL = 0.99
@@ -128,7 +128,7 @@ FEWER = 0.5
 
 
 def collapse(log: Sequence[Mapping[str, Any]], patience: int) -> str:
-    """Why training has come to nothing, by the last `patience` lines of its log; empty while it has not. Never for 0.
+    """Why training collapsed, by the last `patience` lines of its log; empty if it did not, or if `patience` is 0.
 
     Examples:
         >>> collapse([{"equal_groups": 1.0, "clipped": 0.0, "claims": 2.0}] * 5, 5)[:16]

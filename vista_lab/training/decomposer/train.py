@@ -1,8 +1,8 @@
 """Trains a decomposer: on a teacher's exemplars, then against a verifier and a checklist (DAD, §3.2, §3.3).
 
-Out comes a folder that a server loads as a chat model, for the decomposer `steps:openai:MODEL@URL`, with `training.json` (recipe,
+Writes a folder that a server loads as a chat model, for the decomposer `steps:openai:MODEL@URL`, with `training.json` (recipe,
 data's hash, figures before and after), `log.jsonl` (a line a step), `held-out.jsonl` (answers to held-out sentences with their
-terms) and a card. A run that was killed, or whose judge went down, goes on when the same command is given again.
+terms) and a card. Rerun the same command to resume a run that was killed or whose judge went down.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FORMAT = Scoring(terms=("format",), stop_counts=True)
 
 
 class CollapseError(VistaGuardError):
-    """Training came to nothing. It stands at a checkpoint."""
+    """Training collapsed; the run stopped at a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DecomposerJob:
     Args:
         recipe: of the stage.
         parts: exemplars for SFT, labelled sentences for GRPO.
-        prompt: that the decomposer will be asked with.
+        prompt: the decomposer's prompt.
         out: the model's folder.
         name: of the data.
         how: rewards, with verifier and judge; for SFT the format alone.
@@ -94,7 +94,7 @@ class DecomposerJob:
 
 
 def require_libraries(recipe: PolicyRecipe | None = None) -> None:
-    """Passes when all that trains a decomposer is installed.
+    """Checks that all libraries to train a decomposer are installed.
 
     Raises:
         ConfigError: it is not; names the extra.
@@ -111,7 +111,7 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
         ConfigError: the extra `rl` is missing, there are several GPUs, the base is no chat model, or `out` holds something else.
         InputError: no sentence is short enough for the recipe.
         JudgeError: a reward has no value, since its model is down; the run is resumed from its checkpoint.
-        CollapseError: training came to nothing, which the message explains; the run stands at a checkpoint.
+        CollapseError: training collapsed, as the message explains; the run stopped at a checkpoint.
     """
     require_libraries(job.recipe)
     from vista_lab.training.decomposer.policy import Policy, check_devices
@@ -120,20 +120,22 @@ def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) ->
     claim(job)
     policy = Policy.load(job.recipe.base)
     run = _Run(job, policy, log)
-    made = read_training(job.out)
-    if not made.before:
-        made = made.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
-        _write(job.out / TRAINING, made)
+    training = read_training(job.out)
+    if not training.before:
+        training = training.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
+        _write(job.out / TRAINING, training)
     trained = run.train()
-    made = made.model_copy(update={"after": run.figures(trained, job.out / AFTER), "finished": datetime.now(UTC)})
+    training = training.model_copy(
+        update={"after": run.figures(trained, job.out / AFTER), "finished": datetime.now(UTC)}
+    )
     trained.save(job.out)
-    write_whole(job.out / CARD, card(made))
-    _write(job.out / TRAINING, made)
-    return made
+    write_whole(job.out / CARD, card(training))
+    _write(job.out / TRAINING, training)
+    return training
 
 
 def claim(job: DecomposerJob) -> None:
-    """Takes the job's folder, new or begun in the same way.
+    """Claims the job's folder, new or begun in the same way.
 
     Raises:
         ConfigError: it is finished, was begun in another way, or holds something else.
@@ -141,8 +143,8 @@ def claim(job: DecomposerJob) -> None:
     claim_out(job.out, job.training())
 
 
-def _write(path: Path, made: Training) -> None:
-    write_whole(path, made.model_dump_json(indent=2) + "\n")
+def _write(path: Path, training: Training) -> None:
+    write_whole(path, training.model_dump_json(indent=2) + "\n")
 
 
 class _Run:
@@ -161,15 +163,15 @@ class _Run:
 
         job, recipe = self._job, self._job.recipe
         if isinstance(recipe, SftRecipe):
-            chats = self._told(exemplar_chats(job.parts.train, self._fitting, self._policy.length))
+            chats = self._report_cuts(exemplar_chats(job.parts.train, self._fitting, self._policy.length))
             return train_sft(self._policy, chats, recipe, job.out, self._log)
-        rows = self._told(sentence_chats(job.parts.train, self._fitting))
+        rows = self._report_cuts(sentence_chats(job.parts.train, self._fitting))
         policy, why = train_grpo(self._policy, rows, self._rollouts, recipe, job.out, self._log, job.patience)
         if why:
             raise CollapseError(f"{why}. The run stopped at a checkpoint; rerun with --patience 0 to go on")
         return policy
 
-    def _told(self, rows: list[Any]) -> list[Any]:
+    def _report_cuts(self, rows: list[Any]) -> list[Any]:
         fitting = self._fitting
         if fitting.cut:
             self._log(f"{fitting.cut:,} prompts lost context: they had over {fitting.most:,} tokens")
@@ -187,13 +189,13 @@ class _Run:
         fitting = Fitting(self._job.prompt, policy.count, most)
         held_out: Sequence[Any] = self._job.parts.held_out
         rows = map(held_out_row, sample(held_out, recipe.held_out, _name))
-        asked = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
-        answers = policy.answer([chat for _, chat in asked], recipe, seed=recipe.seed)
-        said = [
+        prompts = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
+        answers = policy.answer([chat for _, chat in prompts], recipe, seed=recipe.seed)
+        completions = [
             CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
-            for (row, _), answer in zip(asked, answers, strict=True)
+            for (row, _), answer in zip(prompts, answers, strict=True)
         ]
-        scored = self._rollouts.score(said)
+        scored = self._rollouts.score(completions)
         write_whole(kept, as_lines(scored))
         return _means(scored, self._job.how.terms)
 
@@ -211,10 +213,10 @@ def held_out_row(row: Exemplar | SentenceRow) -> SentenceRow:
 
 
 def _means(scored: Sequence[ScoredRow], terms: Sequence[str]) -> dict[str, float]:
-    found = {term: fmean(getattr(one, term) for one in scored) for term in terms}
+    means = {term: fmean(getattr(row, term) for row in scored) for term in terms}
     if len(terms) > 1:
-        found["R"] = sum(found.values())
-    return {**found, "claims a sentence": fmean(len(one.claims or ()) for one in scored)}
+        means["R"] = sum(means.values())
+    return {**means, "claims a sentence": fmean(len(row.claims or ()) for row in scored)}
 
 
 def exemplar_chats(rows: Sequence[Any], fitting: Fitting, length: Callable[[str], int]) -> list[tuple[Chat, str]]:

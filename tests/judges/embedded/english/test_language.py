@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vista_guard.judges.embedded.english.segment import foreign
+from vista_guard.judges.embedded.english.segment import foreign_language
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from vista_guard.judges.embedded.english.segment import foreign
     ],
 )
 def test_another_language_is_named(text: str, language: str) -> None:
-    assert foreign(text) == language
+    assert foreign_language(text) == language
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_another_language_is_named(text: str, language: str) -> None:
     ],
 )  # fmt: skip
 def test_english_raises_no_alarm(text: str) -> None:
-    assert foreign(text) is None
+    assert foreign_language(text) is None

@@ -21,7 +21,7 @@ from vista_lab.runs.dialogues.judging import judge_dialogues
 from vista_lab.runs.dialogues.records import STATEMENTS
 from vista_lab.runs.dialogues.scored import Cohort, read_cohorts, token_counter
 from vista_lab.tables.answers import write_answers
-from vista_lab.tables.knowmt import MEASURES, change, failed, losses, numbers, overlaps, sheets
+from vista_lab.tables.knowmt import MEASURES, change, failures, losses, numbers, overlaps, sheets
 from vista_lab.tables.writers import markdown
 
 ITEMS = [
@@ -82,12 +82,12 @@ def test_a_change_is_tested_in_the_direction_that_was_fixed(tmp_path: Path) -> N
 
 def test_conditions_and_losses_are_found_for_ci(tmp_path: Path) -> None:
     both = cohorts(tmp_path / "now", name="now")
-    assert [one.partition(": ")[2] for one in failed(both, "S_f < .6")] == ["S_f is 0.5000, < 0.6"]
-    assert failed(both, "S_f<0.5") == []
-    assert len(failed(both, "S_f<=0.5")) == 1
+    assert [one.partition(": ")[2] for one in failures(both, "S_f < .6")] == ["S_f is 0.5000, < 0.6"]
+    assert failures(both, "S_f<0.5") == []
+    assert len(failures(both, "S_f<=0.5")) == 1
     for wrong in ("S_f", "S_x<1", "S_f<20", "S_f=1"):
         with pytest.raises(ConfigError, match="fail-if"):
-            failed(both, wrong)
+            failures(both, wrong)
     before = cohorts(tmp_path / "before", script=lambda _: "One. Two. Three. Four.", name="before")
     table, lost = losses(both, before)
     assert table
@@ -128,8 +128,8 @@ def test_other_judges_and_data_stand_in_tables_of_their_own(tmp_path: Path) -> N
 
 def test_both_readings_of_a_pair_that_is_entailed_and_contradicted(tmp_path: Path) -> None:
     both = cohorts(tmp_path, script=lambda _: "One. not: One.")
-    assert failed(both, "R_m<0.2") == []  # the authors' code counts it in both
-    assert len(failed(both, "R_m<0.2", PairReading.EXCLUSIVE)) == 2
+    assert failures(both, "R_m<0.2") == []  # the authors' code counts it in both
+    assert len(failures(both, "R_m<0.2", PairReading.EXCLUSIVE)) == 2
 
 
 def test_tables_are_asked_for_by_number(tmp_path: Path) -> None:

@@ -28,12 +28,12 @@ from vista_lab.runs.dialogues.validating import (
     LABELS,
     LabelledPair,
     answers_of,
-    decomposed,
     model_tests,
     pairs_of,
     read_consensus,
     read_labelled,
     validate,
+    validate_decomposer,
 )
 
 VERDICTS = {"e": PairVerdict(True, False), "n": PairVerdict(False, False), "c": PairVerdict(False, True),
@@ -128,12 +128,12 @@ def test_a_decomposer_is_held_against_peoples_counts(tmp_path: Path) -> None:
         "".join(json.dumps({"id": row["id"], "marks": own}) + "\n" for row, own in zip(rows, marks, strict=False)),
         "utf-8",
     )
-    found = decomposed(said, rows)
+    found = validate_decomposer(said, rows)
     assert (found.answers, found.omitted) == (3, 2 / 8)
     assert found.smape == pytest.approx((0 + 2 * 2 / 6 + 0) / 3)
     said.write_text('{"id": "x", "marks": {"count": 1, "omitted": 0}}\n', "utf-8")
     with pytest.raises(InputError, match="none"):
-        decomposed(said, rows)
+        validate_decomposer(said, rows)
 
 
 def test_dialogues_are_rated_on_three_rubrics(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Asides as claims of their own: "X, which did Y, ...", "X, a Y, ...", and statements in questions, brackets and small talk.
+"""Asides as separate claims: "X, which did Y, ...", "X, a Y, ...", and statements in questions, brackets and small talk.
 
-Only where the noun is sure: a capitalised name, or "the" and at most three words right before the comma.
+Only if the noun is clear: a capitalised name, or "the" and at most three words right before the comma.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from vista_guard.judges.embedded.english.words import (
 
 @dataclass(frozen=True)
 class Clause:
-    """Text `start:end` of the turn, said of `subject` when the subject stands elsewhere in the sentence."""
+    """Text `start:end` of the turn; `subject` if it is elsewhere in the sentence."""
 
     start: int
     end: int
@@ -56,11 +56,11 @@ _LISTED = re.compile(r"\b(?:and|or)\b")
 
 
 def asides(sentence: str, offset: int) -> Iterator[Clause]:
-    """The sentence at `offset` of the turn: what is said in passing, and what is left to take apart, which has no `subject`.
+    """The asides of the sentence at `offset`, and the rest to split further, which has no `subject`.
 
-    Behind a name that opens it, nothing is left to take apart.
+    With an aside behind an opening name, there is no such rest.
     """
-    opening = _of_opening_name(sentence, offset)
+    opening = _opening_name_claims(sentence, offset)
     if opening:
         yield from opening
         return
@@ -82,8 +82,8 @@ def asides(sentence: str, offset: int) -> Iterator[Clause]:
     yield from passing
 
 
-def _of_opening_name(sentence: str, offset: int) -> tuple[Clause, ...]:
-    """Claims of "X, <aside>, <verb> ...", the main one last; none when the sentence has no such form."""
+def _opening_name_claims(sentence: str, offset: int) -> tuple[Clause, ...]:
+    """Claims of "X, <aside>, <verb> ...", the main one last; none for other sentences."""
     for pattern in (_APPOSITION, _PARTICIPLE, _OPENING_NOUN):
         match = pattern.match(sentence)
         if not match or not _goes_on(match["rest"]):
@@ -103,19 +103,19 @@ def _of_opening_name(sentence: str, offset: int) -> tuple[Clause, ...]:
     return ()
 
 
-def _copula(rest: str, participle: str | None) -> str:
+def _copula(predicate: str, participle: str | None) -> str:
     if participle:
         return "is" if participle in _STILL_SO else "was"
-    return "was" if is_past(words_of(rest)[0]) else "is"
+    return "was" if is_past(words_of(predicate)[0]) else "is"
 
 
 def _is_full_name(name: str) -> bool:
-    """Two words and no plural: "Ada Vale who ..." tells of her, "young Danes who ..." tells which."""
+    """Two words and no plural: "Ada Vale who ..." describes her, "young Danes who ..." restricts them."""
     return len(name.split()) > 1 and not name.lower().startswith("the ") and not name.endswith("s")
 
 
 def _goes_on(text: str) -> bool:
-    """True if `text` is a verb with something behind it."""
+    """True if `text` begins with a verb and goes on."""
     words = words_of(text)
     index = past_adverbs(words, 0)
     return index + 1 < len(words) and (is_verb(words[index]) or is_third(words[index]))
@@ -124,14 +124,14 @@ def _goes_on(text: str) -> bool:
 _SUPPOSING = word_set("if unless whether lest what whatever whoever whenever wherever whom")
 """Openers of a clause that states nothing."""
 _TIMES = word_set("when until till before after once where how why while")
-"""Conjunctions behind which a clause may only tell of a habit."""
+"""Conjunctions whose clause may only describe a habit."""
 _JOINS = _TIMES | word_set("that as since because although though whereas which who except")
 _RELATIVES = word_set("which who that")
 _ANY = word_set("a an another some any each every")
 _LEARNING = word_set(
     "learn learned learnt learning knowing hearing reading read thinking seeing remember imagine discover and but"
 )
-"""Conjunctions behind which a clause states what it says, whatever stands before them."""
+"""Words whose clause is stated, whatever precedes them."""
 _LEADING = ADVERBS | word_set("and but or so for too as well yes no especially not least")
 _APPOSES = frozenset(",(–—-[")
 LITERAL = re.compile(
@@ -142,13 +142,13 @@ _TURNED = re.compile(
     r"\s(?:do|does|did|am|is|was|ha(?:ve|s|d)|can|could|will|would|should)\s(?:i|you|we|the (?:assistant|user))(?![\w']).*",
     re.IGNORECASE,
 )
-""" "Only when I learnt that S did I smile": the main clause behind a statement."""
+""" "Only when I learnt that S did I smile": an inverted main clause behind a statement."""
 _SPEAKERS = frozenset(("the assistant", "the user"))
 _LONGEST_NOUN = 8
 _OWN = word_set("you i we one your my our let please")
 FIGURE = re.compile(r"\d{2,}")
 LONG_FIGURE = re.compile(r"\d{3,}")
-"""A year, a price, a count: what nobody says without claiming it."""
+"""A year, a price, a count: always a claim."""
 _WHY = re.compile(
     r"(?:so |and |but )?(?:why|how come)\s+(?:did|does|do|is|are|was|were|has|have)\s+(?P<rest>.+)", re.IGNORECASE
 )
@@ -160,24 +160,24 @@ _SOMETHING = re.compile(
     r"(?:can you )?(?:guess )?(?:what|who|which(?: \w+){1,2})\s+(?P<rest>(?P<verb>\w+)\s.+)", re.IGNORECASE
 )
 _MOST = 6
-"""Statements that are taken out of one sentence, at most."""
+"""Most statements taken from one sentence."""
 _MAX_SENTENCE = 1500
-"""Longest sentence that is searched: each place is looked at once, and a longer one is no talk."""
+"""Longest sentence, in characters, to search: longer ones are no talk."""
 
 
 def presuppositions(question: str) -> Iterator[str]:
-    """Claims that a question or an exclamation takes for granted."""
-    asked = question.rstrip("?! ")
-    why = _WHY.match(asked)
-    doubt = _NOT.match(asked)
-    something = _SOMETHING.match(asked)
+    """Claims that a question or an exclamation presupposes."""
+    text = question.rstrip("?! ")
+    why = _WHY.match(text)
+    doubt = _NOT.match(text)
+    something = _SOMETHING.match(text)
     if why:
         yield why["rest"]
-    elif doubt and FIGURE.search(asked):
+    elif doubt and FIGURE.search(text):
         yield doubt["rest"]
-    elif something and LONG_FIGURE.search(asked) and is_past(something["verb"]):
+    elif something and LONG_FIGURE.search(text) and is_past(something["verb"]):
         yield something["rest"]
-    yield from inner_statements(asked)
+    yield from inner_statements(text)
 
 
 _PART = re.compile(
@@ -190,24 +190,24 @@ _PART = re.compile(
 
 @dataclass(frozen=True)
 class _Part:
-    """A stretch between marks and conjunctions: what opens it, its words, and all that stands before it."""
+    """A segment between marks and conjunctions: its opener, its words, and the text before it."""
 
     opener: str
     marked: bool
-    """True if a mark stands before it, beside the conjunction or instead of one."""
+    """True if a mark precedes it, with or without a conjunction."""
     text: str
     end: int
     before: str
 
     @cached_property
     def words(self) -> list[str]:
-        """Its words from the first that does more than lead to it."""
+        """Its words without leading adverbs and fillers."""
         words = words_of(self.text)
         return words[next((index for index, word in enumerate(words) if word.lower() not in _LEADING), len(words)) :]
 
     @property
     def said(self) -> str:
-        """Its text from there on."""
+        """Its text from `words` on."""
         return _from_word(self.text, words_of(self.text), len(words_of(self.text)) - len(self.words))
 
     @property
@@ -216,40 +216,42 @@ class _Part:
         return _is_clause(self.words, joined=self.opener in _JOINS)
 
 
-def _parts(said: str) -> Iterator[_Part]:
+def _parts(sentence: str) -> Iterator[_Part]:
     begin, opener, marked, before = 0, "", False, 0
-    for match in itertools.chain(_PART.finditer(said), [None]):
-        end = match.start() if match else len(said)
-        text = said[begin:end].strip(" \t\n'*_")
+    for match in itertools.chain(_PART.finditer(sentence), [None]):
+        end = match.start() if match else len(sentence)
+        text = sentence[begin:end].strip(" \t\n'*_")
         if text:
-            yield _Part(opener, marked, text, end, said[:before])
+            yield _Part(opener, marked, text, end, sentence[:before])
             opener, marked, before = "", False, end
         if match:
-            # "given that", ", which": the last conjunction tells what follows.
+            # "given that", ", which": the last conjunction counts.
             begin, marked = match.end(), marked or match["mark"] is not None
             opener = (match["word"] or opener or match["mark"].strip()).lower()
 
 
-def inner_statements(said: str) -> Iterator[str]:
-    """Finite clauses, participles and appositions inside a sentence, unless their subject is who speaks or listens."""
-    if len(said) > _MAX_SENTENCE:
+def inner_statements(sentence: str) -> Iterator[str]:
+    """Finite clauses, participles and appositions inside a sentence, unless the speaker or listener is their subject."""
+    if len(sentence) > _MAX_SENTENCE:
         return
-    parts = [*_parts(said)]
+    parts = [*_parts(sentence)]
     if any(part.opener in ("if", "unless") and part.words and not _is_own(part.words) for part in parts):
-        # "If it rains, the tour moves inside": what hangs on the condition is not said by itself.
+        # "If it rains, the tour moves inside": the consequence is no claim by itself.
         parts = [part for part in parts if part.opener in _JOINS]
-    texts = (text for number, part in enumerate(parts) for text in _stated(said, part, parts[number + 1 :]))
-    whole = said.rstrip(" .!?")
+    texts = (
+        text for number, part in enumerate(parts) for text in _part_statements(sentence, part, parts[number + 1 :])
+    )
+    whole = sentence.rstrip(" .!?")
     yield from itertools.islice((text for text in map(_without_main, texts) if text and len(text) < len(whole)), _MOST)
 
 
 def _without_main(text: str) -> str:
-    """ "Only when I learnt that S did I smile": S without the main clause; nothing of a clause that breaks off."""
+    """ "Only when I learnt that S did I smile": S without the main clause; "" for an incomplete clause."""
     return "" if text.endswith((" and", " or")) else _TURNED.sub("", text)
 
 
-def _stated(said: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
-    """The statement of a part, by itself or of a noun beside it; nothing if it only supposes or asks."""
+def _part_statements(sentence: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
+    """The statement of a part, by itself or about a noun beside it; nothing if it only supposes or asks."""
     words, opens = part.words, part.words[0].lower() if part.words else ""
     if not words or part.opener in _SUPPOSING or (part.opener in _TIMES and not _has_value(part.said)):
         return
@@ -260,67 +262,69 @@ def _stated(said: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
     elif part.opener in _RELATIVES and (can_be_verb(words[0]) or not part.before):
         noun = _noun_before(part.before)
         is_any = noun.split(" ")[0].lower() in _ANY and not part.marked and not _has_value(part.said)
-        yield from [] if is_any else _said_of(noun, part.said)
+        yield from [] if is_any else _statement_about(noun, part.said)
     elif opens in ("having", "being") or (is_participle(words[0]) and (part.marked or not part.before)):
-        main = next((one.said for one in later if one.opener not in _JOINS), "")
+        main = next((clause.said for clause in later if clause.opener not in _JOINS), "")
         verb = {"having": "has ", "being": "is "}.get(opens, "")
         subject = _noun_before(part.before) if part.before else _subject(main)
-        yield from _said_of(subject, verb + _from_word(part.said, words, 1 if verb else 0))
+        yield from _statement_about(subject, verb + _from_word(part.said, words, 1 if verb else 0))
     elif part.is_clause:
-        yield from _whole_clause(said, part, later)
+        yield from _whole_clause(sentence, part, later)
     elif part.opener in _APPOSES and _is_value(part, later):
-        yield from _said_of(_noun_before(part.before), part.said, ":")
+        yield from _statement_about(_noun_before(part.before), part.said, ":")
     else:
         yield from _clause_within(part.said, words)
 
 
-def _whole_clause(said: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
-    """A clause with what belongs to it behind a comma or a preposition ("since 1850"); none if all else of the sentence does."""
+def _whole_clause(sentence: str, part: _Part, later: Sequence[_Part]) -> Iterator[str]:
+    """A clause with its attached parts ("since 1850"); none if the whole rest of the sentence is attached."""
     joined = _JOINS - _RELATIVES | {","}
-    own = list(itertools.takewhile(lambda one: one.opener in joined and not (_acts(one.words) or one.is_clause), later))
+    attached = list(
+        itertools.takewhile(lambda other: other.opener in joined and not (_acts(other.words) or other.is_clause), later)
+    )
     if part.opener or (later and later[0].opener != ","):
-        end = own[-1].end if own else part.end
-        yield said[said.index(part.said, len(part.before)) : end].strip(" '*_")
+        end = attached[-1].end if attached else part.end
+        yield sentence[sentence.index(part.said, len(part.before)) : end].strip(" '*_")
 
 
-def _said_of(noun: str, text: str, joint: str = "") -> Iterator[str]:
+def _statement_about(noun: str, text: str, joint: str = "") -> Iterator[str]:
     if noun and (joint or " " in text):
         yield f"{noun}{joint} {text}"
 
 
 def _is_value(part: _Part, later: Sequence[_Part]) -> bool:
-    """True for a figure or a day beside a noun, and for a name in brackets or between a subject and its verb."""
+    """True for a figure or day beside a noun, and for a name in brackets or between subject and verb."""
     if len(part.words) >= _LONGEST_NOUN:
         return False
-    between = part.opener != "," or any(can_be_verb(word) for one in later[:1] for word in one.words[:1])
+    between = part.opener != "," or any(can_be_verb(word) for next_part in later[:1] for word in next_part.words[:1])
     named = all(word[0].isupper() and not word.isupper() for word in part.words)
     return LITERAL.search(part.said) is not None or (between and named)
 
 
 def _has_value(text: str) -> bool:
-    """True if a text has a figure, a day, or a name that does not open it."""
+    """True if a text has a figure, a day, or a name other than its first word."""
     return LITERAL.search(text) is not None or any(word[0].isupper() for word in words_of(text)[1:])
 
 
-def states(said: str, *, joined: bool = False) -> bool:
-    """True if a text is a clause whose subject is neither who speaks nor who listens; if `joined`, any verb will do."""
-    words = words_of(said)
+def states(text: str, *, joined: bool = False) -> bool:
+    """True if a text is a clause about neither speaker nor listener; with `joined`, any verb will do."""
+    words = words_of(text)
     return not _acts(words) and _is_clause(words, joined=joined)
 
 
 def _acts(words: Sequence[str]) -> bool:
-    """True for an order, a question of yes or no, and what the speaker or the listener does."""
+    """True for an order, a yes-or-no question, and an action of the speaker or listener."""
     first = words[0].lower() if words else ""
     return first != "" and (_is_own(words) or is_auxiliary(first) or begins_imperative([first, *words[1:]]))
 
 
 def _is_own(words: Sequence[str]) -> bool:
-    """True if the subject is who speaks or who listens."""
+    """True if the subject is the speaker or the listener."""
     return words[0].lower().partition("'")[0] in _OWN or " ".join(words[:2]).lower() in _SPEAKERS
 
 
 def _is_clause(words: Sequence[str], *, joined: bool) -> bool:
-    """True if the words are a subject and its verb; behind a conjunction any verb will do."""
+    """True if the words are a subject and its verb; with `joined`, any verb will do."""
     words = [word for word in words if word.lower() not in ADVERBS]
     if len(words) < 3 or words[1].lower() in PRONOUNS:
         return False
@@ -342,14 +346,14 @@ def _clause_within(text: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _subject(text: str) -> str:
-    """The subject of a clause that is neither the speaker's nor the listener's; nothing for any other text."""
+    """The subject of a clause, unless it is the speaker or listener; else ""."""
     words = words_of(text)
     verb = finite_verb(words) or 0
     return "" if not verb or _is_own(words) or words[0].lower() in PRONOUNS else " ".join(words[:verb])
 
 
 def _noun_before(before: str) -> str:
-    """The noun phrase that ends a text, from its last determiner or capital on."""
+    """The noun phrase at the end of a text, from its last determiner or capital on."""
     words = words_of(before.rstrip(" ,;:([—–-"))[-_LONGEST_NOUN:]
     start = None
     for index in range(len(words) - 1, -1, -1):
@@ -365,7 +369,7 @@ def _noun_before(before: str) -> str:
 
 
 def _from_word(text: str, words: Sequence[str], index: int) -> str:
-    """`text` from its word at `index` on."""
+    """`text` from the word at `index` on."""
     place = 0
     for word in words[:index]:
         place = text.index(word, place) + len(word)

@@ -1,7 +1,7 @@
-"""Splits sentences into atomic clauses, without a parser, only where both halves surely stand alone.
+"""Splits sentences into atomic clauses, without a parser, only if both halves clearly stand alone.
 
-A clause keeps its place in the text. Unclear sentences stay whole: a long claim costs some precision, a broken one is judged
-wrongly.
+A clause keeps its place in the text. Unclear sentences stay whole: a long claim costs some precision, a broken one gets a
+wrong verdict.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from vista_guard.judges.embedded.english.verbs import (
     ends_elliptic,
     ends_with_verb,
     finite_verb,
-    goes_on,
     hangs_on,
     has_verb,
     is_conditional,
     is_participle,
     is_set,
     past_adverbs,
+    shared_words,
     subject_of,
     verb_index,
     words_of,
@@ -45,9 +45,9 @@ _JOINT = re.compile(
 )
 _LISTED = re.compile(r"\s*,?\s+(?:and|but)\s+(?:then\s+)?|\s*,\s+", re.IGNORECASE)
 _MAX_SENTENCE = 1500
-"""Longest sentence, in characters, that is taken apart: what is longer is no prose, and the rules compare many places."""
+"""Longest sentence, in characters, to split: longer ones are no prose, and the rules are slow on them."""
 _AHEAD = 120
-"""How far, in characters, a clause is read to tell that it is one."""
+"""Characters of a clause that are read to recognise it."""
 
 
 def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
@@ -61,25 +61,25 @@ def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
             yield from _cut_coordination(text, part.start, part.end, 0, part.subject)
             continue
         whole = text[part.start : part.end]
-        for left, right in _independent(whole):
+        for left, right in _split_independent(whole):
             if is_set(whole[left:right]):
                 yield Clause(part.start + left, part.start + right)
             else:
-                yield from _within(whole[left:right], part.start + left)
+                yield from _clauses_within(whole[left:right], part.start + left)
 
 
-def _within(sentence: str, offset: int) -> Iterator[Clause]:
+def _clauses_within(sentence: str, offset: int) -> Iterator[Clause]:
     """The clauses of a part that stands alone."""
-    for left, right in _plainly_joined(sentence):
+    for left, right in _split_at_and(sentence):
         yield from _cut_coordination(sentence, left, right, offset)
 
 
-def _independent(sentence: str) -> Iterator[tuple[int, int]]:
-    """Cuts at conjunctions, semicolons and dashes that are followed by a clause of its own."""
+def _split_independent(sentence: str) -> Iterator[tuple[int, int]]:
+    """Cuts at conjunctions, semicolons and dashes before an independent clause."""
     yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if not _is_plain(joint)])
 
 
-def _plainly_joined(sentence: str) -> Iterator[tuple[int, int]]:
+def _split_at_and(sentence: str) -> Iterator[tuple[int, int]]:
     """Cuts at an "and" without a comma, which joins clauses more closely."""
     yield from _split_at(sentence, [joint for joint in _JOINT.finditer(sentence) if _is_plain(joint)])
 
@@ -115,7 +115,7 @@ def _cuts(joint: str, left: str, right: str) -> bool:
             or begins_imperative(following)
             or (verb_index(words) is not None and _is_clause(right))
         )
-    # "If it rains, it is closed and ...": what hangs on a condition is not said by itself.
+    # "If it rains, it is closed and ...": the consequence is no claim by itself.
     if words[0].lower() in SUBORDINATORS or is_conditional(left):
         return False
     if joint.strip() == ",":
@@ -142,13 +142,13 @@ def _has_verb(text: str) -> bool:
 
 
 def _lists(left: str, following: Sequence[str]) -> bool:
-    """True if the last comma before a joint separates two list items, so that a bare noun behind it is one more."""
+    """True if the last comma before a joint separates list items, so that a bare noun behind the joint is one more."""
     _, comma, last = left.rpartition(", ")
     return comma != "" and len(words_of(last)) < 3 and following[0].lower() not in DETERMINERS | PRONOUNS
 
 
 def _is_open(left: str) -> bool:
-    """True if a bracket, a quotation or Markdown emphasis is open, so no clause can end here."""
+    """True inside a bracket, quotation or Markdown emphasis, where no clause can end."""
     return (
         left.count("(") > left.count(")")
         or left.count("[") > left.count("]")
@@ -157,7 +157,7 @@ def _is_open(left: str) -> bool:
 
 
 def _are_orders(joint: str, left: str, words: Sequence[str], following: Sequence[str]) -> bool:
-    """ "Open the app and tap My seat" are two; a verb behind "to" ("call to cancel and get it back") may go on with that one."""
+    """ "Open the app and tap My seat" are two; behind "to" ("call to cancel and get it back") the verb may belong to that one."""
     if joint.strip() in ("-", "–", "--", "—") or not begins_imperative(following):
         return False
     if not begins_imperative([words[0].lower(), *words[1:]]) or len(words) < 3 or len(_phrase(following)) < 3:
@@ -195,7 +195,7 @@ def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], righ
     """True if "and", without a comma, joins two clauses rather than two nouns."""
     if _is_bare_predicate(words):
         return verb_index(following) is not None
-    # No noun is joined with a number: "... in the 1950s and work has gone on".
+    # "and" joins no noun with a number: "... in the 1950s and work has gone on".
     if words[-1][0].isdigit() and len(following) > 2 and following[0].islower() and is_auxiliary(following[1]):
         return True
     if verb_index(following, nouns=False) is not None and following[0].lower() != "that":
@@ -209,12 +209,12 @@ def _are_clauses(left: str, words: Sequence[str], following: Sequence[str], righ
 
 
 def _phrase(words: Sequence[str]) -> Sequence[str]:
-    """The words up to the first mark."""
+    """The words up to the first punctuation mark."""
     return words[: next((index for index, word in enumerate(words) if not word[0].isalnum()), len(words))]
 
 
 def _is_clause(text: str) -> bool:
-    """True if a clause and no list item follows a semicolon: a few words, a finite verb, then more."""
+    """True if the text behind a semicolon is a clause, not a list item: a few words, a finite verb, then more."""
     words = words_of(re.split(r"[;,(]", text[:200], maxsplit=1)[0])
     return (
         words[:1] != [] and words[0].lower() not in SUBORDINATORS and any(map(is_past, words[1:5])) and len(words) > 3
@@ -222,7 +222,7 @@ def _is_clause(text: str) -> bool:
 
 
 def _is_bare_predicate(words: Sequence[str]) -> bool:
-    """ "It is old": no noun stands last, so that none can be joined with the next."""
+    """ "It is old": no noun at the end that "and" could join with the next."""
     return (
         len(words) == 3
         and words[0].lower() in PRONOUNS
@@ -232,9 +232,9 @@ def _is_bare_predicate(words: Sequence[str]) -> bool:
 
 
 def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of: str = "") -> Iterator[Clause]:
-    """Cuts "X was a and was b" into "X was a" and "X was b" when X is short and clear; "X did a, did b and did c" too.
+    """Cuts "X was a and was b" into "X was a" and "X was b" if X is short and clear; "X did a, did b and did c" too.
 
-    `said_of`: the subject, where it stands elsewhere and the text begins with its verb.
+    `said_of`: the subject, if it is elsewhere and the text begins with its verb.
     """
     words = words_of(sentence[left:right])
     verb = finite_verb(words)
@@ -243,8 +243,12 @@ def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of
         verb, subject = 0, said_of if words and can_be_verb(words[0]) else ""
     joints = list(_LISTED.finditer(sentence, left, right)) if subject else []
     fit = [_predicate(sentence, left, right, joint, words, verb or 0) for joint in joints]
-    if fit and fit[-1] is None and any(one == "" and _is_comma(joint) for one, joint in zip(fit, joints, strict=True)):
-        # "has a screen, weighs 180 g and supports charging": behind verbs in a list "supports" is no noun.
+    if (
+        fit
+        and fit[-1] is None
+        and any(predicate == "" and _is_comma(joint) for predicate, joint in zip(fit, joints, strict=True))
+    ):
+        # "has a screen, weighs 180 g and supports charging": in a list of verbs, "supports" is no noun.
         last = words_of(sentence[joints[-1].end() : right][:_AHEAD])
         fit[-1] = "" if len(last) > 1 and last[0].lower() in UNSURE_S and not _is_comma(joints[-1]) else None
     begin = left
@@ -265,23 +269,23 @@ def _cut_coordination(sentence: str, left: int, right: int, offset: int, said_of
 def _predicate(
     sentence: str, left: int, right: int, joint: re.Match[str], words: Sequence[str], verb: int
 ) -> str | None:
-    """The words that a second predicate shares with the first; None if no predicate of the same subject follows."""
+    """The words that a second predicate shares with the first; None if no predicate with the same subject follows."""
     after = words_of(sentence[joint.end() : min(right, joint.end() + _AHEAD)])
     before = sentence[left : joint.start()]
-    said = words_of(before)
+    left_words = words_of(before)
     if (
         _is_open(before)
-        or len(said) <= verb
-        or _shares_object(said)
-        or embeds(said, verb)
+        or len(left_words) <= verb
+        or _shares_object(left_words)
+        or embeds(left_words, verb)
         or hangs_on(sentence[joint.end() : right])
     ):
         return None
-    return None if ends_elliptic(_phrase(after)) else goes_on(words, verb, before, after)
+    return None if ends_elliptic(_phrase(after)) else shared_words(words, verb, before, after)
 
 
 def _shares_object(words: Sequence[str]) -> bool:
-    """ "It is owned and run by Vale", "close and save it": what stands behind the second verb belongs to the first, too."""
+    """ "It is owned and run by Vale", "close and save it": the object of the second verb is the first's, too."""
     return ends_with_verb(words) or (len(words) > 1 and is_auxiliary(words[-2]) and is_participle(words[-1]))
 
 

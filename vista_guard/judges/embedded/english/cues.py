@@ -1,12 +1,11 @@
 """Lexical cues that back the claim-type head where wording decides: refusals, plain tastes, a speaker's own life, figures.
 
-The head is nearly blind to "does not know". The cues are few and sure; "I think it opened in 1925" is a hedged fact and none. A
-claim with a figure, a time or a date and no word of stance is for documents to prove; that list is wide on purpose, since a
-claim with any of its words is left to the head.
+The head is nearly blind to "does not know". The cues are few and precise; "I think it opened in 1925" is a hedged fact, not a
+cue. A claim with a figure, a time or a date and no word of stance is for documents to prove; the stance list is wide on
+purpose, since a claim with any of its words is left to the head.
 
-Verbs of the texts that assistants write, and the few nouns that need care. Lists and their forms, no grammar.
-
-Many English verbs are also nouns ("charges", "travel"). They are listed separately: only their neighbours tell which they are.
+Also lists the verbs of assistants' texts and their forms. Verbs that are also nouns ("charges", "travel") are separate: only
+their neighbours tell which they are.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ _SILENT = re.compile(
     r"\b(?:documents?|texts?|passages?|pages?|sources?|articles?|context|material|leaflet|manual|policy|guide|here)\b",
     re.IGNORECASE,
 )
-"""What says that a text is silent: no statement about the world, but that there is no answer in it."""
+"""Says that a text is silent: no statement about the world, but that the text has no answer."""
 _QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
 _TASTE = re.compile(
     rf"^{_WHO}(?:'s favou?rite|'s opinion| (?:\w+ )?"
@@ -141,7 +140,7 @@ _AS_SUBJECT = re.compile(
     + r"\b)(?:(?:is|was|has|does)(?:n't)?|had|did(?:n't)?|went|saw|got|grew|won|[a-z]{3,}s|[a-z]{2,}ed)\b",
     re.IGNORECASE,
 )
-"""The assistant as a subject: its life, its plans. Not what it reports, and no service: a document can back those."""
+"""The assistant as a subject: its life, its plans. Not its reports and services: documents can support those."""
 _OWNED = re.compile(
     any_of(
         r"""\b(?:my|the (?:assistant|wizard|speaker|user)'s) (?:absolute |all-time )?(?:favou?rites?|least favou?rite),
@@ -179,16 +178,16 @@ def recommends(claim: str) -> bool:
 
 
 def without_quotes(claim: str) -> str:
-    """The claim with "…" for what it quotes: others' words tell nothing of its own type. A quote alone stays."""
-    own = _QUOTED.sub('"…"', claim)
-    return own if len(own.split()) > 3 else claim
+    """The claim with "…" for quotations, which say nothing about its own type. A lone quotation stays."""
+    unquoted = _QUOTED.sub('"…"', claim)
+    return unquoted if len(unquoted.split()) > 3 else claim
 
 
 @lru_cache(maxsize=1024)
 def abstains(claim: str) -> bool:
-    """True if the claim refuses or says that its speaker does not know. Quoted words do not count."""
-    own = _QUOTED.sub(" ", claim)
-    return any(pattern.search(own) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
+    """True if the claim refuses, or says that its speaker does not know. Quotations do not count."""
+    unquoted = _QUOTED.sub(" ", claim)
+    return any(pattern.search(unquoted) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
 
 
 def subjective(claim: str) -> bool:
@@ -200,7 +199,7 @@ def subjective(claim: str) -> bool:
 def of_a_mind(claim: str) -> bool:
     """True if the claim is a taste, a value judgement or a speaker's own life: no document proves or refutes one.
 
-    Advice and courtesies are none of these: "You should take it with water" is held against a leaflet that speaks of it.
+    Advice and courtesies are not included: "You should take it with water" is checked against a leaflet that mentions it.
     """
     return any(pattern.search(claim) for pattern in (_TASTE, _VALUE, _LIFE, _OWNED))
 
@@ -215,7 +214,7 @@ _PLAIN = word_set(
     r"""must deal look(?:s|ed)? right nothing fine difference hard fair ideal sense afraid sorry important simple easy smooth
     rough cheap waste treat sound(?:s|ed)? taste[sd]? smell\w*"""
 )
-"""Of the words below those that are as often none of a stance: "must" is a duty, "a deal" an offer, "looks" may be seen."""
+"""Words of the lists below that often take no stance: "must" is a duty, "a deal" an offer, "looks" may be visible."""
 _VALUES = r"""good, better, best, bad, worse, worst, great, nice, nicer, fine, finest, fair, fun, cool, sweet, superb, brilliant,
     perfect, ideal, decent, dull, sad, happy, glad, sorry, afraid, scared, proud, bored, tired, rushed, odd, ugly, weird,
     strange, wise, smart, clever, steep, cheap, dear, cosy, cozy, quaint, smooth, grim, vivid, excellent, pleasant, magical,
@@ -260,12 +259,12 @@ def judges(claim: str) -> bool:
 
 
 def takes_stance(claim: str) -> bool:
-    """True if the claim has a word of taste, value, advice or degree, or names who speaks or who listens."""
+    """True if the claim has a word of taste, value, advice or degree, or names the speaker or listener."""
     return _STANCE.search(claim) is not None
 
 
 def plain_figure(claim: str) -> bool:
-    """True if the claim has a figure, and no word of a stance, of advice, of a speaker's life or of not-knowing."""
+    """True if the claim has a figure, and no word of stance, advice, a speaker's life or ignorance."""
     figure = any(map(str.isdigit, claim)) and not takes_stance(claim)
     return figure and not (subjective(claim) or recommends(claim) or personal(claim) or abstains(claim))
 
@@ -299,7 +298,7 @@ VERBS = word_set(
     sprinkle stir stem submit subscribe suffer suggest suit surround survive swallow sync take tell tend terminate throw
     tolerate unlock unplug upload validate vary verify wait warn weigh whisk win wipe withdraw withstand write"""
 )
-"""Never nouns that one would join with others."""
+"""Verbs that are never nouns in a list."""
 NOUN_VERBS = word_set(
     """address aim complete correct separate empty secure reply rotate gather vote answer average balance bill block boil
     book break burn call care cause change charge check claim clean click climb close comment compost cook cool cost count
@@ -315,7 +314,7 @@ NOUN_VERBS = word_set(
     target taste teach test thank think total touch track trade train transfer transport travel treat trigger try turn
     type update upgrade use value view visit vote walk want wash waste watch water wear welcome wish work wrap yield"""
 )
-"""Verbs that may be nouns or adjectives, so that their neighbours must tell."""
+"""Verbs that may be nouns or adjectives; only their neighbours tell."""
 CLEAR_S = (frozenset(map(_with_s, VERBS)) | CLEAR_THIRD_PERSON) - {
     "has",
     "proceeds",
@@ -347,7 +346,7 @@ REPORTING = SAYING | word_set(
     guarantees require requires required recommend recommends recommended let lets make makes made see sees saw warn warns
     warned agree agrees agreed understand understands understood"""
 )
-"""Verbs that may have a clause as their object, so that a noun behind them may be the subject of that one."""
+"""Verbs that may have a clause as object, so that a noun behind them may be that clause's subject."""
 INTRANSITIVE = word_set(
     """moved lived died worked studied travelled traveled returned remained retired served settled stayed graduated appeared
     acted arrived departed belonged existed happened occurred emerged"""

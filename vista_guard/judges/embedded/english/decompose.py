@@ -1,4 +1,4 @@
-"""A turn's text to claims (VISTA §3, step 1, and the rules of its prompt in App. A.1), by rule and without a model."""
+"""Decomposes a turn into claims by rules, without a model (VISTA §3, step 1, and the prompt in App. A.1)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from vista_guard.judges.embedded.english.speakers import (
     claims_of_values,
     name_speakers,
     names,
+    naming_question,
     open_question,
     resolve_pronoun,
     topic_of,
     topic_of_turn,
     value_question,
-    which,
     without_opener,
     written_names,
 )
@@ -67,17 +67,17 @@ from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
 MAX_STATEMENT = 2000
-"""Characters of a sentence that is read: a longer one is no single statement. It is one claim as it stands, and is not judged."""
+"""Longest sentence, in characters: a longer one is not a single statement. It becomes one claim that is not judged."""
 _MAX_BEFORE = 1000
-"""How much of the turn before is read, in characters from its end."""
+"""Characters of the previous turn to read, from its end."""
 _REMEMBERED, _REMEMBERED_CHARS = 8192, 500
-"""Sentences whose reading is kept, and the longest of them: a turn that is being written is read again with each sentence."""
+"""Cached readings, and the longest sentence to cache: a turn being written is read again with each sentence."""
 _ABOUT = re.compile(r"(?:\w+ ){1,3}about\b")
 _INFERRED = re.compile(
     r"(?:i|you|he|she|it|they|we|that|this|there) (?:must|surely|probably|definitely) ", re.IGNORECASE
 )
 _LIST_MARK = re.compile(r"\s*\(?\d{1,3}[.)]\s*")
-"""What numbers the items of a list that stands in one line."""
+"""An item's number in a list on one line."""
 _LISTENER = word_set("""you you're you've you'd i i'm we your my so that this these those""")
 _BEFORE_QUESTION = re.compile(
     r",?\s(?:and|but|so|or)\s(?=(?:what|who|how|why|where|when|which|would|do|does|did|shall|can|could|are|is|will|should|have)\b)",
@@ -88,12 +88,12 @@ _OPEN_ENDS = word_set(
     """to of in at for with by from on as about into than and or a an the its their his her following these those this
     that including such"""
 )
-"""Words that want something behind them: a lead that ends with one says nothing by itself."""
+"""Words that need a continuation: a lead that ends with one says nothing by itself."""
 _VALUE = re.compile(
     r"[£$€]\s?\d|\d\s?(?:%|€|£|°|(?:euros?|dollars?|pounds?|pence|cents?|percent|kg|km|GB|MB|ml|mg|hours?|minutes?|a\.?m|p\.?m)\b)"
     r"|\b\d{1,2}:\d\d\b"
 )
-"""A price, a share, a time or a measure: what makes a claim of a heading ("Check-in from 15:00")."""
+"""A price, share, time or measure, which makes a heading a claim ("Check-in from 15:00")."""
 _SETTING = re.compile(
     r"(?:in|at|on|from|for|during|after|before|until|since) (?:(?!me\b|my\b|your?\b)[\w'-]+ ){1,4}?"
     r"(?=(?:we|they|it|he|she|the)\b)",
@@ -112,57 +112,59 @@ _OPEN_WORDS = word_set("""what who why how where when if whether which about so"
 def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     """The claims of `turn` in order of appearance, ids `t{turn index}.c1` on. Equal texts are one claim.
 
-    A block of code is one claim, in its fence: the judge says of it that code is not judged.
+    A block of code is one claim, in its fence: the judge marks it as unjudged code.
     """
     reading = render(canonical(turn.text))
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
-    asked = before if history and history[-1].role is Role.USER else ""
-    questions = _Questions(open_question(asked), value_question(asked))
-    kept = written_names(reading.text)
+    question = before if history and history[-1].role is Role.USER else ""
+    questions = _Questions(open_question(question), value_question(question))
+    fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
-    found: dict[str, Span] = {}
-    here: set[tuple[str, int]] = set()
-    for said, start, end, kind in _resolved_statements(reading.text, questions, topic_of_turn(before)):
+    spans: dict[str, Span] = {}
+    seen: set[tuple[str, int]] = set()
+    for statement, start, end, kind in _resolved_statements(reading.text, questions, topic_of_turn(before)):
         span = trimmed_span(reading, start, end)
-        says_something = re.search(r"[^\W_]", said) and not _LIST_MARK.fullmatch(said)
-        if kind is BlockKind.CODE or SYMBOLS.search(said) or (says_something and len(said) > MAX_STATEMENT):
-            found.setdefault(said, span)
+        says_something = re.search(r"[^\W_]", statement) and not _LIST_MARK.fullmatch(statement)
+        if kind is BlockKind.CODE or SYMBOLS.search(statement) or (says_something and len(statement) > MAX_STATEMENT):
+            spans.setdefault(statement, span)
             continue
-        named = finish_sentence(name_speakers(said, speaker, listener, kept), codes) if says_something else ""
-        # The same words of the same place with another mark behind them, once from a frame and once whole, are one claim.
-        place = (named.rstrip(".!?…"), span.start)
-        if named and place not in here:
-            here.add(place)
-            found.setdefault(named, span)
-    return _numbered(found, history)
+        claim = (
+            finish_sentence(name_speakers(statement, speaker, listener, fixed_names), codes) if says_something else ""
+        )
+        # Equal words at the same place, up to their final mark, are one claim: a frame may give them twice.
+        place = (claim.rstrip(".!?…"), span.start)
+        if claim and place not in seen:
+            seen.add(place)
+            spans.setdefault(claim, span)
+    return _number_claims(spans, history)
 
 
 def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
-    """The sentences, list items and table rows of a turn as they stand, each a claim: for languages without rules."""
+    """The sentences, list items and table rows of a turn, each a claim: for languages without rules."""
     reading = render(canonical(turn.text))
-    found: dict[str, Span] = {}
-    for one in sentences(reading.text):
-        source = reading.text[one.start : one.end]
-        said = fence(source) if one.kind is BlockKind.CODE else clean(one.text or source)
-        if one.kind is not BlockKind.HEADER and re.search(r"[^\W_]", said):
-            found.setdefault(said, trimmed_span(reading, one.start, one.end))
-    return _numbered(found, history)
+    spans: dict[str, Span] = {}
+    for sentence in sentences(reading.text):
+        source = reading.text[sentence.start : sentence.end]
+        text = fence(source) if sentence.kind is BlockKind.CODE else clean(sentence.text or source)
+        if sentence.kind is not BlockKind.HEADER and re.search(r"[^\W_]", text):
+            spans.setdefault(text, trimmed_span(reading, sentence.start, sentence.end))
+    return _number_claims(spans, history)
 
 
-def _numbered(found: Mapping[str, Span], history: Sequence[Turn]) -> tuple[Claim, ...]:
-    pairs = enumerate(found.items(), start=1)
+def _number_claims(spans: Mapping[str, Span], history: Sequence[Turn]) -> tuple[Claim, ...]:
+    pairs = enumerate(spans.items(), start=1)
     return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
 
 
 def trimmed_span(reading: Reading, start: int, end: int) -> Span:
-    """Where the range stands in the turn, without the white space at its ends."""
+    """The range's span in the turn, without surrounding white space."""
     raw = reading.text[start:end]
     return reading.span(start + len(raw) - len(raw.lstrip()), start + len(raw.rstrip()))
 
 
 class _Questions(NamedTuple):
-    """Questions whose words an answer may leave out: for yes or no or a name just before it, and for a value."""
+    """Questions whose words an answer may omit: for yes or no or a name just before it, and for a value."""
 
     open: str = ""
     value: str = ""
@@ -171,8 +173,8 @@ class _Questions(NamedTuple):
 def _resolved_statements(
     text: str, questions: _Questions, topic: PronounTopic
 ) -> Iterator[tuple[str, int, int, BlockKind]]:
-    """The statements of a turn; each tells what a pronoun that opens the next can mean."""
-    asked = _Questions()
+    """The statements of a turn, with opening pronouns resolved by the statements before."""
+    last_asked = _Questions()
     seen: set[tuple[str, Sentence, _Questions, PronounTopic]] = set()
     for sentence in sentences(text):
         source, start = text[sentence.start : sentence.end], sentence.start
@@ -181,16 +183,16 @@ def _resolved_statements(
             continue
         if len(source) > MAX_STATEMENT:
             yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
-            topic, asked = NOTHING, _Questions()
+            topic, last_asked = NOTHING, _Questions()
             continue
-        heard = _Questions(asked.open or questions.open, asked.value or questions.value)
-        alone = (source, replace(sentence, start=0, end=len(source)), heard, topic)
+        current = _Questions(last_asked.open or questions.open, last_asked.value or questions.value)
+        alone = (source, replace(sentence, start=0, end=len(source)), current, topic)
         read = _read if len(source) <= _REMEMBERED_CHARS else _read.__wrapped__
-        said, topic, asked = read(*alone)
-        # Said again in the same place of the talk it claims the same again: a line that is repeated costs nothing.
+        statements, topic, last_asked = read(*alone)
+        # A repetition in the same context makes the same claims: repeated lines cost nothing.
         if alone not in seen:
             seen.add(alone)
-            yield from ((clear, start + first, start + last, sentence.kind) for clear, first, last in said)
+            yield from ((clear, start + first, start + last, sentence.kind) for clear, first, last in statements)
 
 
 @lru_cache(_REMEMBERED)
@@ -199,74 +201,78 @@ def _read(
 ) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, _Questions]:
     """The statements of a sentence with their places, the topic for later pronouns, and the sentence's questions."""
     topics: list[PronounTopic] = []
-    found = []
-    for said, start, end in _statements(source, sentence, questions.open):
-        clear, after = resolve_pronoun(said, topic)
-        # What answers the question leaves its topic: "Do you know Vale?" "Yes. He ..."
-        topics.append(topic := topic if said.startswith(("the assistant", "the user")) else after)
-        found.append((clear, start, end))
+    placed = []
+    for statement, start, end in _statements(source, sentence, questions.open):
+        clear, after = resolve_pronoun(statement, topic)
+        # An answer keeps the question's topic: "Do you know Vale?" "Yes. He ..."
+        topics.append(topic := topic if statement.startswith(("the assistant", "the user")) else after)
+        placed.append((clear, start, end))
     raw = clean(source)
     # "Did it open in 1850? Yes." answers itself, as does "Which hall opened in 1850? The whale hall."
-    asks = raw.strip("\"' ")
-    answered = _with_values(found, clean(sentence.text or source), len(source), questions.value)
+    question = raw.strip("\"' ")
+    answered = _with_values(placed, clean(sentence.text or source), len(source), questions.value)
     return (
         tuple(answered),
         _next_topic(raw, topic, topics),
-        _Questions(open_question(asks) or which(asks), value_question(asks)),
+        _Questions(open_question(question) or naming_question(question), value_question(question)),
     )
 
 
-def _with_values(found: list[tuple[str, int, int]], raw: str, end: int, question: str) -> list[tuple[str, int, int]]:
-    """The statements, and each value without a subject of its own as the answer to `question`."""
+def _with_values(placed: list[tuple[str, int, int]], raw: str, end: int, question: str) -> list[tuple[str, int, int]]:
+    """The statements, plus each value without its own subject as an answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in said and _states_itself(said, value, question) for said, _, _ in found
+            value in statement and _states_itself(statement, value, question) for statement, _, _ in placed
         ):
             continue
-        # "Remember 21:40." says nothing beside the answer.
-        found = [one for one in found if value not in one[0] or len(words_of(one[0].replace(value, ""))) > _FEW_WORDS]
-        found.append((claim, 0, end))
-    return found
+        # "Remember 21:40." adds nothing to the answer.
+        placed = [
+            entry
+            for entry in placed
+            if value not in entry[0] or len(words_of(entry[0].replace(value, ""))) > _FEW_WORDS
+        ]
+        placed.append((claim, 0, end))
+    return placed
 
 
-def _states_itself(said: str, value: str, question: str) -> bool:
-    """True if a statement with the value has a subject and a verb of its own: "Marta Eide left in 1999", "a ticket costs 9 €".
+def _states_itself(statement: str, value: str, question: str) -> bool:
+    """True if a statement with the value has its own subject and verb: "Marta Eide left in 1999", "a ticket costs 9 €".
 
-    So has one with most of the question's words. The value may be that subject or object where no stance is taken: "9 € is what
-    I had in mind" only answers.
+    Also with most of the question's words. The value may be the subject or object if no stance is taken: "9 € is what I had
+    in mind" only answers.
     """
-    asked = {word[:4] for word in words_of(question.lower())[1:] if len(word) > 3 and not is_auxiliary(word)}
-    if 2 * len(asked & {word[:4] for word in words_of(said.lower())}) > len(asked):
+    question_stems = {word[:4] for word in words_of(question.lower())[1:] if len(word) > 3 and not is_auxiliary(word)}
+    if 2 * len(question_stems & {word[:4] for word in words_of(statement.lower())}) > len(question_stems):
         return True
-    setting = _SETTING.match(said)
-    said = said[setting.end() :] if setting else said
-    house = _HOUSE.match(said)
+    setting = _SETTING.match(statement)
+    statement = statement[setting.end() :] if setting else statement
+    house = _HOUSE.match(statement)
     if house:
-        rest = said[house.end() :]
-        said = f"they{rest}" if rest.startswith("'") else f"the people{rest}"
-    told = not takes_stance(said.replace(value, ""))
-    if states(said.replace(value, "then")) or (told and states(said.replace(value, "the one"))):
+        rest = statement[house.end() :]
+        statement = f"they{rest}" if rest.startswith("'") else f"the people{rest}"
+    neutral = not takes_stance(statement.replace(value, ""))
+    if states(statement.replace(value, "then")) or (neutral and states(statement.replace(value, "the one"))):
         return True
-    named = told and value[:1].isalpha()
-    before, _, behind = said.partition(value)
-    # Behind a verb it is one of several objects ("included Hungary, Romania and Finland"); a verb in the past tells of it.
+    named = neutral and value[:1].isalpha()
+    before, _, behind = statement.partition(value)
+    # Behind a verb it is one of several objects ("included Hungary, Romania and Finland"); before a past verb, its subject.
     return states(f"{before}then", joined=True) or (named and not before and is_past("".join(words_of(behind)[:1])))
 
 
 def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -> PronounTopic:
     """The topic for a pronoun after this sentence, from its statements in order."""
     if topics:
-        return topics[0] if all(one == topics[0] for one in topics) else NOTHING
+        return topics[0] if all(other == topics[0] for other in topics) else NOTHING
     return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
 def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:
-    """The sentence's statements in the speaker's own words, with their places."""
+    """The sentence's statements in the speaker's words, with their places."""
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
     answer = ANSWER.match(raw)
-    asked = which(question)
-    named, question = (claim_of_name(asked, raw), "") if asked else ("", question)
+    name_question = naming_question(question)
+    named, question = (claim_of_name(name_question, raw), "") if name_question else ("", question)
     if sentence.kind is BlockKind.HEADER:
         return
     if sentence.text is not None:
@@ -286,7 +292,7 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
 def names_only(raw: str, sentence: Sentence) -> bool:
     """True if a sentence has nothing to check: small talk, a heading's topic, a lead-in."""
     if SMALL_TALK.fullmatch(raw):
-        return not _hung_on(raw)
+        return not _attached_statements(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
     return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
@@ -315,88 +321,88 @@ def _is_completed(raw: str, sentence: Sentence) -> bool:
 
 def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[str, int, int]]:
     for clause in clauses(text, start, end):
-        said = clean(text[clause.start : clause.end])
-        if clause.subject and SMALL_TALK.fullmatch(said):
+        content = clean(text[clause.start : clause.end])
+        if clause.subject and SMALL_TALK.fullmatch(content):
             continue
-        if question and ELLIPTIC.fullmatch(without_opener(said).rstrip(".! ")):
-            yield claim_of_answer(question, said, Role.USER), clause.start, clause.end
+        if question and ELLIPTIC.fullmatch(without_opener(content).rstrip(".! ")):
+            yield claim_of_answer(question, content, Role.USER), clause.start, clause.end
             continue
-        for statement in _claims_of(f"{clean(clause.subject)} {said}" if clause.subject else said):
+        for statement in _claims_of(f"{clean(clause.subject)} {content}" if clause.subject else content):
             yield statement, clause.start, clause.end
 
 
-def _claims_of(said: str) -> Iterator[str]:
-    """A clause's claims: of a question what it takes for granted, of "I didn't know that ..." what follows it."""
-    said = without_opener(said)
-    subjectless = SUBJECTLESS.match(said)
+def _claims_of(clause: str) -> Iterator[str]:
+    """A clause's claims: a question's presuppositions, the fact behind "I didn't know that ..."."""
+    clause = without_opener(clause)
+    subjectless = SUBJECTLESS.match(clause)
     if subjectless:
-        yield from _with_subject(said, subjectless.end())
+        yield from _with_subject(clause, subjectless.end())
         return
-    tag = TAG.search(said)
+    tag = TAG.search(clause)
     if tag:
-        said = said[: tag.start()]
-    elif _INFERRED.match(said):
-        said = said.rstrip("? ")
-    elif _is_question(said):
-        yield from _of_question(said)
+        clause = clause[: tag.start()]
+    elif _INFERRED.match(clause):
+        clause = clause.rstrip("? ")
+    elif _is_question(clause):
+        yield from _question_claims(clause)
         return
-    if EXCLAMATION.match(said):
-        yield from presuppositions(said)
-    elif SMALL_TALK.fullmatch(said):
-        yield from _hung_on(said)
-    elif not ELLIPTIC.fullmatch(said.rstrip(".! ")):
-        yield from _without_frames(said)
+    if EXCLAMATION.match(clause):
+        yield from presuppositions(clause)
+    elif SMALL_TALK.fullmatch(clause):
+        yield from _attached_statements(clause)
+    elif not ELLIPTIC.fullmatch(clause.rstrip(".! ")):
+        yield from _without_frames(clause)
 
 
-def _of_question(said: str) -> Iterator[str]:
+def _question_claims(question: str) -> Iterator[str]:
     """Claims in a question: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
-    supposed = claim_of_tag(said)
+    supposed = claim_of_tag(question)
     if supposed:
         yield supposed
         yield from inner_statements(supposed)
         return
-    words = words_of(said)
+    words = words_of(question)
     # A statement with a question mark; "You like whales?" asks its listener.
     if (
         len(words) > 3
         and words[0].lower() not in _LISTENER | SUBORDINATORS
         and verb_index(words) is not None
-        and not QUESTION.match(said)
+        and not QUESTION.match(question)
     ):
-        yield _BEFORE_QUESTION.split(said.rstrip("? "))[0]
+        yield _BEFORE_QUESTION.split(question.rstrip("? "))[0]
         return
-    yield from presuppositions(said)
+    yield from presuppositions(question)
 
 
-def _hung_on(small_talk: str) -> list[str]:
-    """The statements attached to small talk; the whole sentence if a figure cannot be split off."""
+def _attached_statements(small_talk: str) -> list[str]:
+    """The statements attached to small talk; if there are none, the whole sentence if it has a figure."""
     return [*inner_statements(small_talk)] or [small_talk] * (FIGURE.search(small_talk) is not None)
 
 
-def _without_frames(said: str) -> Iterator[str]:
-    """The fact behind "I know that ..."; both the fact and the remark for what takes it for granted."""
-    frame = KNOWN.match(said)
-    # "I know some about mills, like how ..." has no fact of its own behind "know".
-    if frame and _is_statement(said[frame.end() :]) and not _ABOUT.match(said[frame.end() :]):
-        yield from _claims_of(said[frame.end() :].rstrip("! "))
+def _without_frames(clause: str) -> Iterator[str]:
+    """The fact behind "I know that ..."; fact and remark if the remark presupposes it."""
+    frame = KNOWN.match(clause)
+    # "I know some about mills, like how ..." has no fact behind "know".
+    if frame and _is_statement(clause[frame.end() :]) and not _ABOUT.match(clause[frame.end() :]):
+        yield from _claims_of(clause[frame.end() :].rstrip("! "))
         return
-    remark = NOT_KNOWN.match(said) or REMARKED.match(said)
-    if remark and _is_fact(said[remark.end() :], after=remark.group()):
-        yield from each(said[remark.end() :])
-    yield from each(said)
+    remark = NOT_KNOWN.match(clause) or REMARKED.match(clause)
+    if remark and _is_fact(clause[remark.end() :], after=remark.group()):
+        yield from each(clause[remark.end() :])
+    yield from each(clause)
 
 
 def _is_fact(text: str, after: str) -> bool:
-    """True if a remark's `text` stands alone: after "that" it does, whether or not its verb is known."""
+    """True if a remark's `text` stands alone; behind "that" even if its verb is unknown."""
     words = words_of(text)
-    told = after.lower().endswith("that ") and len(words) > 2 and words[0].lower() not in _OPEN_WORDS
-    return told or _is_statement(text)
+    follows_that = after.lower().endswith("that ") and len(words) > 2 and words[0].lower() not in _OPEN_WORDS
+    return follows_that or _is_statement(text)
 
 
-def _with_subject(said: str, after: int) -> Iterator[str]:
-    """ "Not sure, it may be 1925": the "I" put back, and what follows the comma by itself."""
-    comma = said.find(",", after)
-    head, rest = (said, "") if comma < 0 else (said[:comma], said[comma + 1 :].strip())
+def _with_subject(clause: str, after: int) -> Iterator[str]:
+    """ "Not sure, it may be 1925": restores the "I", and gives the text behind the comma separately."""
+    comma = clause.find(",", after)
+    head, rest = (clause, "") if comma < 0 else (clause[:comma], clause[comma + 1 :].strip())
     lower = head[0].lower() + head[1:]
     if lower.startswith("dunno"):
         lower = f"don't know{lower[5:]}"
@@ -416,7 +422,7 @@ def _is_statement(text: str) -> bool:
 
 def _is_question(text: str) -> bool:
     if text.rstrip("\"') ").endswith("?"):
-        # "So you must live in Oslo?" states what it asks about.
+        # "So you must live in Oslo?" is a statement.
         return not _INFERRED.match(text)
     return QUESTION.match(text) is not None and not text.endswith(("!", "."))
 

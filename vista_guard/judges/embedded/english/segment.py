@@ -1,6 +1,6 @@
 """Segments a turn: Markdown blocks, sentences with their exact places, and lists whose items hold one by one.
 
-Also detects text that is surely not English, built to raise no false alarm on typos and foreign names.
+Also detects text that is clearly not English, without false alarms on typos and foreign names.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = {
     "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sv": "Swedish", "th": "Thai",
     "tr": "Turkish", "uk": "Ukrainian", "vi": "Vietnamese", "zh": "Chinese",
 }  # fmt: skip
-"""The languages told apart. Rare ones only add false alarms: short English passes for Nigerian Pidgin."""
+"""The languages to tell apart. Rare ones only add false alarms: short English passes for Nigerian Pidgin."""
 
 _ENGLISH = word_set(
     """the and but of for with from by are were been have had does did not you she it they my your his her their its
@@ -36,19 +36,19 @@ _ENGLISH = word_set(
     also most some very than them yes know think im name born first new one
     called known made time people world into other after over only"""
 )
-"""Function words that are no common word of another language in Latin script."""
+"""English function words that are not common words of another language in Latin script."""
 _SHARED = word_set("is was in on to i at he we me no so or as be am do")
-"""Function words that are."""
+"""English function words that are."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LATIN = re.compile(r"[A-Za-zÀ-ɏ]")
 _SAMPLE = 4000
-"""Characters looked at."""
+"""Characters to examine."""
 _MIN_LOWER, _MIN_LETTERS = 4, 24
-"""Least words in lower case and letters in all. Less, in Latin script, is as often a name or an idiom."""
+"""Minimum lower-case words, and letters in all. Shorter Latin text is often a name or an idiom."""
 _ENGLISH_SHARE, _SHARED_SHARE = 0.12, 0.22
-"""With these shares of function words a text is English, whatever the identifier says."""
+"""With these shares of function words a text is English, regardless of the identifier."""
 _SURE_LATIN, _SURE_OTHER = 0.95, 0.5
-"""Least probability of the identifier's answer, for Latin and for other scripts.
+"""Minimum probability of the identifier's answer, for Latin and for other scripts.
 
 With these limits none of 69,474 English utterances, claims and encyclopedia sentences (the dev parts of the training
 data) is called foreign.
@@ -57,17 +57,17 @@ _SURE_SHORT, _SURE_UNKNOWN = 0.99, 0.8
 """The same for a short sentence in Latin script without a function word of English; the second where two in five of its words are
 unknown. Of 60,000 other English sentences these two call none foreign that the others do not."""
 _FEWEST_OTHER = 4
-"""Letters of another script that are enough."""
+"""Minimum letters of another script."""
 
 
-def foreign(text: str) -> str | None:
-    """The language's name and code, as in "German (de)", when `text` is surely not English. Else None."""
+def foreign_language(text: str) -> str | None:
+    """Name and code of the language, as in "German (de)", if `text` is clearly not English; else None."""
     sample = text[:_SAMPLE]
-    # A possessive is as English as "its".
+    # A possessive counts as English, like "its".
     words = _WORD.findall(re.sub(r"'s\b", " its", sample))
     letters = sum(map(len, words))
     latin = len(_LATIN.findall(sample)) > letters / 2
-    needed = _needed(words, letters) if latin else _SURE_OTHER if letters >= _FEWEST_OTHER else None
+    needed = _needed_confidence(words, letters) if latin else _SURE_OTHER if letters >= _FEWEST_OTHER else None
     if needed is None:
         return None
     code, confidence = _identifier().classify(" ".join(words).lower())
@@ -76,8 +76,8 @@ def foreign(text: str) -> str | None:
     return f"{NAMES[code]} ({code})"
 
 
-def _needed(words: list[str], letters: int) -> float | None:
-    """Least probability of the identifier's answer for words in Latin script; None when they may well be English."""
+def _needed_confidence(words: list[str], letters: int) -> float | None:
+    """Minimum probability of the identifier's answer for words in Latin script; None if they may well be English."""
     small = [word for word in words if word.islower()]
     lower = [word.lower() for word in words]
     surely = sum(word in _ENGLISH for word in lower)
@@ -93,7 +93,7 @@ def _needed(words: list[str], letters: int) -> float | None:
 
 @lru_cache(maxsize=1)
 def _identifier() -> LanguageIdentifier:
-    # Loaded by the first text that does not read like English: most processes never pay for it.
+    # Loaded lazily: most processes only see English.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
@@ -119,15 +119,15 @@ _KINDS = re.compile(
     rf"|an? {_NOUN}(?: {_NOUN}){{0,3}}(?:, {_NOUN})+,? and {_NOUN})(?P<after>[.!]?)"
 )
 _MAX_CLAIM = 400
-"""Longest claim, in characters, that is looked at."""
+"""Longest claim, in characters, to split."""
 _COMMA = re.compile(r",? and |, ")
 
 
-def each(said: str) -> Iterator[str]:
-    """`said` once for each part of a list that may be told apart; as it is when there is none."""
-    match = _KINDS.fullmatch(said) or _NAMES.fullmatch(said) if len(said) <= _MAX_CLAIM else None
+def each(claim: str) -> Iterator[str]:
+    """`claim` once for each part of a list in it; unchanged if there is no list that may be split."""
+    match = _KINDS.fullmatch(claim) or _NAMES.fullmatch(claim) if len(claim) <= _MAX_CLAIM else None
     if not match:
-        yield said
+        yield claim
         return
     kinds = match.re is _KINDS
     for part in _COMMA.split(match["parts"]):
@@ -141,15 +141,15 @@ def _with_article(noun: str) -> str:
 
 
 _MANY = re.compile(r"[^\w\s,;:'\"()/&%+*_`~|<>=\[\]-]\W*\w")
-"""A mark that may end a sentence, and a word behind it."""
+"""A mark that may end a sentence, followed by a word."""
 
 
 @dataclass(frozen=True)
 class Sentence:
     """A sentence, list item, heading, table row or block of code. `start`/`end`: its place in the text.
 
-    `lead` is the line that introduces a list ("The museum has:"); `text` stands for the source when a row was rendered;
-    `leads` is whether something follows that the sentence, when it ends with a colon, can introduce.
+    `lead` is the line that introduces a list ("The museum has:"); `text` replaces the source of a rendered row; `leads` is
+    True if something follows that the sentence can introduce with a colon.
     """
 
     start: int
@@ -161,7 +161,7 @@ class Sentence:
 
 
 def unwrap(text: str) -> str:
-    """`text` with the line breaks of hard-wrapped prose as spaces, character for character."""
+    """`text` with spaces for the line breaks of hard-wrapped prose; the length stays the same."""
     lines = text.split("\n")
     joints = [
         " " if kind_of(line) is kind_of(before) is BlockKind.PROSE and continues(before, line) else "\n"
@@ -171,14 +171,14 @@ def unwrap(text: str) -> str:
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Sentences of a folded text, in order; a row and a block of code are one each."""
+    """Sentences of a folded text, in order; a row or a block of code is one."""
     lead = ""
-    found = list(blocks(text))
-    if not found and any(map(str.isalnum, text)):
-        # "12." is an item's number where there is a list, and an answer where there is nothing else.
-        found = [Block(0, len(text), BlockKind.PROSE)]
-    for number, block in enumerate(found):
-        follows = number + 1 < len(found)
+    block_list = list(blocks(text))
+    if not block_list and any(map(str.isalnum, text)):
+        # "12." is an item's number in a list, and an answer by itself.
+        block_list = [Block(0, len(text), BlockKind.PROSE)]
+    for number, block in enumerate(block_list):
+        follows = number + 1 < len(block_list)
         if block.kind in (BlockKind.ROW, BlockKind.HEADER, BlockKind.CODE):
             yield Sentence(block.start, block.end, block.kind, lead, block.text)
             continue
@@ -194,7 +194,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 def _split(text: str, block: Block) -> Iterator[tuple[int, int]]:
     body = text[block.start : block.end].replace("\n", " ")
     if not _MANY.search(body):
-        # Most lines of a list are one sentence, and asking the splitter costs more than all else.
+        # Most list lines are one sentence, and the splitter costs more than everything else.
         yield block.start + len(body) - len(body.lstrip()), block.start + len(body.rstrip())
         return
     for span in sentence_spans(body):

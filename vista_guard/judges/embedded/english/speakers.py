@@ -1,9 +1,9 @@
 """Replaces I and you by names ("I love my dog": "The assistant loves the assistant's dog"), and he, she, it, they by theirs.
 
-Also makes claims of bare answers: "yes" and "no" claim the question, turned into a statement where its subject is a pronoun,
-else quoted. A pronoun left in place costs some precision, a wrong name makes a false claim. So it is replaced only where a claim
-opens with it, by the subject of the previous statement or the topic of the last question or like ("Do you know Ada Vale?"),
-and only without a rival.
+Also turns bare answers into claims: "yes" and "no" become the question as a statement if its subject is a pronoun, else with
+the question quoted. An unresolved pronoun costs some precision, a wrong name makes a false claim. So only a claim's first
+word is replaced, by the subject of the previous statement or the topic of the last question or like ("Do you know Ada
+Vale?"), and only without a rival.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ _NAMED = (
     r"|\b(?:[Tt]ap|[Cc]lick|[Pp]ress|[Cc]hoose|[Ss]elect|[Tt]ick|[Hh]it)(?: on)? (?:I|My|Your)\b"
     rf"|\b{_NUMBERED} I\b"
 )
-"""Names of menus, buttons and pages, known by a capital within a sentence; a Roman one."""
+"""Names of menus, buttons and pages, recognised by a capital within a sentence; a Roman "I"."""
 _SPEAKING = re.compile(r"\b(?:I|me|my|mine|myself|you|your|yours|yourself)\b", re.IGNORECASE)
 _MOST_NAMES, _MOST_NAME_WORDS, _LONGEST_NAME = 50, 6, 80
 _ADVERB = "|".join(sorted(ADVERBS))
 _ALONE = r"(?<![\w./@-])"
-"""No part of an identifier: `my-app`, I/O."""
+"""Not inside an identifier: `my-app`, I/O."""
 _I = re.compile(
     rf"{_ALONE}(?P<who>I|i)(?P<clitic>'(?:m|ve|ll|d|re))?\b(?!\.\s?\w|[-/_@+])(?P<gap>(?:\s+(?:{_ADVERB}))*\s+)?(?P<verb>[A-Za-z]+(?:'t)?)?"
 )
@@ -94,13 +94,13 @@ _AGAIN = re.compile(
     r"(?P<joint>\b(?:and|but|or)\s+(?:(?:also|then|just|never|always|really)\s+)?)(?P<verb>[a-z]+(?:'t)?)(?=\s)"
 )
 _ALSO_AGAIN = word_set("love like hate enjoy prefer want know think live")
-"""Verbs that agree even when only joined by "and": anything else there may be a noun."""
+"""Verbs that agree even if only joined by "and": other words there may be nouns."""
 
 
 def name_speakers(text: str, speaker: str, listener: str, kept: Iterable[str] = ()) -> str:
-    """`text` with "I" and "you" replaced by names, verbs agreeing. A general "you" ("you can see it") and quotes stay.
+    """`text` with "I" and "you" replaced by names, and verbs that agree. A general "you" ("you can see it") and quotes stay.
 
-    So do names of menus and the like: those in `kept`, and what is written as one ("open My bookings", "tap Change my seat").
+    So do names of menus and the like: those in `kept`, and recognisable ones ("open My bookings", "tap Change my seat").
     """
     quiet = [r'"[^"]*"', _NAMED, *(rf"(?<!\w){re.escape(name)}(?!\w)" for name in kept)]
     generic = _GENERIC_YOU.search(text) is not None and not _LIKELY_YOU.search(text)
@@ -130,10 +130,10 @@ def _marked_names(text: str) -> Iterator[str]:
 
 def _name_speakers(text: str, speaker: str, listener: str, generic: bool) -> str:
     text = _name_speaker(_I, text, speaker)
-    text = _possessives(text, _forms("my", "mine", "me", "myself", speaker))
+    text = _replace_possessives(text, _forms("my", "mine", "me", "myself", speaker))
     if not generic:
-        text = _objects(_name_speaker(_YOU, text, listener), listener)
-        text = _possessives(text, _forms("your", "yours", "", "yourself", listener))
+        text = _replace_objects(_name_speaker(_YOU, text, listener), listener)
+        text = _replace_possessives(text, _forms("your", "yours", "", "yourself", listener))
     return text
 
 
@@ -144,12 +144,12 @@ def _forms(possessive: str, own: str, objective: str, reflexive: str, name: str)
 
 
 def names(role: Role) -> tuple[str, str]:
-    """Names of who speaks a turn and of who listens."""
+    """Names of a turn's speaker and listener."""
     return ("the user", "the assistant") if role is Role.USER else ("the assistant", "the user")
 
 
 def _name_speaker(pattern: re.Pattern[str], text: str, name: str) -> str:
-    """Replaces a subject pronoun, and makes its verb and a coordinated second verb third person."""
+    """Replaces a subject pronoun, and puts its verb and a coordinated second verb into the third person."""
     subject = False
 
     def replace(match: re.Match[str]) -> str:
@@ -170,19 +170,19 @@ def _name_speaker(pattern: re.Pattern[str], text: str, name: str) -> str:
         return f"{name}{gap}{third_person(verb)}"
 
     named = pattern.sub(replace, text)
-    return _AGAIN.sub(lambda match: match["joint"] + _again(match["verb"]), named) if subject else named
+    return _AGAIN.sub(lambda match: match["joint"] + _agree_second_verb(match["verb"]), named) if subject else named
 
 
 def _is_object(before: list[str], word: str) -> bool:
-    """True if the pronoun is the object of the verb before it, so that the next `word` is no verb of it."""
+    """True if the pronoun is the object of the verb before it, so that `word` is not its verb."""
     if word.lower() in FUNCTION_WORDS and word.lower() not in ("not", "all"):
         return True
     acts = bool(before) and before[-1].islower() and can_be_verb(before[-1]) and before[-1] not in SAYING
     return acts and not can_be_verb(word)
 
 
-def _again(verb: str) -> str:
-    """A second verb of the same subject, when it surely is one: "and have never been"."""
+def _agree_second_verb(verb: str) -> str:
+    """A second verb of the same subject in the third person, if clearly a verb: "and have never been"."""
     return third_person(verb) if verb in _IRREGULAR or verb in _ALSO_AGAIN else verb
 
 
@@ -202,11 +202,11 @@ def third_person(verb: str) -> str:
     return f"{verb}s"
 
 
-def _objects(text: str, name: str) -> str:
+def _replace_objects(text: str, name: str) -> str:
     return re.sub(r"\byou\b", name, text, flags=re.IGNORECASE)
 
 
-def _possessives(text: str, forms: dict[str, str]) -> str:
+def _replace_possessives(text: str, forms: dict[str, str]) -> str:
     # "ME" and "MY" in capitals are abbreviations as often as words.
     pattern = re.compile("|".join(rf"{_ALONE}(?:{form}|{form.capitalize()})\b(?![-/_@.]\w)" for form in forms))
     return pattern.sub(lambda match: forms[match.group().lower()], text)
@@ -226,19 +226,21 @@ _NAMES = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of) )?(?:which\b[^?]*|(?:what|who)\b[^?]*\d[^?]*)\?", re.IGNORECASE
 )
 _LONGEST_ANSWER_NAME = 8
-"""Most words of an answer that only names something."""
+"""Most words of an answer that is only a name."""
 _DOING = frozenset(("do", "does"))
 _EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", re.IGNORECASE)
 
 
 def open_question(text: str) -> str:
-    """The last yes-or-no question of a turn's text, in its speaker's words. "What ...?" is none."""
-    asked = (without_opener(one) for one in re.split(r"(?<=[.!?])\s+", text[-400:]))
-    return next((one for one in reversed([*asked]) if one.endswith("?") and not _is_open(one)), "")
+    """The last yes-or-no question of a turn's text, in its speaker's words; not "What ...?"."""
+    sentences = (without_opener(sentence) for sentence in re.split(r"(?<=[.!?])\s+", text[-400:]))
+    return next(
+        (sentence for sentence in reversed([*sentences]) if sentence.endswith("?") and not _is_open(sentence)), ""
+    )
 
 
 def claim_of_answer(question: str, answer: str, role: Role) -> str:
-    """The claim of a yes or no `answer` to a question by `role`, with the speakers named."""
+    """The claim of a yes or no `answer` to `role`'s question, with the speakers' names."""
     no, tag = _NO.search(answer) is not None, TAG.search(question)
     stated = question[: tag.start()] if tag else question
     turned = _as_statement(stated, no)
@@ -250,13 +252,13 @@ def claim_of_answer(question: str, answer: str, role: Role) -> str:
     return f'The answer to "{name_speakers(question, *names(role))}" is {"no" if no else "yes"}'
 
 
-def which(question: str) -> str:
-    """A question that a name alone answers, as it stands: "Which hall opened in 1850?"; nothing for any other."""
+def naming_question(question: str) -> str:
+    """The question, unchanged, if a bare name answers it: "Which hall opened in 1850?"; else ""."""
     return question if _NAMES.fullmatch(question) else ""
 
 
 def claim_of_name(question: str, answer: str) -> str:
-    """The claim of a bare name as answer; None for longer answers and for words that are no name."""
+    """The claim of a bare name as answer; "" for longer answers and words that are no name."""
     name = answer.strip(" .!")
     is_name = 0 < len(name.split()) <= _LONGEST_ANSWER_NAME and not has_verb(answer) and "?" not in name
     if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
@@ -277,75 +279,75 @@ _ENDS_QUESTION = re.compile(
     r",? (?:and|or|but) (?=(?:what|when|where|who|how|which|why|can|do|does|is|are)\b)|, (?:please|then)\b"
 )
 _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
-"""A number in words that answers nothing: "these two rules", "a day lasts ..."."""
+"""A number word that is no answer: "these two rules", "a day lasts ..."."""
 _HOUSE_DEEDS = re.compile(
     r"\byou(?= (?:open|close|start|charge|deliver|ship|accept|sell|offer|provide|serve|refund)\b)", re.IGNORECASE
 )
-"""Verbs of things that a house does and no assistant: an answer to them says "we"."""
+"""Actions of a business, not of an assistant: answers to them say "we"."""
 _MOST_VALUES = 3
 _BEING = word_set("is are was were has have had")
 
 
 def value_question(text: str) -> str:
-    """The last question of a turn's text that a value answers: "When does the ferry leave", "how long it lasts"."""
-    for said in reversed(re.split(r"(?<=[.!?])\s+", text[-400:])):
-        for clause in reversed(_ENDS_QUESTION.split(said.strip(" \"'").rstrip("?.! "))):
+    """The last question of a turn's text that asks for a value: "When does the ferry leave", "how long it lasts"."""
+    for sentence in reversed(re.split(r"(?<=[.!?])\s+", text[-400:])):
+        for clause in reversed(_ENDS_QUESTION.split(sentence.strip(" \"'").rstrip("?.! "))):
             clause = re.sub(r"\b(wh\w+|how)'s\b", r"\1 is", clause, flags=re.IGNORECASE)
             place = _VALUE_WORDS.search(clause)
-            if place and ("?" in said or _REQUESTS.search(clause[: place.start()])):
+            if place and ("?" in sentence or _REQUESTS.search(clause[: place.start()])):
                 return clause[place.start() :]
     return ""
 
 
 _PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
-"""Questions whose answer is an amount, never a name."""
+"""Questions for an amount, never a name."""
 
 
-def claims_of_values(question: str, said: str) -> Iterator[tuple[str, str]]:
-    """The values in a sentence that answer the `question`, each with the claim that it makes: "the ferry does leave at 9"."""
+def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
+    """The values in a sentence that answer the `question`, each with its claim: "the ferry does leave at 9"."""
     question = _HOUSE_DEEDS.sub("we", question)
-    asks = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
+    question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
     timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
     claims = dict[tuple[int, int], str]()
-    for start, end, joint in sorted(_values(said, asks)):
-        if not any(start < last and first < end for first, last in claims) and said[start:end] not in question:
+    for start, end, joint in sorted(_values(sentence, question_word)):
+        if not any(start < last and first < end for first, last in claims) and sentence[start:end] not in question:
             claims[start, end] = joint if timed else ""
     for (start, end), joint in list(claims.items())[:_MOST_VALUES]:
-        value = said[start:end]
-        yield value, name_speakers(_with_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
+        value = sentence[start:end]
+        yield value, name_speakers(_insert_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
 
 
-def _values(said: str, asks: str) -> Iterator[tuple[int, int, str]]:
-    """Places of what can answer "when", "how" or "who", with the preposition that it takes in a statement."""
-    for one in amounts(said) if asks not in ("who", "where") else ():
-        timed = one.dimension in ("clock", "date")
-        counted = said[one.start].isalpha() and _COUNTED.search(said[: one.end + 1])
-        if counted or (timed if asks == "how" else one.number is None and not timed):
+def _values(sentence: str, question_word: str) -> Iterator[tuple[int, int, str]]:
+    """Spans of possible answers to "when", "how" or "who", each with its preposition in a statement."""
+    for amount in amounts(sentence) if question_word not in ("who", "where") else ():
+        timed = amount.dimension in ("clock", "date")
+        counted = sentence[amount.start].isalpha() and _COUNTED.search(sentence[: amount.end + 1])
+        if counted or (timed if question_word == "how" else amount.number is None and not timed):
             continue
-        unit = None if timed or not one.dimension else _UNIT_BEHIND.match(said, one.end)
-        joint = "at" if one.dimension == "clock" else "on" if timed else "in"
-        yield one.start, unit.end() if unit else one.end, joint
-    if asks in ("when", "what", "which"):
-        days = (day for day in LITERAL.finditer(said) if day[0].isalpha())
+        unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
+        joint = "at" if amount.dimension == "clock" else "on" if timed else "in"
+        yield amount.start, unit.end() if unit else amount.end, joint
+    if question_word in ("when", "what", "which"):
+        days = (day for day in LITERAL.finditer(sentence) if day[0].isalpha())
         yield from ((day.start(), day.end(), "on" if "day" in day[0] else "in") for day in days)
-    if asks not in ("when", "how"):
-        for name in _NAMED_VALUE.finditer(said):
-            first, opener = name[0].split(" ")[0], OPENER.match(said)
-            opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(said))
+    if question_word not in ("when", "how"):
+        for name in _NAMED_VALUE.finditer(sentence):
+            first, opener = name[0].split(" ")[0], OPENER.match(sentence)
+            opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
             start = name.start() + (len(first) + 1 if opens else 0)
             yield from [(start, name.end(), "in")] if start < name.end() else []
 
 
-def _with_value(question: str, value: str, placed: str) -> str:
-    """The statement that the question asks for, with the value in it."""
-    asks, *words = question.split(" ")
-    asks = asks.lower()
+def _insert_value(question: str, value: str, placed: str) -> str:
+    """The question as a statement with the value in it."""
+    question_word, *words = question.split(" ")
+    question_word = question_word.lower()
     verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
-    if verb is None or (verb and asks in ("when", "where", "who")):
+    if verb is None or (verb and question_word in ("when", "where", "who")):
         # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
-        behind = asks in ("when", "where") or (words[:1] != [] and words[0].lower() in DETERMINERS)
-        return f"{' '.join(words)} {placed}" if behind else f"{value} {' '.join(words[asks != 'who' :])}"
-    noun = " ".join(words[1:verb]) if asks == "how" and words[0].lower() in ("much", "many") else ""
+        behind = question_word in ("when", "where") or (words[:1] != [] and words[0].lower() in DETERMINERS)
+        return f"{' '.join(words)} {placed}" if behind else f"{value} {' '.join(words[question_word != 'who' :])}"
+    noun = " ".join(words[1:verb]) if question_word == "how" and words[0].lower() in ("much", "many") else ""
     if noun and noun not in value:
         placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
     rest = words[verb + 1 :]
@@ -356,16 +358,16 @@ def _with_value(question: str, value: str, placed: str) -> str:
 
 
 def claim_of_tag(question: str) -> str:
-    """The claim that "Aren't they owned by Vale?" expects; None for any other question."""
+    """The claim that "Aren't they owned by Vale?" expects; "" for any other question."""
     return _as_statement(question.replace(" n't", "n't"), False) if _EXPECTS.match(question) else ""
 
 
 def _as_statement(question: str, no: bool) -> str:
-    """ "Do you like to swim?" as "you like to swim" or "you do not like to swim"; nothing where that is not sure."""
+    """ "Do you like to swim?" as "you like to swim" or "you do not like to swim"; "" if unclear."""
     if _DECLARED.match(question) and not no:
         return question.rstrip("? ")
     match = _INVERTED.fullmatch(question)
-    # "tea or coffee?" is no question of yes or no, and a subject of several words ("that tall man") has no sure end.
+    # "tea or coffee?" is no yes-or-no question, and a longer subject ("that tall man") has no clear end.
     if not match or re.search(r"\bor\b", match["rest"]) or match["subject"].lower() in ("this", "that"):
         return ""
     verb, subject, rest = match["verb"].lower(), match["subject"], match["rest"]
@@ -381,7 +383,7 @@ def _as_statement(question: str, no: bool) -> str:
 
 
 def _is_open(question: str) -> bool:
-    """True if one of the first words asks for more than yes or no: "In which year ...?" """
+    """True if a first word asks for more than yes or no: "In which year ...?" """
     return any(word.lower().partition("'")[0] in _OPEN_WORDS for word in _first_words(question))
 
 
@@ -391,7 +393,7 @@ def _first_words(question: str) -> Sequence[str]:
 
 
 def without_opener(text: str) -> str:
-    """`text` from where it begins to say anything."""
+    """`text` without openers that state nothing."""
     match = OPENER.match(text)
     while match and re.search(r"\w", text[match.end() :]):
         text = text[match.end() :]
@@ -401,20 +403,20 @@ def without_opener(text: str) -> str:
 
 @dataclass(frozen=True)
 class PronounTopic:
-    """The noun that the next pronoun may stand for; empty when there is none or more than one."""
+    """The noun that the next pronoun may mean; empty if there is none or more than one."""
 
     noun: str = ""
     plural: bool | None = False
-    """None: it may be either, as "the Tides" may."""
+    """None: may be either, such as "the Tides"."""
     thing: bool = False
-    """Whether "it" or "they" can mean nothing else."""
+    """True if "it" or "they" can mean nothing else."""
     person: bool = False
-    """Whether "he" or "she" can mean nothing else."""
+    """True if "he" or "she" can mean nothing else."""
 
 
 NOTHING = PronounTopic()
 _MAX_TEXT = 400
-"""Longest statement or question, in characters, that gives a topic."""
+"""Longest statement or question, in characters, with a topic."""
 _OPENING = re.compile(
     r"(?P<pronoun>he|she|it|they|his|her|its|their)(?P<clitic>'(?:s|re|ve|ll|d))?(?P<rest>\s+\S.*)",
     re.IGNORECASE | re.DOTALL,
@@ -425,7 +427,7 @@ _POSSESSIVE = frozenset(("his", "her", "its", "their"))
 _PERSONAL = frozenset(("he", "she", "his", "her"))
 _MANY = frozenset(("they", "their"))
 _EXPLETIVE = re.compile(
-    # "It is nice that ...", "it takes long to ...", "it is raining", "it is 5 pm": it stands for no noun.
+    # "It is nice that ...", "it takes long to ...", "it is raining", "it is 5 pm": no noun is meant.
     r"(?:.*\b(?:that|to|how|whether|if|when|because|like|who)\b"
     r"|\s*(?:(?:is|was|will be|can be)\s+)?(?:\w+\s+)?(?:rain|snow|freez|dark|late|early|cold|hot|warm|sunny|windy|cloudy"
     r"|humid|true|possible|likely|\d+(?::\d+)?\s*(?:[ap]\.?m\b|o'clock)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
@@ -462,38 +464,38 @@ _POINTING = word_set("this that these those there he she it they")
 _VAGUE = word_set("many some most each every both all other another several few no")
 
 
-def resolve_pronoun(said: str, topic: PronounTopic) -> tuple[str, PronounTopic]:
-    """`said`, in its speaker's words, with the pronoun that opens it replaced by `topic`, where it can mean nothing else.
+def resolve_pronoun(statement: str, topic: PronounTopic) -> tuple[str, PronounTopic]:
+    """`statement`, in its speaker's words, with its opening pronoun replaced by `topic` if it can mean nothing else.
 
-    Beside it stands what the next pronoun can mean.
+    Also returns the topic for the next pronoun.
     """
-    match = _OPENING.fullmatch(said)
+    match = _OPENING.fullmatch(statement)
     if not match or not topic.noun:
-        return said, topic_of(said)
+        return statement, topic_of(statement)
     pronoun, clitic, rest = match["pronoun"].lower(), match["clitic"] or "", match["rest"]
     if (pronoun in _POSSESSIVE and clitic) or not _agrees(pronoun, rest, topic):
-        return said, NOTHING
+        return statement, NOTHING
     if pronoun in _POSSESSIVE:
         return f"{topic.noun}{_genitive(topic)}{rest}", NOTHING
-    words = words_of(said)
+    words = words_of(statement)
     verb = verb_index(words)
-    after = _subject(said, words, verb, topic.noun) if verb is not None else NOTHING
+    after = _subject(statement, words, verb, topic.noun) if verb is not None else NOTHING
     tense = " has" if clitic == "'s" and _HAS.match(rest) else _VERBS_OF_CLITICS.get(clitic, "")
     return f"{topic.noun}{tense}{rest}", replace(after, plural=topic.plural) if after.noun else NOTHING
 
 
-def topic_of(said: str) -> PronounTopic:
-    """The topic for a pronoun right after the statement or question `said`."""
-    if len(said) > _MAX_TEXT:
+def topic_of(statement: str) -> PronounTopic:
+    """The topic for a pronoun right after the statement or question."""
+    if len(statement) > _MAX_TEXT:
         return NOTHING
-    said = without_opener(said)
-    words = words_of(said)
+    statement = without_opener(statement)
+    words = words_of(statement)
     first = past_adverbs(words, 0)
     opens = words[first].lower() if first < len(words) else ""
-    verb = None if said.endswith("?") else verb_index(words)
+    verb = None if statement.endswith("?") else verb_index(words)
     if verb and opens not in PRONOUNS and not is_pronoun_with_verb(opens):
-        return _subject(said, words, verb)
-    return NOTHING if not opens or opens in _POINTING else _sole_name(said)
+        return _subject(statement, words, verb)
+    return NOTHING if not opens or opens in _POINTING else _sole_name(statement)
 
 
 def topic_of_turn(text: str) -> PronounTopic:
@@ -504,7 +506,7 @@ def topic_of_turn(text: str) -> PronounTopic:
     topics = [topic for topic in map(topic_of, spoken) if topic.noun]
     if len({topic.noun for topic in topics}) != 1 or len(_all_names(text)) > 1 or _SOMEONE.search(text):
         return NOTHING
-    # "My mill" is another's in another turn.
+    # "My mill" means another mill in the other speaker's turn.
     return NOTHING if re.match(r"(?:my|your|our)\b", topics[0].noun, re.IGNORECASE) else topics[0]
 
 
@@ -521,12 +523,12 @@ def _genitive(topic: PronounTopic) -> str:
     return "'" if topic.plural and topic.noun.endswith("s") else "'s"
 
 
-def _subject(said: str, words: list[str], verb: int, noun: str = "") -> PronounTopic:
-    """The subject of a statement, as far as nothing else in it can be meant; `noun` stands for a pronoun there."""
-    until = re.search(rf"\b{re.escape(words[verb])}(?!\w)", said)
+def _subject(statement: str, words: list[str], verb: int, noun: str = "") -> PronounTopic:
+    """The subject of a statement, if no rival is in it; `noun` replaces a pronoun as subject."""
+    until = re.search(rf"\b{re.escape(words[verb])}(?!\w)", statement)
     if not until:
         return NOTHING
-    noun = noun or _without_adverbs(said[: until.start()].strip())
+    noun = noun or _without_adverbs(statement[: until.start()].strip())
     first, last = noun.split(" ")[0], noun.rsplit(" ", 1)[-1]
     named = _PROPER_NOUNS.fullmatch(noun) is not None
     known = named or (first.lower() in DETERMINERS | _OWN and first.lower() not in _VAGUE)
@@ -535,7 +537,7 @@ def _subject(said: str, words: list[str], verb: int, noun: str = "") -> PronounT
     if first.lower() in ("a", "an") and last.islower():
         noun = f"the{noun[len(first) :]}"
     linked = words[verb].lower().endswith(("is", "are", "was", "were", "'s", "'re"))
-    thing, person = _without_rivals(said[until.end() :], linked)
+    thing, person = _without_rivals(statement[until.end() :], linked)
     person = person and named and len(noun.split(" ")) > 1 and first.lower() != "the"
     plural = words[verb].lower() in ("are", "were", "have", "do") or (
         last.islower() and re.search(r"[^s]s$", last) is not None
@@ -551,9 +553,9 @@ def _without_adverbs(noun: str) -> str:
 
 
 def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
-    """True if no thing or person after the verb could be meant as well.
+    """Two flags: no thing, and no person, after the verb could be meant as well.
 
-    What the subject is said to be, as in "Vale was a painter", is no other.
+    The predicate in "Vale was a painter" is no rival.
     """
     predicate = _PREDICATE.match(rest) if linked else None
     rest = rest[predicate.end() :] if predicate else rest
@@ -565,22 +567,22 @@ def _without_rivals(rest: str, linked: bool) -> tuple[bool, bool]:
     return not things, not people
 
 
-def _sole_name(said: str) -> PronounTopic:
-    """The one name of a question or of someone's likes, when it ends the sentence: "Have you read The Tides?" """
-    match = _SPOKEN_OF.search(said)
-    if not match or len(_all_names(said)) != 1 or _THIRD.search(said[: match.start()]):
+def _sole_name(sentence: str) -> PronounTopic:
+    """The only name of a question or a liking, if it ends the sentence: "Have you read The Tides?" """
+    match = _SPOKEN_OF.search(sentence)
+    if not match or len(_all_names(sentence)) != 1 or _THIRD.search(sentence[: match.start()]):
         return NOTHING
     noun = match["name"].strip(".")
     many = noun.lower().startswith("the ") and noun.endswith("s")
     return PronounTopic(noun, plural=None if many else False, thing=True, person=True)
 
 
-def _all_names(said: str) -> list[str]:
-    """Names of a text. A capital that may only open a sentence is none."""
+def _all_names(text: str) -> list[str]:
+    """Names of a text, without capitals that may only open a sentence."""
     names = []
-    for match in _PROPER_NOUNS.finditer(said):
+    for match in _PROPER_NOUNS.finditer(text):
         words = match.group().split(" ")
-        opens = not said[: match.start()].strip() or said[: match.start()].rstrip()[-1:] in ".!?"
+        opens = not text[: match.start()].strip() or text[: match.start()].rstrip()[-1:] in ".!?"
         if opens and (words[0] in _NO_NAMES or may_open(words[0])):
             words = words[1:]
         if any(word not in _NO_NAMES for word in words if word[0].isupper()):

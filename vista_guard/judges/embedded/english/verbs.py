@@ -1,7 +1,7 @@
 """Finds a clause's finite verb from closed lists alone, None when unsure, and second predicates of its subject.
 
-A word that may be a noun is a verb only where it agrees with the noun before it and a verb's complement follows: "children
-under 6 travel free". A second predicate ("and closes at 5") has the subject of the first; a condition or time may hold for
+A word that may be a noun is a verb only if it agrees with the noun before it and a complement follows: "children under 6
+travel free". A second predicate ("and closes at 5") has the subject of the first; a condition or time may hold for
 several clauses.
 """
 
@@ -44,11 +44,11 @@ from vista_guard.judges.embedded.english.words import (
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'&.-]*\w)?|[,;:()\"]")
 _MAX_SUBJECT = 6
-"""Longest subject, in words, that a verb is looked for behind."""
+"""Longest subject, in words, to search for a verb behind."""
 
 
 def verb_index(words: Sequence[str], *, nouns: bool = True) -> int | None:
-    """Where the finite verb stands when `words` surely begin a clause: a subject, then its verb. Else None."""
+    """Index of the finite verb if `words` clearly begin a clause: a subject, then its verb. Else None."""
     first = past_adverbs(words, 0)
     if first >= len(words):
         return None
@@ -68,7 +68,7 @@ def verb_index(words: Sequence[str], *, nouns: bool = True) -> int | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Words and the punctuation that ends a phrase."""
+    """Words and phrase-ending punctuation."""
     return _TOKEN.findall(text)
 
 
@@ -79,16 +79,16 @@ def has_verb(text: str) -> bool:
 
 
 def past_adverbs(words: Sequence[str], index: int) -> int:
-    """The first index from `index` on that is no adverb."""
+    """The first index from `index` on that is not an adverb."""
     while index < len(words) and words[index].lower() in ADVERBS:
         index += 1
     return index
 
 
 def _past_index(words: Sequence[str]) -> int | None:
-    """Where the past tense stands in "The museum opened in 1925": a short subject, and no auxiliary further on.
+    """Index of the past tense in "The museum opened in 1925": a short subject, and no auxiliary behind.
 
-    With one, the past is a participle: "the museum opened in 1925 is".
+    With an auxiliary, the past form is a participle: "the museum opened in 1925 is".
     """
     phrase = list(takewhile(lambda word: word[0].isalnum(), words))
     first = past_adverbs(words, 0)
@@ -103,7 +103,7 @@ def _past_index(words: Sequence[str]) -> int | None:
 
 
 _MOST_WORDS = 10
-"""Longest subject, in words, that a verb is looked for behind."""
+"""Longest subject, in words, in `finite_verb`."""
 _ENDS_SUBJECT = SUBORDINATORS | word_set(
     "that who which whose whom and or but than so because if yet i he she it we they"
 )
@@ -119,7 +119,7 @@ _NOT_SUBJECTS = word_set("please then not no-one there here")
 
 
 def finite_verb(words: Sequence[str], *, joined: bool = False) -> int | None:
-    """Where the finite verb stands when `words` begin a clause, as `verb_index`; bare nouns may be its subject, too.
+    """Index of the finite verb if `words` begin a clause; like `verb_index`, but also with bare nouns as subject.
 
     `joined`: the subject may be two nouns ("the southern and the alpine areas").
     """
@@ -160,7 +160,7 @@ def begins_imperative(words: Sequence[str]) -> bool:
 
 
 def ends_elliptic(words: Sequence[str]) -> bool:
-    """True if a clause ends with its auxiliary, so that its meaning stands elsewhere: "electricity is not"."""
+    """True if a clause ends with its auxiliary, so that its meaning is elsewhere: "electricity is not"."""
     lowered = [word.lower() for word in words if word[0].isalnum()]
     while lowered and lowered[-1] in ("not", "too", "either", "so"):
         lowered.pop()
@@ -173,9 +173,9 @@ def is_third(word: str) -> bool:
 
 
 def may_be_third(words: Sequence[str], index: int, before: str) -> bool:
-    """True if the word at `index` could be a third person or a plural noun, and its neighbours speak for the verb.
+    """True if the word at `index` could be a third person or a plural noun, and its neighbours suggest a verb.
 
-    `before` is the word before it: behind a noun in the plural "prints" is one more thing that a shop sells.
+    `before` is the word before it: behind a plural noun, "prints" is one more thing that a shop sells.
     """
     if words[index].lower() not in UNSURE_S or index + 1 >= len(words):
         return False
@@ -252,7 +252,7 @@ def _agrees(words: Sequence[str], first: int, verb: int) -> bool:
 
 
 def _head(words: Sequence[str], first: int, until: int) -> str:
-    """The noun that a phrase is about: the last word before its first preposition, "children" of "children under 6"."""
+    """The head noun of a phrase: the last word before its first preposition, "children" of "children under 6"."""
     for index in range(first, until):
         if words[index].lower() in PREPOSITIONS and index > first:
             return words[index - 1]
@@ -281,7 +281,7 @@ def _rest_of_phrase(words: Sequence[str], index: int) -> Sequence[str]:
 
 
 def _takes_object(word: str) -> bool:
-    """True if a word opens what follows verbs, rather than nouns before another noun."""
+    """True if a word begins a verb's complement, rather than another noun."""
     lower = word.lower()
     if lower in ("of", "and", "or", ",", ";", ":", ")"):
         return False
@@ -297,7 +297,7 @@ def _takes_object(word: str) -> bool:
 
 
 def may_open(word: str) -> bool:
-    """True if a capital of the word may only come from its place at the beginning of a sentence."""
+    """True if the word may be capitalised only because it opens a sentence."""
     lower = word.lower().partition("'")[0]
     known = PRONOUNS | DETERMINERS | SUBORDINATORS | ADVERBS | FUNCTION_WORDS | {"please"}
     return lower in known or is_auxiliary(word) or is_past(word) or is_base(lower)
@@ -331,11 +331,11 @@ _PARTICIPLES = word_set(
 
 _LEFT_OVER = re.compile(r"^(?:[\s,;:–—]|-+(?![\w-]))+|[\s,;:–—-]+$")
 _IDENTIFIER = re.compile(r"[a-z]+[A-Z]|\S*\w[_/.=(@]\w|\S*\w\(\)|-")
-"""What begins like a name of code, or "iPhone": no capital is put on it."""
+"""Beginnings of identifiers, and of names like "iPhone", that are not capitalised."""
 
 
 def finish_sentence(text: str, codes: Collection[str]) -> str:
-    """A claim as a sentence: marks that are left at its ends off, a capital and a full stop on, what is code as it is."""
+    """A claim as a sentence: strips stray marks, adds a capital and a full stop, and leaves code unchanged."""
     text = _strip_quotes(text.strip())
     text = _LEFT_OVER.sub("", text).strip()
     if not text:
@@ -346,7 +346,7 @@ def finish_sentence(text: str, codes: Collection[str]) -> str:
 
 
 def _strip_quotes(text: str) -> str:
-    """Without the quotes around all of it, or the one that lost its other; `"Pay later" is free` keeps both."""
+    """Strips quotes around the whole text, and an unpaired quote; `"Pay later" is free` keeps both."""
     for quote in ('"', "'"):
         count = text.count(quote)
         if count == 2 and text[0] == text[-1] == quote:
@@ -362,7 +362,7 @@ _AGENTS = word_set("by in at on as from with for to")
 
 
 def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
-    """The subject of a clause whose verb is `words[verb]`; nothing where no second predicate could be said of it."""
+    """The subject of a clause with the verb `words[verb]`; "" if no second predicate could follow."""
     first = past_adverbs(words, 0)
     if is_pronoun_with_verb(words[verb]):
         return words[verb].rsplit("'", 1)[0]
@@ -370,7 +370,7 @@ def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
         return ""
     until = re.search(rf"(?<![\w'-]){re.escape(words[verb])}(?!\w)", clause)
     start = clause.find(words[first])
-    # What a name is set in belongs to it: `app.py`, "Pay later".
+    # Marks around a name belong to it: `app.py`, "Pay later".
     while start > 0 and clause[start - 1] in "`*_\"'./-£$€":
         start -= 1
     # An adverb before the verb ("He also was") belongs to the verb.
@@ -380,10 +380,10 @@ def subject_of(clause: str, words: Sequence[str], verb: int) -> str:
     return tail[0] if len(tail) == 2 and tail[1].lower() in ADVERBS else subject
 
 
-def goes_on(words: Sequence[str], verb: int, before: str, after: Sequence[str]) -> str | None:
+def shared_words(words: Sequence[str], verb: int, before: str, after: Sequence[str]) -> str | None:
     """The words between the subject and a further predicate `after`: none, or the shared auxiliary.
 
-    `words` is the clause, its verb at `verb`; `before` is what stands between that verb and the joint. None: it is none.
+    `words` is the clause, its verb at `verb`; `before` is the text between that verb and the joint. None if `after` is none.
     """
     if _same_subject(words[verb], after):
         return ""
@@ -474,7 +474,7 @@ _SUBORDINATE = word_set(
     "that if because when who which whether how why where what although unless whenever whose whom provided once"
 )
 _LONGEST_LEAD_IN = 14
-"""Longest lead-in, in words, that is said with each of its items."""
+"""Longest lead-in, in words, to repeat with each item."""
 
 
 def is_opening(lead: str) -> bool:
@@ -498,7 +498,7 @@ def is_conditional(text: str) -> bool:
 
 
 def hangs_on(right: str) -> bool:
-    """True if a clause ends with a condition or a cause, which the clause before may share."""
+    """True if a clause has a trailing condition or cause, which the clause before may share."""
     return _TRAILING.search(right) is not None
 
 

@@ -1,6 +1,6 @@
 """Closed word classes of English and set phrases of talk, as lists and patterns.
 
-Openers, small talk, frames around a fact: a phrase that is not here is not split.
+Openers, small talk, frames around a fact: unlisted phrases are not split.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _WORD = re.compile(r"\w+")
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The words of a text in lower case, without those that carry no content."""
+    """The content words of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower())) - _LIGHT
 
 
 def any_of(listed: str) -> str:
-    """A pattern for any of the phrases, which are patterns themselves, split by commas."""
+    """A pattern for any of the comma-separated patterns."""
     return "(?:" + "|".join(" ".join(phrase.split()) for phrase in listed.split(",")) + ")"
 
 
@@ -64,7 +64,7 @@ CLEAR_THIRD_PERSON = word_set(
 NOT_PAST = word_set(
     "bleed breed embed exceed feed hatred hundred indeed infrared kindred naked need proceed sacred seed speed succeed wicked"
 )
-"""Words in -ed that are no past tense."""
+"""Words in -ed that are not past tense."""
 
 ADVERBS = word_set(
     """also always already actually currently generally just mostly never now often only probably really sometimes soon
@@ -96,7 +96,7 @@ def is_past(word: str) -> bool:
 
 
 def is_verb(word: str) -> bool:
-    """True if `word` can be a finite verb. Unknown words are none: a missed split does no harm."""
+    """True if `word` can be a finite verb; False for unknown words, since a missed split does no harm."""
     lower = word.lower()
     return lower in AUXILIARIES or lower in THIRD_PERSON or lower in BASES or is_past(lower)
 
@@ -127,7 +127,7 @@ _NOTES = "(?:please )?(?:note|keep in mind|bear in mind|be aware)"
 
 OPENER = re.compile(
     rf"(?:{any_of(_REACTIONS)}|{any_of(_LINKS)})"
-    # Without a comma only what cannot belong to the sentence: "No they are", but not "No one".
+    # Without a comma, only words that cannot belong to the sentence: "No they are", but not "No one".
     r"(?:\s+(?:there|again))?(?:\s*[,!.:;—-]+\s*|\s+(?=(?:i|it|he|she|they|we|you|there|that|this|the|my|a)(?:\s|')))"
     r"|(?:yes|yeah|yea|yep|oh|ah|and|but)\s+"
     rf"|{any_of(_CONNECTIVES)}\s*,\s+|{_NOTES} that\s+|then(?: again)?,?\s+(?=(?-i:[a-z\"]))",
@@ -156,7 +156,7 @@ SMALL_TALK = re.compile(
     + r"(?:[\s,.!?:;)(-]+|$))+",
     _I,
 )
-"""A whole sentence that says nothing which could be checked."""
+"""A whole sentence without anything to check."""
 
 QUESTION = re.compile(
     r"(?:and |but |so )?(?:(?:what|who|whom|whose|where|when|why|how|which)\s+(?:\w+\s+){0,2}?"
@@ -181,7 +181,7 @@ ELLIPTIC = re.compile(
     r"(?:\s*n't| not)?(?: (?:too|either|also|so|indeed|actually|not))?",
     _I,
 )
-"""A subject and an auxiliary, and what they mean stands elsewhere: "Yes, it does." """
+"""A subject and an auxiliary, whose meaning is elsewhere: "Yes, it does." """
 ANSWER = re.compile(rf"\s*(?P<word>{any_of(_YES_NO)}|wrong|incorrect)\b", _I)
 
 ASKED_IF_KNOWN = re.compile(
@@ -197,14 +197,14 @@ KNOWN = re.compile(
     r"(?: for a fact)?,? (?:that )?",
     _I,
 )
-"""Frames that are dropped: the fact behind them is what can be checked, and a hedge must not hide it."""
+"""Frames to drop: the fact behind them can be checked, and a hedge must not hide it."""
 REMARKED = re.compile(
     r"(?:(?:i (?:\w+ )?(?:find|found|think|thought) it|it(?:'s| is| was)) (?:(?:so|very|really|quite|pretty|too) )?"
     r"(?:a (?:pity|shame)|interesting|amazing|fascinating|funny|crazy|cool|great|good|bad|sad|nice|surprising|incredible|wild)"
     r"(?: to (?:know|hear|see|learn))?|i(?: a|')m (?:so |very |really )?(?:glad|happy|sad|surprised|sorry)) (?:that|how) ",
     _I,
 )
-"""Frames that are kept beside the fact behind them: a presupposition (VISTA App. A.1)."""
+"""Frames to keep beside the fact that they presuppose (VISTA App. A.1)."""
 SUBJECTLESS = re.compile(
     r"(?:not (?:really |quite |entirely |too )?sure|(?:do ?n[o']t|dont) (?:really )?know|glad|no idea|no clue|dunno|ca ?n[o']t"
     r"|cannot|unable to|wish)\b",
@@ -218,4 +218,4 @@ CATAPHORIC = re.compile(
     r"|overview|answers?|information|including|includes?|like|two|three|four|five|six|seven|eight|nine|ten)\b",
     _I,
 )
-"""Words of a lead-in that tell of what comes, and claim nothing by themselves: "There are three ways to get there:"."""
+"""Words of a lead-in that only announce, and claim nothing: "There are three ways to get there:"."""

@@ -46,7 +46,7 @@ _LATER_THAT = re.compile(
     rf"\b(?P<word>{THINKING.pattern}|{IDEAS.pattern}|{OPEN_VERBS.pattern})(?: \w+){{1,4}} that\s+(?=(?:the"
     r"|an?|it|he|she|they|we|no|all|[A-Z]\w*)\b)"
 )
-"""A thought and its "that", with something in between: "dreamt one night that"."""
+"""A verb of thinking and its "that", with words in between: "dreamt one night that"."""
 _WELCOME = re.compile(r"\b(?:interested|pleased|happy|glad|surprised|delighted|relieved|good) to$", _I)
 _FEW_KNOW = re.compile(r"\b(?:not many|not every\w*|few|hardly any\w*|not all)\b[^,]*$", _I)
 _WHETHER = re.compile(
@@ -65,7 +65,7 @@ _LINKING = word_set(
         out and or yesterday today confidence certainty surprising surprise satisfied important remarkable interesting
         notable fortunate pity shame good great fine worth holds lucky natural sad strange odd significant"""
 )
-"""Words before a "that" which states, or which begins a relative clause."""
+"""Words before a "that" that states, or that begins a relative clause."""
 _FRAME = re.compile(r"[;:]|, (?:but|and|so)\b|(?<=\w), ")
 _OF_TRUTH = re.compile(rf"{DENYING.pattern}|\b(?:true|case|correct|so|right|said)\b", _I)
 _IMPERSONAL = re.compile(r"\bit(?:'s| is| was| has been| would be| being)\b", _I)
@@ -74,31 +74,31 @@ _FACTIVE = re.compile(
     r"|strange|odd|whether|can't believe|cannot believe|(?:may|might|could)(?! be said))\b",
     _I,
 )
-"""What a negation leaves standing ("did not know that"), or open ("not sure that")."""
+"""Words whose clause a negation keeps ("did not know that") or leaves open ("not sure that")."""
 _WINDOW, _MOST_FRAME = 70, 160
-"""Characters before a verb in which a negation can take back what it states."""
+"""Characters before a verb in which a negation can retract its clause."""
 
 
-def complements(said: str) -> Iterator[Region]:
-    """The governed clauses that the sentence does not state, from the governing word to the sentence's end."""
-    for match in _THAT.finditer(said):
-        if not _RELATIVE.match(said, match.end()):
-            yield from _governed_regions(said, match)
-    for match in _LATER_THAT.finditer(said):
-        yield _reported(said, match.start(), match.end())
-    for match in _WHETHER.finditer(said):
-        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
-    bare = _BARE.search(said)
-    if bare and is_clause(bare["rest"]) and not _is_authority(said[: bare.start()], bare["word"]):
-        yield _reported(said, bare.start(), bare.start("rest"))
+def complements(sentence: str) -> Iterator[Region]:
+    """The governed clauses that a sentence does not state, from the governing word to its end."""
+    for match in _THAT.finditer(sentence):
+        if not _RELATIVE.match(sentence, match.end()):
+            yield from _governed_regions(sentence, match)
+    for match in _LATER_THAT.finditer(sentence):
+        yield _reported_region(sentence, match.start(), match.end())
+    for match in _WHETHER.finditer(sentence):
+        yield Region(match.start(), len(sentence), MentionKind.SUPPOSED)
+    bare = _BARE.search(sentence)
+    if bare and is_clause(bare["rest"]) and not _is_authority(sentence[: bare.start()], bare["word"]):
+        yield _reported_region(sentence, bare.start(), bare.start("rest"))
 
 
-def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """ "The rival claims that ...", "no proof that ...": nothing for what states it."""
-    word, before = match["word"], said[max(0, match.start() - _WINDOW) : match.start()]
+def _governed_regions(sentence: str, match: re.Match[str]) -> Iterator[Region]:
+    """ "The rival claims that ...", "no proof that ..."; nothing if the governing word states the clause."""
+    word, before = match["word"], sentence[max(0, match.start() - _WINDOW) : match.start()]
     before = re.split(r"[;:]|, (?:but|and)\b", before)[-1]
     negated = NEGATION.search(before) is not None
-    region = _reported(said, match.start(), match.end())
+    region = _reported_region(sentence, match.start(), match.end())
     if _WELCOME.search(before.rstrip()) or (DENYING.fullmatch(word) and not region.doubts):
         return
     if region.denies:
@@ -120,7 +120,7 @@ def _governed_regions(said: str, match: re.Match[str]) -> Iterator[Region]:
         return
     if any(known.fullmatch(word) for known in (SAYING, THINKING, OPEN_VERBS, IDEAS, DENYING)) or (
         is_verb(word)
-        or (_SUBJECT.match(said, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
+        or (_SUBJECT.match(sentence, match.end()) and word.lower() not in _LINKING and not word.endswith("ly"))
     ):
         yield region
 
@@ -131,21 +131,21 @@ _NO_DENIAL = re.compile(
     r"|\b(?:can(?:not| not|['’]t)|could(?: not|n['’]t)) (?:tell|reveal|share|disclose|discuss|promise)\b",
     re.IGNORECASE,
 )
-"""Negations that deny nothing of what follows: "Isn't it odd that X?", "I can't say more than that X", "I can't tell you X"."""
+"""Negations that do not deny what follows: "Isn't it odd that X?", "I can't say more than that X", "I can't tell you X"."""
 
 
-def _reported(said: str, start: int, inner: int) -> Region:
-    """The clause from its governing word on, and whether the sentence ("it is false that"), or who tells of it, denies it."""
-    frame = _FRAME.split(said[max(0, inner - _MOST_FRAME) : inner])[-1]
+def _reported_region(sentence: str, start: int, inner: int) -> Region:
+    """The clause from its governing word on, and whether the sentence ("it is false that") or its speaker denies it."""
+    frame = _FRAME.split(sentence[max(0, inner - _MOST_FRAME) : inner])[-1]
     open_or_known = _CONDITION.match(frame) or (_FACTIVE.search(frame) and not DENYING.search(frame))
     doubts = denies(frame) and not open_or_known and not _NO_DENIAL.search(frame)
     flatly = doubts and _IMPERSONAL.search(frame) is not None and _OF_TRUTH.search(frame) is not None
     kind = MentionKind.DENIED if flatly else MentionKind.REPORTED
-    return Region(start, len(said), kind, holder(said[:start]), flatly, doubts, said[inner:])
+    return Region(start, len(sentence), kind, holder(sentence[:start]), flatly, doubts, sentence[inner:])
 
 
 def _is_authority(before: str, word: str) -> bool:
-    """True if an authority says it."""
+    """True if the speaker is an authority."""
     near = re.split(r"[,;:]", before)[-1]
     if STRANGERS.search(near) or NEGATION.search(near) or _is_imagined(near):
         return False
@@ -195,7 +195,7 @@ _YES_OR_NO = re.compile(
     _I,
 )
 _SUPPOSES = re.compile(r"\b(?:would|could|might)\b.*\bif\b|\bif\b.*\b(?:would|could|might)\b", re.IGNORECASE)
-"""What asks for the outcome of a thing that is not so: the sentence behind it answers something else."""
+"""Hypothetical questions: the next sentence does not answer them."""
 _OPEN = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of|since|until) )?(?:what|who|whom|whose|where|when|which"
     r"|how (?:long|much|many|far|big|tall|old|heavy|often|high|deep|wide|fast))\b",
@@ -206,14 +206,14 @@ _TAIL = re.compile(
 )
 
 
-def question(said: str) -> str:
-    """The question in a sentence, without label and question mark; empty if there is none."""
-    bare = said.strip().rstrip("\"'”’)* ")
+def question(sentence: str) -> str:
+    """The question in a sentence, without label and question mark; "" if there is none."""
+    bare = sentence.strip().rstrip("\"'”’)* ")
     return _LABEL.sub("", bare).rstrip("? ") if bare.endswith("?") else ""
 
 
 def statement_of_question(asked: str) -> str:
-    """The statement that a question of yes or no asks for, its auxiliary dropped; nothing for any other question."""
+    """The statement in a yes-or-no question, without its auxiliary; "" for any other question."""
     match = _YES_OR_NO.fullmatch(asked)
     if match is None:
         return "" if _OPEN.match(asked) or re.match(r"(?:why|how|if|or)\b", asked, _I) else _TAIL.sub("", asked)
@@ -221,32 +221,32 @@ def statement_of_question(asked: str) -> str:
 
 
 def is_open(asked: str) -> bool:
-    """True if it asks for a value of a fact: when, who, how long. "Why" presupposes its statement, so it is not open."""
+    """True for a question that asks for a value: when, who, how long. "Why" presupposes its statement, so it is not open."""
     return _OPEN.match(asked) is not None and not _SUPPOSES.search(asked)
 
 
-def answer(said: str) -> str:
-    """The answer after a question, without its label."""
-    return _ANSWER_LABEL.sub("", said).strip()
+def answer(text: str) -> str:
+    """The answer to a question, without its label."""
+    return _ANSWER_LABEL.sub("", text).strip()
 
 
-def agrees(said: str) -> bool:
+def agrees(text: str) -> bool:
     """True if an answer begins with yes."""
-    return _YES.match(answer(said)) is not None
+    return _YES.match(answer(text)) is not None
 
 
-def declines(said: str) -> bool:
+def declines(text: str) -> bool:
     """True if an answer begins with no."""
-    return _NO.match(answer(said)) is not None or speaks_of_neighbour(answer(said))
+    return _NO.match(answer(text)) is not None or speaks_of_neighbour(answer(text))
 
 
-def names_nothing(said: str) -> bool:
-    """True if the answer to an open question is that there is none."""
-    return _NOBODY.match(answer(said)) is not None
+def names_nothing(text: str) -> bool:
+    """True if the answer to an open question names nothing: "Nobody", "It is unknown"."""
+    return _NOBODY.match(answer(text)) is not None
 
 
 _MOST = 1200
-"""Characters of a sentence that are read for frames. Of a longer one its beginning is: a verifier reads no more of it either."""
+"""Characters of a sentence that are searched for frames, from its beginning; a verifier reads no more either."""
 _FRONTED = re.compile(
     r"^(?:but |and )?(?:although|though|even|while|whereas|contrary to|despite|in spite of|if|unless"
     r"|whatever|when|as|assuming|provided)\b",
@@ -263,71 +263,71 @@ _CONTENT = re.compile(r"[^\W\d_]{2,}|\d+")
 
 
 @lru_cache(maxsize=4096)
-def read(said: str) -> SentenceReading:
-    """A sentence, cleaned of markup, as what it states and what it mentions. Runs of spaces count as one: patterns that look for
-    words between them would begin anew at each."""
-    said = _SPACES.sub(" ", said)
-    if len(said) > _MOST:
-        begun = read(said[:_MOST])
-        return replace(begun, said=said, stated=begun.stated if begun.regions else said)
-    regions = tuple(_bounded_region(said, region) for region in (*complements(said), *cues(said)))
-    if said.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(said):
-        regions = (*regions, Region(0, len(said), MentionKind.ASKED))
-    denied = next((embedded_statement(said, one) for one in regions if one.denies), "")
-    doubted = next((embedded_statement(said, one) for one in regions if one.doubts), "")
-    missed = next((one.inner for one in regions if one.inner and one.kind is MentionKind.NEARLY), "")
-    return SentenceReading(said, stated_part(said, regions), regions, denied, doubted, missed)
+def read(sentence: str) -> SentenceReading:
+    """Splits a sentence without markup into stated and mentioned parts. Runs of spaces become one, or patterns with words
+    between spaces would restart at each."""
+    sentence = _SPACES.sub(" ", sentence)
+    if len(sentence) > _MOST:
+        begun = read(sentence[:_MOST])
+        return replace(begun, said=sentence, stated=begun.stated if begun.regions else sentence)
+    regions = tuple(_bounded_region(sentence, region) for region in (*complements(sentence), *cues(sentence)))
+    if sentence.rstrip("\"'”’) ").endswith("?") and not ASKED_IF_KNOWN.match(sentence):
+        regions = (*regions, Region(0, len(sentence), MentionKind.ASKED))
+    denied = next((embedded_statement(sentence, mention) for mention in regions if mention.denies), "")
+    doubted = next((embedded_statement(sentence, mention) for mention in regions if mention.doubts), "")
+    missed = next((mention.inner for mention in regions if mention.inner and mention.kind is MentionKind.NEARLY), "")
+    return SentenceReading(sentence, stated_part(sentence, regions), regions, denied, doubted, missed)
 
 
-def stated_part(said: str, regions: tuple[Region, ...]) -> str:
-    """The sentence without what it mentions; nothing where no statement is left."""
+def stated_part(sentence: str, regions: tuple[Region, ...]) -> str:
+    """The sentence without its mentions; "" if no statement is left."""
     if not regions:
-        return said
-    kept, end = [], 0
+        return sentence
+    pieces, end = [], 0
     for region in sorted(regions, key=lambda one: one.start):
-        kept.append(said[end : max(end, region.start)])
+        pieces.append(sentence[end : max(end, region.start)])
         end = max(end, region.end)
-    rest = re.sub(r"\s+", " ", " ".join([*kept, said[end:]])).strip(" ,;:-–—")
-    content = [word for word in _CONTENT.findall(rest.lower()) if word not in LEFT_OVER]
-    return rest if len(content) > 1 and is_clause(rest) else ""
+    remaining = re.sub(r"\s+", " ", " ".join([*pieces, sentence[end:]])).strip(" ,;:-–—")
+    content = [word for word in _CONTENT.findall(remaining.lower()) if word not in LEFT_OVER]
+    return remaining if len(content) > 1 and is_clause(remaining) else ""
 
 
-def embedded_statement(said: str, region: Region) -> str:
-    """The statement inside a frame: behind its "that", else all of it."""
+def embedded_statement(sentence: str, region: Region) -> str:
+    """The statement inside a frame: the text behind its "that", else all of it."""
     if region.inner:
         return region.inner
-    inside = said[region.start : region.end]
+    inside = sentence[region.start : region.end]
     that = re.search(r"\bthat\s+(.+)", inside, _I)
     return that[1] if that else inside
 
 
-def _bounded_region(said: str, region: Region) -> Region:
-    """The region up to where its sentence goes on with something else."""
-    if region.end < len(said) or (region.start == 0 and not _FRONTED.match(said)):
+def _bounded_region(sentence: str, region: Region) -> Region:
+    """The region, cut where the sentence goes on with something else."""
+    if region.end < len(sentence) or (region.start == 0 and not _FRONTED.match(sentence)):
         return region
-    before = said[: region.start]
-    if _FRONTED.match(said) and "," not in before:
-        comma = _last_comma(said, region.start)
-        after = said[comma + 1 :] if comma > 0 else ""
-        if not after or (_CONDITION.match(said) and (_MODAL.search(after) or any(map(is_past, words_of(after))))):
+    before = sentence[: region.start]
+    if _FRONTED.match(sentence) and "," not in before:
+        comma = _last_comma(sentence, region.start)
+        after = sentence[comma + 1 :] if comma > 0 else ""
+        if not after or (_CONDITION.match(sentence) and (_MODAL.search(after) or any(map(is_past, words_of(after))))):
             return region
         return replace(region, end=comma)
     relative = _FRAME_RELATIVE.search(before)
-    comma = said.find(",", region.start)
+    comma = sentence.find(",", region.start)
     if relative and comma > 0:
         return replace(region, end=comma)
-    opened, closed = before.rfind("("), said.find(")", region.start)
+    opened, closed = before.rfind("("), sentence.find(")", region.start)
     if opened > before.rfind(")") and closed > 0:
         return replace(region, end=closed)
-    turn = _NEXT.search(said, region.start)
+    turn = _NEXT.search(sentence, region.start)
     return replace(region, end=turn.start()) if turn else region
 
 
-def _last_comma(said: str, start: int) -> int:
-    """The last comma that a clause with a verb of its own follows; 0 where there is none."""
-    comma = said.rfind(",")
+def _last_comma(sentence: str, start: int) -> int:
+    """The last comma before a clause with its own verb; 0 if there is none."""
+    comma = sentence.rfind(",")
     while comma > start:
-        if is_clause(said[comma + 1 :]):
+        if is_clause(sentence[comma + 1 :]):
             return comma
-        comma = said.rfind(",", 0, comma)
+        comma = sentence.rfind(",", 0, comma)
     return 0

@@ -1,8 +1,8 @@
-"""Words that state, question or deny what follows them, that deny a neighbour, or take away that their clause is stated.
+"""Words that state, question or deny the following clause, deny a neighbour, or mark their own clause as not stated.
 
-Words that state are listed (`STATING`, `SURE`, `AUTHORITIES`): an unknown verb before "that" leaves open what follows. Of the
-words that say that something is false, an even number in a clause says that it is not. Words about saying and truth are a
-closed set: a sentence, bracket or label of them alone denies its neighbour: "Scratch that".
+Stating words are listed (`STATING`, `SURE`, `AUTHORITIES`): an unknown verb before "that" leaves the clause open. An even number
+of denying words in a clause cancels out. Words about saying and truth are a closed set: a sentence, bracket or label of only
+such words can deny its neighbour: "Scratch that".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NO_HOLDER = word_set(
 
 
 class MentionKind(StrEnum):
-    """Why a statement is not stated."""
+    """Kinds of mention: why a clause is not stated."""
 
     ASKED = "asked"
     REPORTED = "reported"
@@ -38,32 +38,32 @@ class MentionKind(StrEnum):
 
 @dataclass(frozen=True)
 class Region:
-    """Characters `start` to `end` of a sentence, which it mentions. `holder`: words of who says or thinks so."""
+    """A mention: characters `start` to `end` of a sentence. `holder`: words that name its speaker."""
 
     start: int
     end: int
     kind: MentionKind
     holder: frozenset[str] = frozenset()
     denies: bool = False
-    """True if the sentence says that it is false, nobody in between."""
+    """True if the sentence itself says that it is false."""
     doubts: bool = False
-    """True if who says it says so of somebody's word or mind: "I doubt that", "nobody says that". It counts in claims alone."""
+    """True if it denies somebody's words or thoughts: "I doubt that", "nobody says that". Counts in claims only."""
     inner: str = ""
-    """The statement in it, where that is not what follows its "that"."""
+    """The statement in it, if not the text behind its "that"."""
 
 
 @dataclass(frozen=True)
 class SentenceReading:
-    """A sentence, read: what it states, what it mentions and how, and what it says is false."""
+    """A sentence with its stated part, its mentions, and the statement that it denies."""
 
     said: str
     stated: str
     regions: tuple[Region, ...] = ()
     denied: str = ""
     doubted: str = ""
-    """What a speaker denies by saying the sentence, whatever a document would mean by it."""
+    """The statement that a speaker denies with this sentence, even if a document would not."""
     missed: str = ""
-    """What nearly happened, and so did not."""
+    """The event that nearly happened, and so did not."""
 
     @property
     def is_rule(self) -> bool:
@@ -75,19 +75,19 @@ class SentenceReading:
 
     @property
     def is_told(self) -> bool:
-        """True if it states nothing, and tells what a stranger says or what somebody makes up."""
+        """True if it states nothing, and reports a stranger or fiction."""
         kinds = {region.kind for region in self.regions}
-        told = min(
+        report = min(
             (region for region in self.regions if region.kind is MentionKind.REPORTED),
             key=lambda region: region.start,
             default=None,
         )
-        # In what is told a word such as "one hour" is nobody who tells it.
-        strange = told is not None and STRANGERS.search(self.said.removesuffix(told.inner)) is not None
+        # Without the reported clause: "one" of "one hour" in it is no stranger.
+        strange = report is not None and STRANGERS.search(self.said.removesuffix(report.inner)) is not None
         return not self.stated and (strange or MentionKind.FICTION in kinds)
 
     def framed_like(self, claim: SentenceReading) -> bool:
-        """True if the claim has the same kind of frame and the same speaker as this sentence."""
+        """True if the claim has a frame of the same kind and speaker."""
         return any(
             ours.kind is theirs.kind and (not theirs.holder or not ours.holder or ours.holder & theirs.holder)
             for ours in self.regions
@@ -101,7 +101,7 @@ def is_clause(text: str) -> bool:
 
 
 def holder(text: str) -> frozenset[str]:
-    """Content words of who says something: what stands before the verb."""
+    """Content words of the speaker: the text before the verb."""
     words = [word for word in _WORD.findall(text.lower()) if word not in _NO_HOLDER]
     return frozenset(words)
 
@@ -120,7 +120,7 @@ STATING = re.compile(
     ),
     _I,
 )
-"""Verbs whose "that" states what follows: they presuppose it, or say that it was made sure."""
+"""Verbs whose "that" clause is stated: they presuppose or ascertain it."""
 
 SAYING = re.compile(
     any_of(
@@ -129,7 +129,7 @@ SAYING = re.compile(
     ),
     _I,
 )
-"""Verbs that state what an authority says, and leave open what anyone else does."""
+"""Verbs that state an authority's words, and leave open anyone else's."""
 
 THINKING = re.compile(
     any_of(
@@ -141,7 +141,7 @@ THINKING = re.compile(
     ),
     _I,
 )
-"""Verbs that leave open what follows, with or without a "that"."""
+"""Verbs that leave their clause open, with or without "that"."""
 
 OPEN_VERBS = re.compile(
     any_of(
@@ -164,7 +164,7 @@ IDEAS = re.compile(
     ),
     _I,
 )
-"""Nouns whose "that" tells what somebody thinks."""
+"""Nouns whose "that" clause is somebody's thought."""
 
 FACTS = re.compile(
     any_of(
@@ -173,7 +173,7 @@ FACTS = re.compile(
     ),
     _I,
 )
-"""Nouns whose "that" tells what is so, unless it is negated."""
+"""Nouns whose "that" clause is a fact, unless negated."""
 
 SURE = re.compile(
     any_of(
@@ -206,7 +206,7 @@ DENYING = re.compile(
     + r"\b|[✗✘❌🚫]",
     _I,
 )
-"""What says of a statement that it is false; an even number of such words and negations says that it is not."""
+"""Words that call a statement false; an even number of them and negations cancels out."""
 
 NEGATION = re.compile(
     r"\b(?:not|never|no|nobody|none|nothing|neither|nor|hardly|scarcely|cannot|without|fail\w*|unable"
@@ -214,7 +214,7 @@ NEGATION = re.compile(
     r"|wrongly|falsely|mistakenly|erroneously|incorrectly|far from|if|would|could|might|were it|lack\w*|remains to)\b|n't\b",
     _I,
 )
-"""What takes away that a verb states: "no record shows that", "would prove that"."""
+"""Words that stop a verb from stating: "no record shows that", "would prove that"."""
 
 AUTHORITIES = re.compile(
     r"\b(?:"
@@ -243,7 +243,7 @@ STRANGERS = re.compile(
     + r")\b",
     _I,
 )
-"""Who is no authority, whatever else the phrase holds: "a visitor to the museum"."""
+"""Speakers without authority, whatever else the phrase contains: "a visitor to the museum"."""
 
 LABELS = word_set(
     """myth myths rumour rumor rumours rumors fiction legend legends joke jokes hypothesis proposal proposals
@@ -252,14 +252,14 @@ LABELS = word_set(
         superseded obsolete outdated fantasy superstition superstitions falsehood falsehoods fallacy fallacies
         nonsense fabrication unconfirmed alleged hypothetical spoof debunked fictional imaginary"""
 )
-"""Words of a heading, a title or a "label:" that take away that what follows is stated."""
+"""Words of a heading, a title or a "label:" that mark the following text as not stated."""
 LONE_LABELS = word_set(
     """claim lie false wrong incorrect theory dream plan prediction forecast scenario suppose imagine guess opinion
         error erratum question q novel story tale trivia mistake assumption objection"""
 )
-"""Words that do so when they are the whole label: "Claim: ...", but not "How to file a claim"."""
+"""The same, but only as the whole label: "Claim: ...", not "How to file a claim"."""
 STATING_LABELS = word_set("fact facts truth true answer reality correct right correction")
-"""Words that undo it: "Fact: ..." under "Myths"."""
+"""Words that cancel this: "Fact: ..." under "Myths"."""
 
 LEFT_OVER = word_set(
     """the an it is was were are be been being has have had do does did this that these those there which who whom
@@ -267,7 +267,7 @@ LEFT_OVER = word_set(
         or but also as so if than then a we they he she i you would could should might may must can will who's once
         just only even his her its their our my your"""
 )
-"""Words that state nothing when a frame was cut out around them."""
+"""Words that state nothing once the frame around them is removed."""
 
 
 _TURNING = re.compile(
@@ -311,23 +311,23 @@ _BARE_NO = re.compile(
     r"|not(?: really| at all)?|never|hardly|nope|lol no|as if)\W*",
     _I,
 )
-"""A denial without a word of its own: "It did not." """
+"""A denial without content of its own: "It did not." """
 
 
 def denies(frame: str) -> bool:
-    """True if a clause of the frame says that something is false. "Nobody doubts" does not."""
+    """True if a clause of the frame denies something. "Nobody doubts" does not."""
     return any(_is_odd(part) for part in _PARTS.split(frame.replace("’", "'")))
 
 
 def is_closed(text: str) -> bool:
-    """True if it has words about saying and truth alone."""
+    """True if the text has only words about saying and truth."""
     words = _TOKEN.findall(_TURNING.sub(" ", DENYING.sub(" ", text.replace("’", "'"))).lower())
     return len(words) <= _MOST_WORDS and _CLOSED.issuperset(words)
 
 
 @lru_cache(maxsize=4096)
 def speaks_of_neighbour(text: str) -> bool:
-    """True if it denies, and has no words to say what: that stands beside it."""
+    """True if the text denies something that only its neighbour names."""
     if len(text) > _LONGEST_TAIL or text.rstrip("\"')] ").endswith(("?", ":")) or not is_closed(text):
         return False
     if _BARE_NO.fullmatch(text.replace("’", "'")):
@@ -336,24 +336,24 @@ def speaks_of_neighbour(text: str) -> bool:
     return any(DENYING.search(part) or _TRUTH.search(part) for part in odd)
 
 
-def taken_back(said: str) -> str:
-    """The clause that the end of its own sentence denies: "X, but that is wrong", "X (not true)"; nothing where none is."""
+def retracted_clause(sentence: str) -> str:
+    """The clause that the end of its sentence denies: "X, but that is wrong", "X (not true)"; "" if there is none."""
     clause = ""
-    for match in reversed([*_BREAK.finditer(said, max(0, len(said) - _LONGEST_TAIL))]):
-        tail = said[match.end() :].strip(" .!?)]…\"'")
+    for match in reversed([*_BREAK.finditer(sentence, max(0, len(sentence) - _LONGEST_TAIL))]):
+        tail = sentence[match.end() :].strip(" .!?)]…\"'")
         if not is_closed(tail):
             break
         if tail.lower() in ("not", "no", "or not") or speaks_of_neighbour(tail):
-            clause = said[: match.start()]
+            clause = sentence[: match.start()]
     return clause if clause and is_clause(clause) else ""
 
 
-def disowned(said: str) -> str:
-    """The clause that a label before it denies: "Strike this: X", "✗ X". "That is wrong: X" speaks of what was said before."""
-    label = _LABEL.match(said)
+def disowned_clause(sentence: str) -> str:
+    """The clause that a label denies: "Strike this: X", "✗ X". "That is wrong: X" denies the sentence before."""
+    label = _LABEL.match(sentence)
     if label is None or _BEHIND.search(label[0]) or not speaks_of_neighbour(label["label"].rstrip(":")):
         return ""
-    return said[label.end() :]
+    return sentence[label.end() :]
 
 
 def _is_odd(clause: str) -> bool:
@@ -418,7 +418,7 @@ _FORWARD: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
 _MISSED = re.compile(
     r"fail|refus|declin|neglect|forgot|c[ao]me close|(?:on|to) the|stop|just short|all but|\w+ from", _I
 )
-"""Of these what the sentence says did not happen; "without paying" and "rather than walking" tell how something else did."""
+"""Cues of `NEARLY` that deny their clause; "without paying" and "rather than walking" only describe something else."""
 _ALMOST = re.compile(r"\b(?:almost|nearly|narrowly|practically|virtually|as good as)\s+(?P<word>[\w'-]+)", _I)
 _NO_VERB = re.compile(
     r"(?:all|always|every\w*|never|no\w*|as|half|exactly|certain\w*|identical\w*|entire\w*|any\w*|a|an|the|\d.*)$", _I
@@ -480,56 +480,56 @@ _CHOICE = re.compile(
 )
 
 
-def cues(said: str) -> Iterator[Region]:
-    """The clauses that a word of theirs takes back, and sentences that are no statement as a whole."""
-    yield from _whole(said)
+def cues(sentence: str) -> Iterator[Region]:
+    """Clauses that one of their words marks as mentions, and sentences that are mentions as a whole."""
+    yield from _sentence_cues(sentence)
     for kind, pattern in _FORWARD:
-        for match in pattern.finditer(said):
-            who = holder(said[: match.start()]) if kind is MentionKind.REPORTED else frozenset()
+        for match in pattern.finditer(sentence):
+            who = holder(sentence[: match.start()]) if kind is MentionKind.REPORTED else frozenset()
             missed = _MISSED.match(match[0])
-            inner = f"{said[: match.start()]}{said[match.end() :]}" if missed else ""
-            yield Region(match.start(), len(said), kind, who, inner=inner)
-    for match in _ALMOST.finditer(said):
+            inner = f"{sentence[: match.start()]}{sentence[match.end() :]}" if missed else ""
+            yield Region(match.start(), len(sentence), kind, who, inner=inner)
+    for match in _ALMOST.finditer(sentence):
         word = match["word"]
         if not _NO_VERB.match(word) and (is_verb(word) or is_past(word) or word.endswith("s")):
-            inner = f"{said[: match.start()]}{said[match.start('word') :]}"
-            yield Region(match.start(), len(said), MentionKind.NEARLY, inner=inner)
-    for match in _IF.finditer(said):
-        yield Region(match.start(), len(said), MentionKind.SUPPOSED)
-    for match in _QUOTED.finditer(said):
-        yield from _quotation(said, match)
+            inner = f"{sentence[: match.start()]}{sentence[match.start('word') :]}"
+            yield Region(match.start(), len(sentence), MentionKind.NEARLY, inner=inner)
+    for match in _IF.finditer(sentence):
+        yield Region(match.start(), len(sentence), MentionKind.SUPPOSED)
+    for match in _QUOTED.finditer(sentence):
+        yield from _quotation(sentence, match)
 
 
-def _whole(said: str) -> Iterator[Region]:
-    """Cues that retract the sentence from its start."""
-    every = len(said)
-    if _SUPPOSE.match(said):
-        yield Region(0, every, MentionKind.SUPPOSED)
-    if _CHOICE.search(said):
-        yield Region(0, every, MentionKind.ASKED)
-    if _IN_STORY.search(said) or _STORY_TELLS.search(said):
-        yield Region(0, every, MentionKind.FICTION)
-    disclaimed = disowned(said)
+def _sentence_cues(sentence: str) -> Iterator[Region]:
+    """Mentions that cover the whole sentence."""
+    end = len(sentence)
+    if _SUPPOSE.match(sentence):
+        yield Region(0, end, MentionKind.SUPPOSED)
+    if _CHOICE.search(sentence):
+        yield Region(0, end, MentionKind.ASKED)
+    if _IN_STORY.search(sentence) or _STORY_TELLS.search(sentence):
+        yield Region(0, end, MentionKind.FICTION)
+    disclaimed = disowned_clause(sentence)
     if disclaimed:
-        yield Region(every - len(disclaimed), every, MentionKind.DENIED, denies=True, inner=disclaimed)
-    by = _AS_SAID.match(said) or _INVERTED.search(said.rstrip(".! "))
+        yield Region(end - len(disclaimed), end, MentionKind.DENIED, denies=True, inner=disclaimed)
+    by = _AS_SAID.match(sentence) or _INVERTED.search(sentence.rstrip(".! "))
     if by and not (SAYING.fullmatch(by["word"]) and AUTHORITIES.search(by["who"]) and not STRANGERS.search(by["who"])):
-        yield Region(0, every, MentionKind.REPORTED, holder(by["who"]))
-    for match in _ACCORDING.finditer(said):
+        yield Region(0, end, MentionKind.REPORTED, holder(by["who"]))
+    for match in _ACCORDING.finditer(sentence):
         who = match["who"] or match["whose"]
         if match["whose"] or not _is_trusted(who):
-            yield Region(0, every, MentionKind.REPORTED, holder(who))
-    tail = _TAIL.search(said.rstrip(".! "))
+            yield Region(0, end, MentionKind.REPORTED, holder(who))
+    tail = _TAIL.search(sentence.rstrip(".! "))
     if tail and not (
         tail["word"]
         and SAYING.fullmatch(tail["word"])
         and AUTHORITIES.search(tail["who"])
         and not STRANGERS.search(tail["who"])
     ):
-        yield Region(0, every, MentionKind.REPORTED, holder(tail["who"] or ""))
-    back = taken_back(said)
+        yield Region(0, end, MentionKind.REPORTED, holder(tail["who"] or ""))
+    back = retracted_clause(sentence)
     if back:
-        yield Region(0, every, MentionKind.DENIED, denies=True, inner=_told(back))
+        yield Region(0, end, MentionKind.DENIED, denies=True, inner=_reported_clause(back))
 
 
 _TOLD = re.compile(
@@ -540,33 +540,35 @@ _TOLD = re.compile(
 )
 
 
-def _told(said: str) -> str:
-    """The reported clause of "Many believe X"; else all of it."""
-    report = _TOLD.search(said)
+def _reported_clause(sentence: str) -> str:
+    """The reported clause of "Many believe X"; else the whole sentence."""
+    report = _TOLD.search(sentence)
     inner = (report["told"] or report["bare"]) if report else ""
-    return inner if is_clause(inner) else said
+    return inner if is_clause(inner) else sentence
 
 
-def _quotation(said: str, match: re.Match[str]) -> Iterator[Region]:
-    """Quoted text that is no name or term: four words or more."""
+def _quotation(sentence: str, match: re.Match[str]) -> Iterator[Region]:
+    """Quoted text of four words or more, so no name or term."""
     quoted = match["said"] or match["single"]
     if len(quoted.split()) < 4 or not is_clause(quoted):
         return
-    rest = said[: match.start()] + " " + said[match.end() :]
-    untrue = speaks_of_neighbour(rest.strip())
-    if untrue or not (rest.strip(" .,:;!?") == "" or (AUTHORITIES.search(rest) and not STRANGERS.search(rest))):
+    remaining = sentence[: match.start()] + " " + sentence[match.end() :]
+    untrue = speaks_of_neighbour(remaining.strip())
+    if untrue or not (
+        remaining.strip(" .,:;!?") == "" or (AUTHORITIES.search(remaining) and not STRANGERS.search(remaining))
+    ):
         yield Region(
             match.start(),
             match.end(),
             MentionKind.DENIED if untrue else MentionKind.REPORTED,
-            holder(rest),
+            holder(remaining),
             untrue,
             inner=quoted,
         )
 
 
 def _is_trusted(who: str) -> bool:
-    """True if "according to" names an authority, or somebody by name."""
+    """True if the source behind "according to" is an authority or a name."""
     if STRANGERS.search(who) or re.search(rf"\b{IDEAS.pattern}\b", re.sub(r"\breports?\b", "", who), _I):
         return False
     return AUTHORITIES.search(who) is not None or re.search(r"\b[A-Z]", who) is not None

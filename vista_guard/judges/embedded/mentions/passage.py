@@ -56,11 +56,11 @@ _ASKS_IF_TRUE = re.compile(
     r"\W*(?:true or false|right or wrong|yes or no|is (?:this|that) (?:true|so|right|correct))\?", _I
 )
 _OF_TRUTH = re.compile(r"\b(?:true|correct|right|so|case|statements?|claims?|sentences?|following|th[ei]se?)\b", _I)
-"""In a heading of words that deny: "Not true", but not "Deleted items"."""
+"""Words that a denying heading needs: "Not true", but not "Deleted items"."""
 _AHEAD = re.compile(r"\b(?:following|follows|next|below)\b", _I)
 _ALL = re.compile(r"\b(?:none|all|everything|nothing|any|both|these|those|neither|statements|claims)\b", _I)
 _MOST_BACK = 20
-"""Sentences that "none of this is true" reaches back."""
+"""How many sentences back "none of this is true" reaches."""
 _REAL = re.compile(
     r"^\W*(?:in (?:reality|fact|truth|real life)|actually|really|the truth is|to return to the facts)\b", _I
 )
@@ -85,13 +85,13 @@ _WRONG_VALUE = re.compile(
     r"|value|detail|information|answer|statement|version|wording|text|line|entry)s?\s*:\s+(?=\S)",
     _I,
 )
-"""What follows it is denied: "The old page has the wrong price: ..."."""
+"""Beginnings that deny the rest: "The old page has the wrong price: ..."."""
 _CONTENT = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class PassageLine:
-    """A sentence of a passage, cleaned of markup, and where it stands."""
+    """A sentence of a passage, without markup, and its layout."""
 
     said: str
     heading: bool = False
@@ -103,41 +103,41 @@ class PassageLine:
 def readings(
     lines: Sequence[PassageLine], above: MentionKind | None = None
 ) -> tuple[list[SentenceReading], MentionKind | None]:
-    """One reading for each line, and what the last heading makes of the text that follows.
+    """One reading per line, and the kind of the last heading, for the text that follows.
 
     Args:
         lines: of the passage, in order.
-        above: what the last heading before the passage makes of it.
+        above: kind of the last heading before the passage.
     """
-    found, under = _by_heading(lines, above)
-    found = _by_lead(lines, found)
+    line_readings, under = _read_lines(lines, above)
+    line_readings = _apply_leads(lines, line_readings)
     for index in range(len(lines)):
-        _join_answer(lines, found, index)
+        _join_answer(lines, line_readings, index)
         someone = _SOMEONE_SAID.match(lines[index].said) if index else None
         if someone and not AUTHORITIES.search(someone["who"] or ""):
-            reported = _with_kind(found[index - 1], MentionKind.REPORTED, "")
-            found[index - 1] = replace(reported, doubted=reported.doubted or lines[index - 1].said)
+            reported = _with_kind(line_readings[index - 1], MentionKind.REPORTED, "")
+            line_readings[index - 1] = replace(reported, doubted=reported.doubted or lines[index - 1].said)
         for denied in _denied_by(lines, index):
-            found[denied] = _with_kind(found[denied], MentionKind.DENIED, lines[denied].said)
-    return found, under
+            line_readings[denied] = _with_kind(line_readings[denied], MentionKind.DENIED, lines[denied].said)
+    return line_readings, under
 
 
 def _denied_by(lines: Sequence[PassageLine], index: int) -> Sequence[int]:
-    """The sentences that this one denies: the one before it or behind it, or all back to the heading."""
-    said = lines[index].said
-    title = re.fullmatch(r"\W*\w+s\W*", said)  # "Errors." names a topic.
-    if lines[index].heading or title or not (speaks_of_neighbour(said) or _ASKS_IF_TRUE.match(said)):
+    """Indices of the sentences that this one denies: the one before or behind it, or all back to the heading."""
+    text = lines[index].said
+    title = re.fullmatch(r"\W*\w+s\W*", text)  # "Errors." names a topic.
+    if lines[index].heading or title or not (speaks_of_neighbour(text) or _ASKS_IF_TRUE.match(text)):
         return ()
-    if _AHEAD.search(said):
+    if _AHEAD.search(text):
         return [index + 1] if index + 1 < len(lines) else ()
     first = index
-    while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or _ALL.search(said)):
+    while 0 < first > index - _MOST_BACK and not lines[first - 1].heading and (first == index or _ALL.search(text)):
         first -= 1
     return range(first, index)
 
 
 def kind_of(label: str) -> MentionKind | None:
-    """How a heading, a title or a label frames the text under it; None if that text is stated."""
+    """How a heading, title or label frames its text; None if the text is stated."""
     words = _words(label)
     if _OF_TRUTH.search(label) and speaks_of_neighbour(label.rstrip(":?")):
         return MentionKind.DENIED
@@ -158,7 +158,7 @@ def kind_of(label: str) -> MentionKind | None:
     return MentionKind.FICTION if marks & _TELLING or re.search(_STORY, label, _I) else MentionKind.REPORTED
 
 
-def _by_heading(
+def _read_lines(
     lines: Sequence[PassageLine], under: MentionKind | None
 ) -> tuple[list[SentenceReading], MentionKind | None]:
     lines_read = []
@@ -175,46 +175,48 @@ def _by_heading(
         kind = kind_of(label["label"]) if label else None
         if kind is None and not words & STATING_LABELS and not _REAL.match(line.said):
             kind, label = under, None
-        rest = line.said[label.end() :] if label else line.said
+        text = line.said[label.end() :] if label else line.said
         reading = read(line.said)
-        lines_read.append(_with_kind(reading, kind, rest) if kind else reading)
+        lines_read.append(_with_kind(reading, kind, text) if kind else reading)
     return lines_read, under
 
 
-def _by_lead(lines: Sequence[PassageLine], found: list[SentenceReading]) -> list[SentenceReading]:
-    """The frame that "Common myths:" or "Which of these are wrong?" gives to the items below."""
+def _apply_leads(lines: Sequence[PassageLine], line_readings: list[SentenceReading]) -> list[SentenceReading]:
+    """Applies the frame of "Common myths:" or "Which of these are wrong?" to the items below."""
     lead: MentionKind | None = None
-    listed = False  # Or only items count: a question may stand over any paragraph.
+    listed = False  # only items count below a question, which may precede any paragraph
     for index, line in enumerate(lines):
         if line.said.endswith((":", "?")) and (line.opens or line.heading):
             lead, listed = kind_of(line.said), line.said.endswith("?")
         elif lead and (line.item or (not listed and not line.heading)):
-            found[index] = _with_kind(found[index], lead, line.said)
+            line_readings[index] = _with_kind(line_readings[index], lead, line.said)
             lead, listed = (lead, True) if line.item else (None, False)
         elif line.opens:
             lead = None
-    return found
+    return line_readings
 
 
-def _join_answer(lines: Sequence[PassageLine], found: list[SentenceReading], index: int) -> None:
-    """A question and its answer are one statement, or a denial; a question alone is neither."""
+def _join_answer(lines: Sequence[PassageLine], line_readings: list[SentenceReading], index: int) -> None:
+    """Joins a question and its answer into a statement or a denial; a question alone is neither."""
     asked, after = question(lines[index].said), index + 1
     while after < len(lines) and _NUMBERED.fullmatch(lines[after].said):
         after += 1
     if not asked or after == len(lines):
         return
-    then, yes_or_no = lines[after].said, statement_of_question(asked)
-    if yes_or_no and agrees(then):
-        found[index] = SentenceReading(lines[index].said, sentence(yes_or_no))
-    elif yes_or_no and declines(then):
-        found[index] = _with_kind(found[index], MentionKind.DENIED, yes_or_no)
-    elif is_open(asked) and not names_nothing(then) and found[after].stated and not question(then):
-        stated = read(answer(then)).stated
-        found[after] = replace(found[after], stated=f"{asked}? {stated}") if stated else found[after]
+    reply, yes_or_no = lines[after].said, statement_of_question(asked)
+    if yes_or_no and agrees(reply):
+        line_readings[index] = SentenceReading(lines[index].said, sentence(yes_or_no))
+    elif yes_or_no and declines(reply):
+        line_readings[index] = _with_kind(line_readings[index], MentionKind.DENIED, yes_or_no)
+    elif is_open(asked) and not names_nothing(reply) and line_readings[after].stated and not question(reply):
+        stated = read(answer(reply)).stated
+        line_readings[after] = (
+            replace(line_readings[after], stated=f"{asked}? {stated}") if stated else line_readings[after]
+        )
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """The text with a capital and a full stop."""
     return f"{text[0].upper()}{text[1:]}." if text else ""
 
 
@@ -231,15 +233,15 @@ def _words(label: str) -> frozenset[str]:
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|<h[1-6]\b|=+ [^=]+ =+\s*$)")
 _ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
 _WIDE = 2000
-"""Characters on either side of a sentence in which its line is looked for: a line of any length takes no more."""
+"""Characters on either side of a sentence to search for its line's ends."""
 _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
 
 
 _STRUCK = re.compile(r"(~~|<(?:del|s|strike)\b[^<>]{0,80}>)(?=(?:\S+ ){2})([^~<]{1,2000})(~~|</\w+\s*>)", _I)
 
 
-def _as_false(struck: re.Match[str]) -> str:
-    """Struck text behind a mark of the same length that says so."""
+def _mark_false(struck: re.Match[str]) -> str:
+    """Struck text, with ✗ in place of its opening mark; the length stays the same."""
     return "✗".ljust(len(struck[1])) + struck[2] + " " * len(struck[3])
 
 
@@ -247,12 +249,12 @@ def _as_false(struck: re.Match[str]) -> str:
 def read_passage(
     text: str, above: MentionKind | None
 ) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
-    """The sentences' spans, what each states, and what the last heading makes of the text that follows; of a `canonical` text."""
-    text = _STRUCK.sub(_as_false, text)
+    """Spans and readings of a `canonical` text's sentences, and the kind of the last heading, for the text that follows."""
+    text = _STRUCK.sub(_mark_false, text)
     spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
     lines = [_line(text, span) for span in spans]
-    found, under = readings(lines, above)
-    return spans, tuple(found), under
+    line_readings, under = readings(lines, above)
+    return spans, tuple(line_readings), under
 
 
 def _line(text: str, span: Span) -> PassageLine:
@@ -261,79 +263,83 @@ def _line(text: str, span: Span) -> PassageLine:
     line_end = text.find("\n", span.end, span.end + _WIDE)
     line = text[line_start : line_end if line_end >= 0 else span.end + _WIDE]
     opens = not text[line_start : span.start].strip(" #>*+-•0123456789.)(")
-    heading = bool(_HEADING.match(line)) or _bold(line)
+    heading = bool(_HEADING.match(line)) or _is_bold(line)
     return PassageLine(clean(_MARK.sub("", raw)), heading, bool(_ITEM.match(line)), opens)
 
 
-def _bold(line: str) -> bool:
+def _is_bold(line: str) -> bool:
     """True if the whole line is bold and does not end like a sentence."""
     stripped = line.strip()
     return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None
 
 
 _COVERED = 0.8
-"""Least share of a claim's content words in what a sentence denies, for the claim to be what is denied."""
+"""Minimum share of content words that a claim shares with a denied statement, to be that statement."""
 
 
 def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
-    """The claims as their turn means them: where it takes one back beside it, the denial takes the claim's place.
+    """The claims as their turn means them: a claim that the turn retracts becomes a denial.
 
-    The denial spans both. Words that only take back claim nothing else.
+    The denial spans both sentences. Words that only retract are no claim of their own.
     """
     reading = canonical(text)
-    spans, found, _ = read_passage(reading.text, None)
-    if not any(one.denied or one.doubted for one in found):
+    spans, line_readings, _ = read_passage(reading.text, None)
+    if not any(line.denied or line.doubted for line in line_readings):
         return tuple(claims)
     lines = [_line(reading.text, span) for span in spans]
-    by = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
-    taking = set(by.values())
-    by |= {at: at + 1 for at in range(len(found) - 1) if found[at].denied and lines[at].said.endswith("?")}
-    behind = {index: denied for denied, index in by.items()}
+    denier_of = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
+    taking = set(denier_of.values())
+    denier_of |= {
+        at: at + 1 for at in range(len(line_readings) - 1) if line_readings[at].denied and lines[at].said.endswith("?")
+    }
+    behind = {index: denied for denied, index in denier_of.items()}
     places = [reading.span(span.start, span.end) for span in spans]
     starts = [place.start for place in places]
-    held = [range(*_reach(starts, claim.span)) for claim in claims]
-    spoken = {index for inside in held for index in inside}
-    meant = list[Claim]()
-    for claim, inside in zip(claims, held, strict=True):
-        denier = next((index for index in inside if _denies(found[index], claim.text)), None)
+    ranges = [range(*_touched_range(starts, claim.span)) for claim in claims]
+    spoken = {index for inside in ranges for index in inside}
+    result = list[Claim]()
+    for claim, inside in zip(claims, ranges, strict=True):
+        denier = next((index for index in inside if _denies(line_readings[index], claim.text)), None)
         before = next((behind[index] for index in inside if index in behind), None)
         alone = before is not None and (taking.issuperset(inside) or is_closed(claim.text))
         if denier is not None:
-            meant.append(_as_denial(claim, found[denier], places[by.get(denier, denier)]))
-        elif alone and before is not None and before not in spoken:  # What it denies has no claim of its own.
+            result.append(_as_denial(claim, line_readings[denier], places[denier_of.get(denier, denier)]))
+        elif alone and before is not None and before not in spoken:  # the denied sentence has no claim
             spoken.add(before)
-            meant.append(_as_denial(claim, found[before], places[before]))
+            result.append(_as_denial(claim, line_readings[before], places[before]))
         elif not alone:
-            # "This is wrong" is said with what it denies.
-            own = bool(inside) and bool(found[inside[0]].denied) and speaks_of_neighbour(claim.text)
-            if not own or sum(inside[0] in others for others in held) == 1:
-                meant.append(claim)
-    return tuple(meant)
+            # "This is wrong" is covered by the denial.
+            only_denies = bool(inside) and bool(line_readings[inside[0]].denied) and speaks_of_neighbour(claim.text)
+            if not only_denies or sum(inside[0] in indices for indices in ranges) == 1:
+                result.append(claim)
+    return tuple(result)
 
 
-def _reach(starts: Sequence[int], span: Span | None) -> tuple[int, int]:
-    """The first of the sentences that a span touches, and the one behind the last."""
+def _touched_range(starts: Sequence[int], span: Span | None) -> tuple[int, int]:
+    """Index range of the sentences that a span touches."""
     return (max(bisect_right(starts, span.start) - 1, 0), bisect_left(starts, span.end)) if span else (0, 0)
 
 
 def _denies(reading: SentenceReading, claim: str) -> bool:
-    """True if the sentence denies the claim, and the claim does not say so itself."""
-    own = read(clean(folded(claim)))
-    denied, wanted = _content(reading.denied or reading.doubted), _content(own.said)
+    """True if the sentence denies the claim, and the claim is no denial itself."""
+    claim_reading = read(clean(folded(claim)))
+    denied, wanted = _content(reading.denied or reading.doubted), _content(claim_reading.said)
     least = _COVERED * min(len(denied), len(wanted))
-    return bool(denied) and not (own.denied or own.doubted) and len(denied & wanted) >= max(least, 1)
+    return (
+        bool(denied) and not (claim_reading.denied or claim_reading.doubted) and len(denied & wanted) >= max(least, 1)
+    )
 
 
 def _as_denial(claim: Claim, reading: SentenceReading, beside: Span) -> Claim:
-    """The claim that what the sentence denies, or else says, is not true. Its span has the words that deny it, too."""
+    """The claim "It is not true that ...", for the statement that the sentence denies. Its span includes the denial."""
     whole = read(clean(folded(claim.text)))
     inner = next((region.inner for region in whole.regions if region.inner and not whole.stated), claim.text)
     if _content(reading.denied or reading.doubted) < _content(inner) or is_closed(inner):
         inner = reading.denied or reading.doubted or inner
     first, span = inner.split(" ", 1)[0], claim.span or beside
     text = f"It is not true that {first.lower() if first.lower() in LEFT_OVER else first}{inner[len(first) :].rstrip(' .!?')}."
-    both = Span(start=min(span.start, beside.start), end=max(span.end, beside.end))
-    return claim.model_copy(update={"text": text, "span": both})
+    merged = Span(start=min(span.start, beside.start), end=max(span.end, beside.end))
+    return claim.model_copy(update={"text": text, "span": merged})
 
 
 def _content(text: str) -> frozenset[str]:

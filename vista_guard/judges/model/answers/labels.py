@@ -1,7 +1,7 @@
 """Finds the label that an answer declares, its numbered claims, and its quotes in the evidence.
 
-A label is declared where it opens a line, follows a word such as `CATEGORY:`, or is asserted of the claim without doubt. The
-last one wins. Words that merely occur can make an answer ambiguous; they never make a claim VERIFIED.
+A label is declared if it opens a line, follows a word such as `CATEGORY:`, or is asserted of the claim without doubt. The
+last one wins. Other mentions can make an answer ambiguous, but never a claim VERIFIED.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Literal
 from vista_guard.types import Evidence, EvidenceSet, Label, Passage, SourceKind, Span
 
 Said = Label | Literal["UNVERIFIABLE"]
-"""What an answer can say: one of the five labels, or the paper's word for every label but the first."""
+"""A label in an answer: one of the five, or the paper's word for every label but the first."""
 
 _CONTEXT = 10
-"""Letters around a label, about 12 characters, that make it a quote when an untrusted text has the same ones."""
+"""Letters around a label (about 12 characters) that mark it as quoted if an untrusted text has them too."""
 _MOST = 200
 _HARSHNESS = {
     Label.VERIFIED: 0,
@@ -99,7 +99,7 @@ _INVISIBLE = dict.fromkeys([0x200C, 0x200D, 0x200E, 0x200F, *range(0x202A, 0x202
 
 @dataclass(frozen=True)
 class Mention:
-    """A label at `start:end` of an answer. `said` is None where an answer stands that cannot be read."""
+    """A label at `start:end` of an answer. `said` is None for an unreadable one."""
 
     start: int
     end: int
@@ -109,8 +109,8 @@ class Mention:
     entry: dict[str, object] = field(default_factory=dict, compare=False)
 
 
-def exact(text: object) -> Said | None:
-    """The label that a field holds: the word, or a short answer of which it is the declared label."""
+def declared_label(text: object) -> Said | None:
+    """The label in a field: the word itself, or the one declared in a short text."""
     if not isinstance(text, str) or len(text) > 300:
         return None
     named = mentions(text)
@@ -119,7 +119,7 @@ def exact(text: object) -> Said | None:
 
 
 def mentions(text: str) -> list[Mention]:
-    """The labels in running text that are not taken back, doubted, offered as alternatives or listed as the choices."""
+    """The labels in running text, except retracted, doubted, alternative and merely listed ones."""
     text = text.translate(_WIDE).translate(_INVISIBLE)
     mentioned: list[tuple[Mention, bool]] = []
     offset, previous = 0, ""
@@ -153,7 +153,7 @@ def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
     if _TAKEN_BACK.match(after) and (label is Label.VERIFIED or after.lstrip()[:1] == "?"):
         return None
     capital = match[0].upper() == match[0]
-    quoting = _quoting(line, match)
+    quoting = _is_quoted(line, match)
     if _opens(line, begin, match) and not quoting:
         follows = after.lstrip(" \t*_`\"'”’")[:1]
         if not follows.isalnum() or (capital and label is not Label.VERIFIED):
@@ -173,12 +173,12 @@ def _opens(line: str, begin: int, match: re.Match[str]) -> bool:
     lead = _LEAD.fullmatch(before) if len(before) < 120 else None
     if lead is None or lead["key"] or not any(character.isalpha() for character in line[:begin]):
         return lead is not None
-    # In the middle of a line only a sentence of one word is a label: "... so the two agree. VERIFIED".
+    # Mid-line, only a one-word sentence is a label: "... so the two agree. VERIFIED".
     return not any(character.isalnum() for character in line[match.end() :])
 
 
-def _quoting(line: str, match: re.Match[str]) -> bool:
-    """True if the label stands in quotation marks together with other words."""
+def _is_quoted(line: str, match: re.Match[str]) -> bool:
+    """True if the label is quoted together with other words."""
     before, after = line[: match.start()], line[match.end() :]
     opened = (
         before.count('"') % 2 == 1 or before.count("“") > before.count("”") or before.count("«") > before.count("»")
@@ -191,7 +191,7 @@ def _quoting(line: str, match: re.Match[str]) -> bool:
 
 
 class Untrusted:
-    """The texts whose words must not set a label, compared by letters and digits alone."""
+    """Texts that must not set a label, compared by letters and digits only."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._texts = [letters(text) for text in texts]
@@ -202,9 +202,9 @@ class Untrusted:
         )
 
     def hold(self, text: str) -> bool:
-        """True if one of them has all of these words."""
+        """True if one of them contains the text."""
         words = letters(text)
-        return bool(words) and any(words in own for own in self._texts)
+        return bool(words) and any(words in source for source in self._texts)
 
     def surrounds(self, text: str, mention: Mention) -> bool:
         """True if one of them contains the label with its surroundings, or its whole line."""
@@ -214,7 +214,7 @@ class Untrusted:
         start, end = text.rfind("\n", 0, mention.start) + 1, text.find("\n", mention.end)
         line = letters(text[start : end if end >= 0 else len(text)][:200])
         if line == core:
-            # A label on a line of its own belongs to the `CATEGORY:` above it.
+            # A label on its own line belongs to the `CATEGORY:` above it.
             above = text[max(0, start - 60) : start].rstrip().rpartition("\n")[2]
             line = letters(above) + line if above.rstrip("*_ ").endswith(":") else line
         if len(line) > len(core) + 2 and line in self._near:
@@ -229,42 +229,44 @@ class Untrusted:
 
 
 def letters(text: str) -> str:
-    """Letters and digits, without regard to case: quoting marks, markup and line ends do not hide a quote."""
+    """Letters and digits, case-folded, so that markup, quotation marks and line ends do not hide a quote."""
     folded = text.translate(_WIDE).casefold()
     return "".join(character for character in folded if character.isalnum())
 
 
-def last(text: str, found: Sequence[Mention], untrusted: Untrusted, breaks: Sequence[int] = ()) -> Mention | None:
-    """The label that counts, or None where there is none or no single one.
+def deciding_mention(
+    text: str, labels: Sequence[Mention], untrusted: Untrusted, breaks: Sequence[int] = ()
+) -> Mention | None:
+    """The label that counts; None if there is none, or several.
 
-    A text may come with further sections, such as another example that the model made up: they must say the same.
+    A text may have further sections, such as an example that the model invented: they must agree.
     """
     edges = sorted({*breaks, *(sign.start() for sign in _BREAK.finditer(text))})
     sections: dict[int, list[Mention]] = {}
-    for mention in found:
+    for mention in labels:
         sections.setdefault(bisect_right(edges, mention.start), []).append(mention)
     if len(sections) > _MOST:
         return None
     winners: list[Mention] = []
     for section in sections.values():
-        winner, silent = _last_of(text, section, untrusted)
+        winner, silent = _last_declared(text, section, untrusted)
         if winner is None and not silent:
             return None
         winners += [winner] if winner else []
     return winners[-1] if winners and len({winner.said for winner in winners}) == 1 else None
 
 
-def _last_of(text: str, found: Sequence[Mention], untrusted: Untrusted) -> tuple[Mention | None, bool]:
-    """The last declared label, and otherwise whether that is for want of any but quoted ones."""
+def _last_declared(text: str, labels: Sequence[Mention], untrusted: Untrusted) -> tuple[Mention | None, bool]:
+    """The last declared label; if None, the flag tells whether all labels were quoted."""
     after: list[Mention] = []
     loose: list[Mention] = []
-    for mention in reversed(found):
+    for mention in reversed(labels):
         foreign = not mention.entry and mention.said is not None and untrusted.surrounds(text, mention)
         if mention.declared and not foreign:
             if mention.said is None:
                 return None, False
-            harsher = any(_HARSHNESS[one.said] > _HARSHNESS[mention.said] for one in after if one.said)
-            # A source may hold the very words with which the model takes a label back: quoted, they still cast doubt.
+            harsher = any(_HARSHNESS[later.said] > _HARSHNESS[mention.said] for later in after if later.said)
+            # A source may contain the words with which the model retracts a label: quoted, they still cast doubt.
             return (None, False) if harsher else (mention, True)
         after.append(mention)
         loose += [] if foreign else [mention]
@@ -303,12 +305,12 @@ _NONE = re.compile(
 
 
 def says_none(text: str) -> bool:
-    """True if an answer says that there is no claim at all."""
+    """True if the answer says that there are no claims."""
     return len(text) < 200 and bool(_NONE.fullmatch(text) or text.strip("` \n") == "[]")
 
 
 def items(text: str) -> list[str]:
-    """The items of a list, numbered or bulleted, whatever the numbers look like; headings and talk around it are left out."""
+    """The items of a numbered or bulleted list in any style, without headings and surrounding text."""
     entries: list[tuple[int, str]] = []
     paragraph_over, number, nested, ended = False, 0, 0, True
     for line in text.replace("\u3000", " ").split("\n"):
@@ -318,11 +320,11 @@ def items(text: str) -> list[str]:
         if entries and _NEXT_PROMPT.fullmatch(line):
             break
         item = None if _NOISE.fullmatch(line) else _LIST_ITEM.fullmatch(line)
-        value = _value(item) if item else None
+        value = _item_number(item) if item else None
         below = [int(part) for part in item["nested"].split(".")] if item and item["nested"] else None
         if below and entries and (below[0] not in (number, 0) or below[-1] not in (1, nested + 1)):
             item = None
-        # A number that does not count on may be the first word of a wrapped line: "... was born on / 12. March".
+        # A number out of sequence may begin a wrapped line: "... was born on / 12. March".
         if item and (
             value is None or value == 1 or not entries or not number or ended or number <= value <= number + 3
         ):
@@ -330,24 +332,24 @@ def items(text: str) -> list[str]:
             entries.append(
                 (len(item["indent"]), _strip_marks(item["text"], bool(item["bold"] and not item["closing"])))
             )
-        elif entries and not _NOISE.fullmatch(line) and (not paragraph_over or _belongs(line)):
+        elif entries and not _NOISE.fullmatch(line) and (not paragraph_over or _is_indented(line)):
             entries[-1] = (entries[-1][0], f"{entries[-1][1]} {line.strip()}".strip())
         ended = line.rstrip("*_\"')” ").endswith((".", "!", "?", ";", "。"))
-        paragraph_over = False if item or not paragraph_over else paragraph_over and not _belongs(line)
-    deeper = [index + 1 < len(entries) and entries[index + 1][0] > one[0] for index, one in enumerate(entries)]
-    kept = [
+        paragraph_over = False if item or not paragraph_over else paragraph_over and not _is_indented(line)
+    deeper = [index + 1 < len(entries) and entries[index + 1][0] > entry[0] for index, entry in enumerate(entries)]
+    texts = [
         words
         for (_, words), heads in zip(entries, deeper, strict=True)
         if not (heads and words.rstrip("*_ ").endswith(":"))
     ]
-    return [words for words in map(_unwrap, kept) if any(map(str.isalnum, words))]
+    return [words for words in map(_unwrap, texts) if any(map(str.isalnum, words))]
 
 
-def _belongs(line: str) -> bool:
+def _is_indented(line: str) -> bool:
     return line.startswith(("  ", "\t"))
 
 
-def _value(item: re.Match[str]) -> int | None:
+def _item_number(item: re.Match[str]) -> int | None:
     digits = item["number"] or item["named"] or item["paren"]
     return int(digits) if digits and digits.isdecimal() else None
 
@@ -358,7 +360,7 @@ def _strip_marks(words: str, bold: bool) -> str:
 
 
 def _unwrap(words: str) -> str:
-    """Without the marks that dress a whole item: `**claim**`, `"claim"`."""
+    """The item without marks around all of it: `**claim**`, `"claim"`."""
     words = words.strip()
     for mark in ("**", "__", '"', "`", "*"):
         if len(words) > 2 * len(mark) and words.startswith(mark) and words.endswith(mark):
@@ -368,12 +370,12 @@ def _unwrap(words: str) -> str:
 
 
 LEAST = 4
-"""Fewest characters of a quote that are looked for: shorter ones stand everywhere."""
+"""Minimum characters of a quote to search for: shorter ones occur everywhere."""
 _SAME = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "\u00a0": " "})
 
 
 def place(quote: str, text: str) -> Span | None:
-    """Where `text` holds the quote, by the offsets of `text`; None where it does not."""
+    """Span of the quote in `text`; None if it is not there."""
     words = quote.translate(_SAME).strip().strip("\"'").strip(".…").split()
     if sum(map(len, words)) < LEAST:
         return None
@@ -384,7 +386,7 @@ def place(quote: str, text: str) -> Span | None:
 
 
 def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
-    """The piece of evidence that holds the quote, as it reads there; nothing when none does."""
+    """The evidence that contains the quote, as written there; empty if none does."""
     if not quote:
         return ()
     turns = (

@@ -1,7 +1,7 @@
 """Reads a chat model's answers (VISTA, App. A; decomposers': DAD, K.1). An answer may be anything and is never trusted.
 
-An answer that is unreadable or ambiguous is an `UnreadableError`, never a label. Words repeated from a document, the knowledge,
-the turn or a claim set no label: they can keep a claim from being judged, but never make it VERIFIED.
+An unreadable or ambiguous answer raises `UnreadableError` and gives no label. Words repeated from a document, the knowledge,
+the turn or a claim set no label: they can leave a claim unjudged, but never make it VERIFIED.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from vista_guard.judges.model.answers.labels import (
     Mention,
     Said,
     Untrusted,
-    exact,
+    deciding_mention,
+    declared_label,
     items,
-    last,
     mentions,
     says_none,
 )
@@ -30,14 +30,14 @@ from vista_guard.judges.model.answers.tolerant import (
     ReadableAnswer,
     clean,
     read,
-    strings,
+    text_field,
     unreadable,
 )
 from vista_guard.types import Label
 
 _DEEPEST = 4
 _WORDS = ("quote", "reason", "evidence", "explanation", "claim", "text")
-"""Fields of words: whatever a model puts there, even an object, sets no label."""
+"""Text fields: whatever a model puts there, even an object, sets no label."""
 
 
 def labelled_objects(value: object, known: dict[str, str] | None = None, depth: int = 0) -> Iterator[dict[str, object]]:
@@ -45,22 +45,22 @@ def labelled_objects(value: object, known: dict[str, str] | None = None, depth: 
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
-        for one in value:
-            yield from labelled_objects(one, known, depth + 1)
+        for item in value:
+            yield from labelled_objects(item, known, depth + 1)
     elif isinstance(value, dict):
         if any(not isinstance(value[key], (dict, list)) for key in LABEL_KEYS if key in value):
             yield value
             return
-        for key, one in value.items():
+        for key, item in value.items():
             if known and key in known:
-                yield {**one, "id": key} if isinstance(one, dict) else {"label": one, "id": key}
+                yield {**item, "id": key} if isinstance(item, dict) else {"label": item, "id": key}
             elif key not in _WORDS:
-                yield from labelled_objects(one, known, depth + 1)
+                yield from labelled_objects(item, known, depth + 1)
 
 
 def label_of(entry: dict[str, object]) -> Said | None:
-    """The one label of an entry; None when it has none, or two fields that differ."""
-    labels = {exact(entry[key]) for key in LABEL_KEYS if key in entry}
+    """An entry's label; None if it has none, or two fields that differ."""
+    labels = {declared_label(entry[key]) for key in LABEL_KEYS if key in entry}
     return labels.pop() if len(labels) == 1 else None
 
 
@@ -72,14 +72,16 @@ def claims_of(value: object, *, bare: bool) -> list[object] | None:
             return claims if isinstance(claims, list) else None
         return [value] if any(key in value for key in CLAIM_KEYS) else None
     if isinstance(value, list):
-        texts = bare and bool(value) and all(isinstance(one, str) for one in value)
-        return value if texts or any(isinstance(one, dict) and claims_of(one, bare=False) for one in value) else None
+        texts = bare and bool(value) and all(isinstance(entry, str) for entry in value)
+        return (
+            value if texts or any(isinstance(entry, dict) and claims_of(entry, bare=False) for entry in value) else None
+        )
     return None
 
 
 @dataclass(frozen=True)
 class ClaimText:
-    """A claim, and the words of the turn that it rests on, where the model quotes them."""
+    """A claim, and the words of the turn that the model quotes for it."""
 
     text: str
     quote: str | None
@@ -87,7 +89,7 @@ class ClaimText:
 
 @dataclass(frozen=True)
 class ParsedVerdict:
-    """A verdict of a model: supported or not, and the quoted evidence."""
+    """A model's verdict: supported or not, and the quoted evidence."""
 
     supported: bool
     quote: str | None
@@ -95,7 +97,7 @@ class ParsedVerdict:
 
 @dataclass(frozen=True)
 class ParsedCategory:
-    """A label, why ("" where the model does not say), and the words of the evidence that decide it."""
+    """A label, its reason ("" if not given), and the deciding words of the evidence."""
 
     label: Label
     reason: str
@@ -115,17 +117,17 @@ class FusedClaim:
 
 @dataclass(frozen=True)
 class Fused:
-    """The claims of a turn. Not `complete` when the answer was cut off, or held entries that could not be read."""
+    """The claims of a turn. Not `complete` if the answer was truncated or had unreadable entries."""
 
     claims: list[FusedClaim]
     complete: bool
 
 
 def read_claims(text: str) -> list[ClaimText]:
-    """The claims of a turn, from JSON or a numbered list; none only when the answer says so.
+    """The claims of a turn, from JSON or a numbered list; none only if the answer says so.
 
     Raises:
-        UnreadableError: neither, or an entry that is no claim or was cut off: what is left would lack a claim.
+        UnreadableError: neither, or an entry that is no claim or was cut off: a claim would be missing.
     """
     answer = read(text)
     if says_none(answer.text.strip()):
@@ -133,15 +135,15 @@ def read_claims(text: str) -> list[ClaimText]:
     claims: dict[str, ClaimText] = {}
     shaped = False
     for piece in answer.pieces:
-        listed = claims_of(piece.value, bare=not answer.prose.strip("` \njsonJSON"))
-        if listed is None and piece.whole:
+        entries = claims_of(piece.value, bare=not answer.prose.strip("` \njsonJSON"))
+        if entries is None and piece.whole:
             continue
         cut = not piece.closed or (not piece.whole and piece is answer.pieces[-1] and "{" in answer.text[piece.end :])
-        if listed is None or cut:
+        if entries is None or cut:
             raise unreadable("breaks off inside a claim, or holds one that cannot be read", text)
         shaped = True
-        for entry in listed:
-            claim = _claim(entry)
+        for entry in entries:
+            claim = _read_claim(entry)
             if claim is None:
                 raise unreadable(f"holds an entry that is no claim ({str(entry)[:40]!r})", text)
             if claim.text:
@@ -159,7 +161,7 @@ def read_claims(text: str) -> list[ClaimText]:
 
 
 def read_parts(text: str) -> list[str]:
-    """The two parts that a statement was split into; none where the answer says that it cannot be split.
+    """The two parts of a split statement; none if the answer says that it cannot be split.
 
     Raises:
         UnreadableError: no list of claims, or one of more than two.
@@ -171,7 +173,7 @@ def read_parts(text: str) -> list[str]:
 
 
 def read_rewritten(text: str) -> str:
-    """The sentence of `{"reason": ..., "sentence": ...}`; "" where the answer leaves none.
+    """The sentence of `{"reason": ..., "sentence": ...}`; "" if the answer has none.
 
     Raises:
         UnreadableError: no such object, or several with different sentences.
@@ -180,7 +182,7 @@ def read_rewritten(text: str) -> str:
     sentences = {entry["sentence"] for entry in objects if isinstance(entry.get("sentence"), str)}
     if len(sentences) != 1:
         raise unreadable("has no single sentence", text)
-    sentence = strings(sentences.pop())
+    sentence = text_field(sentences.pop())
     return "" if says_none(sentence) or not any(map(str.isalnum, sentence)) else sentence
 
 
@@ -188,7 +190,7 @@ _LIST_MARK = re.compile(r"(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 def read_lines(text: str) -> list[str]:
-    """The claims of an answer with one a line; none where any line says "No verifiable claim.", as VeriScore's makers read it.
+    """The claims of an answer, one per line; none if any line says "No verifiable claim.", as in VeriScore's code.
 
     Raises:
         UnreadableError: nothing but thoughts and notes.
@@ -206,17 +208,17 @@ def read_verdict(text: str, untrusted: Sequence[str]) -> ParsedVerdict:
     """Reads a verdict: VERIFIED is supported, every other label is not.
 
     Args:
-        untrusted: the texts that the prompt held: evidence, history and the claim.
+        untrusted: the texts in the prompt: evidence, history and the claim.
 
     Raises:
-        UnreadableError: no label, more than one, or only such as `untrusted` holds.
+        UnreadableError: no label, more than one, or only labels that occur in `untrusted`.
     """
     winner = _winner(text, read(text), Untrusted(untrusted))
-    return ParsedVerdict(winner.said is Label.VERIFIED, strings(winner.entry.get("quote")) or None)
+    return ParsedVerdict(winner.said is Label.VERIFIED, text_field(winner.entry.get("quote")) or None)
 
 
 def read_category(text: str, untrusted: Sequence[str]) -> ParsedCategory:
-    """Why a claim is not verified.
+    """The category of an unverified claim.
 
     Raises:
         UnreadableError: as `read_verdict`; also for VERIFIED and UNVERIFIABLE, which are no categories.
@@ -227,11 +229,11 @@ def read_category(text: str, untrusted: Sequence[str]) -> ParsedCategory:
         raise unreadable(f"says {winner.said}, which is none of the four categories", text)
     if winner.entry:
         return _category(winner.said, winner.entry)
-    return ParsedCategory(winner.said, _after(answer.prose, winner), None)
+    return ParsedCategory(winner.said, _reason_after(answer.prose, winner), None)
 
 
 def read_judgements(text: str, ids: Sequence[str], untrusted: Sequence[str]) -> dict[str, ParsedCategory]:
-    """The labels of many claims by id. An id is absent when it is not answered, not readably, or in two ways."""
+    """The labels of many claims, by id; without the ids that have no readable or no single answer."""
     try:
         answer = read(text)
     except UnreadableError:
@@ -258,21 +260,21 @@ def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
     claims: dict[str, FusedClaim] = {}
     complete, shaped = True, False
     for piece in answer.pieces:
-        listed = claims_of(piece.value, bare=False)
-        if listed is None and piece.whole:
+        entries = claims_of(piece.value, bare=False)
+        if entries is None and piece.whole:
             continue
         if sources.hold(answer.text[piece.start : piece.end]):
             continue
-        if listed is None or not piece.closed:
+        if entries is None or not piece.closed:
             complete = False
             continue
         shaped = True
-        for entry in listed:
+        for entry in entries:
             claim = _read_fused(entry)
             complete &= claim is not None and claims.get(claim.text, claim) == claim
             if claim is not None:
                 claims.setdefault(claim.text, claim)
-        # Repaired entries do not tell how many there should have been.
+        # Repaired JSON does not show how many entries there should be.
         complete &= piece.whole or answer.text.rstrip("` \n")[-1:] in ("]", "}")
     if not claims and not (shaped and complete):
         raise unreadable("holds no claim with a label", text)
@@ -281,7 +283,7 @@ def read_fused(text: str, untrusted: Sequence[str]) -> Fused:
 
 def _winner(text: str, answer: ReadableAnswer, untrusted: Untrusted) -> Mention:
     ranked = sorted([*mentions(answer.prose), *_label_mentions(answer, untrusted)], key=lambda mention: mention.start)
-    winner = last(answer.text, ranked, untrusted, answer.breaks)
+    winner = deciding_mention(answer.text, ranked, untrusted, answer.breaks)
     if winner is None:
         raise unreadable("gives no label of its own" if not ranked else "gives no single label of its own", text)
     return winner
@@ -309,7 +311,7 @@ def _answers(
             words = answer.text[piece.start : piece.end].casefold()
             yield from ((name, None, {}) for name in known if name in words)
         for entry in labelled_objects(piece.value, known):
-            name = strings(entry.get("id")).casefold()
+            name = text_field(entry.get("id")).casefold()
             if name in known:
                 yield name, label_of(entry) if piece.closed else None, entry
     if not answer.pieces:
@@ -319,7 +321,7 @@ def _answers(
 def _lines(
     answer: ReadableAnswer, known: dict[str, str], untrusted: Untrusted
 ) -> Iterator[tuple[str, Said | None, dict[str, object]]]:
-    """Answers in words, such as `c1: CONTRADICTED. The text says otherwise.` Each reaches to the next id that opens a line."""
+    """Answers in prose, such as `c1: CONTRADICTED. The text says otherwise.`; each ends where the next id opens a line."""
     ids = "|".join(map(re.escape, known)) or "c1"
     head = re.compile(
         rf"^[^\w\n]{{0,20}}(?:claim\W{{1,4}}|id\W{{1,4}})?({ids}|[a-z]{{1,3}}\d{{1,4}})(?!\w)", re.I | re.M
@@ -334,36 +336,36 @@ def _lines(
         text = answer.prose[match.end() : end]
         labels = mentions(text)
         if labels:
-            # A line whose id is garbled is taken for part of the one above: then the labels differ.
+            # A line with a garbled id becomes part of the one above: then the labels differ.
             single = len({mention.said for mention in labels if mention.declared}) == 1
-            own = last(text, labels, untrusted) if single else None
-            yield name, own.said if own else None, {"reason": _after(text, own) if own else ""}
+            winner = deciding_mention(text, labels, untrusted) if single else None
+            yield name, winner.said if winner else None, {"reason": _reason_after(text, winner) if winner else ""}
 
 
-def _after(text: str, label: Mention) -> str:
-    """The reason that follows a label in words; all of the words where the label stands among them."""
+def _reason_after(text: str, label: Mention) -> str:
+    """The reason behind a label in prose; the whole text if the label is inside it."""
     reason = text[label.end if label.opens else 0 :].strip().lstrip("*_`\"'.:;,-–—|)] \n").rstrip("`|* \n")
     return " ".join(reason[:RAW_CHARS].split())
 
 
 def _category(label: Label, entry: dict[str, object]) -> ParsedCategory:
-    reason = strings(entry.get("reason")) or strings(entry.get("explanation"))
-    return ParsedCategory(label, reason[:RAW_CHARS], strings(entry.get("quote")) or None)
+    reason = text_field(entry.get("reason")) or text_field(entry.get("explanation"))
+    return ParsedCategory(label, reason[:RAW_CHARS], text_field(entry.get("quote")) or None)
 
 
-def _claim(entry: object) -> ClaimText | None:
+def _read_claim(entry: object) -> ClaimText | None:
     if isinstance(entry, str):
-        return ClaimText(strings(entry), None)
+        return ClaimText(text_field(entry), None)
     if not isinstance(entry, dict):
         return None
-    text, quote = _claim_field(entry), strings(entry.get("quote"))
+    text, quote = _claim_field(entry), text_field(entry.get("quote"))
     if text is None or (quote and not text.strip()):
         return None
-    return ClaimText(strings(text), quote or None)
+    return ClaimText(text_field(text), quote or None)
 
 
 def _claim_field(entry: object) -> str | None:
-    """The claim of an object such as {"claim": "..."}; None where it has none, or two."""
+    """The claim of an object such as {"claim": "..."}; None if it has none, or two."""
     texts = [entry[key] for key in CLAIM_KEYS if key in entry] if isinstance(entry, dict) else []
     return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
@@ -371,15 +373,15 @@ def _claim_field(entry: object) -> str | None:
 def _read_fused(entry: object) -> FusedClaim | None:
     if not isinstance(entry, dict):
         return None
-    claim, label = _claim(entry), label_of(entry)
+    claim, label = _read_claim(entry), label_of(entry)
     if claim is None or not claim.text or not isinstance(label, Label):
         return None
-    evidence = strings(entry.get("evidence")) or None
-    return FusedClaim(claim.text, claim.quote, label, strings(entry.get("reason"))[:RAW_CHARS], evidence)
+    evidence = text_field(entry.get("evidence")) or None
+    return FusedClaim(claim.text, claim.quote, label, text_field(entry.get("reason"))[:RAW_CHARS], evidence)
 
 
 NO_CLAIM, NO_CONTEXT = STOP_PHRASES = ("No verifiable claim", "Cannot be decontextualized")
-"""Phrases that stand in place of a list: step 1 found no claim, step 2 could not make the sentence stand alone (K.1)."""
+"""Phrases in place of a list: step 1 found no claim, step 2 could not decontextualize the sentence (K.1)."""
 
 _OUTPUT = re.compile(r"<output>(.*?)(?:</output>|\Z)", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"\A(?:`{3,}|~{3,})[\w-]*\n?(.*?)\n?(?:`{3,}|~{3,})\Z", re.DOTALL)
@@ -390,7 +392,7 @@ _LONGEST = 50_000
 
 @dataclass(frozen=True)
 class Output:
-    """The claims of an answer, or the stop phrase that stands there instead; neither for an empty list."""
+    """The claims of an answer, or its stop phrase; neither for an empty list."""
 
     claims: tuple[str, ...] = ()
     stopped: str | None = None
@@ -416,23 +418,23 @@ def read_output(text: str) -> Output:
         raise unreadable(f"has an output of {len(body)} characters", text)
     if stopped := stop_phrase(body):
         return Output(stopped=stopped)
-    listed = _listed(body)
-    if listed is None:
+    entries = _claim_list(body)
+    if entries is None:
         raise unreadable("has no list of claims", text)
-    claims = tuple(dict.fromkeys(claim for entry in listed if any(map(str.isalnum, claim := strings(entry)))))
+    claims = tuple(dict.fromkeys(claim for entry in entries if any(map(str.isalnum, claim := text_field(entry)))))
     if len(claims) == 1 and (stopped := stop_phrase(claims[0])):
         return Output(stopped=stopped)
     return Output(claims)
 
 
 def stop_phrase(body: str) -> str | None:
-    """The stop phrase that a text is, quotes and full stop aside."""
+    """The stop phrase that the text consists of, ignoring quotes and full stop; None for any other text."""
     bare = body.strip(" \n\"'.`*[]").casefold()
     return next((phrase for phrase in STOP_PHRASES if bare == phrase.casefold()), None)
 
 
 def literal(body: str) -> object:
-    """The value of a text that is JSON or a Python literal, ... for any other."""
+    """The value of a JSON or Python literal; ... for any other text."""
     for parse in (json.loads, ast.literal_eval):
         try:
             return parse(body)
@@ -447,10 +449,10 @@ def thoughts(text: str) -> str:
     return re.sub(r"</?think>", "", before).strip()
 
 
-def _listed(body: str) -> list[object] | None:
+def _claim_list(body: str) -> list[object] | None:
     value = literal(body)
     if value is ...:
-        return _quoted(body) or list(items(body)) or None
+        return _split_quoted(body) or list(items(body)) or None
     if isinstance(value, tuple):
         value = list(value)
     claims = value if value == [] else claims_of(value, bare=True)
@@ -460,7 +462,7 @@ def _listed(body: str) -> list[object] | None:
     return None if None in texts else list(texts)
 
 
-def _quoted(body: str) -> list[object] | None:
+def _split_quoted(body: str) -> list[object] | None:
     """A list whose quotes are not escaped, as in ['Ford's mother sang.', 'She danced.']: each item is a sentence."""
     inside = _QUOTED.fullmatch(body)
     return list(_BETWEEN.split(inside[2])) if inside else None

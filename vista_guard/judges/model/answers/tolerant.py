@@ -1,6 +1,6 @@
 """Makes an answer readable: tidies the text, blanks thoughts at their length, and parses JSON, broken or not.
 
-json-repair takes more than quadratic time on hostile text, so it only ever sees one flat entry of bounded size.
+json-repair takes more than quadratic time on hostile text, so it only sees single flat entries of bounded size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from vista_guard.errors import UnreadableError
 
 LONGEST = 200_000
-"""Most characters of an answer that are read at all."""
+"""Longest answer, in characters, that is read."""
 RAW_CHARS = 2000
 LABEL_KEYS = ("label", "category", "verdict", "classification", "answer", "judgement", "judgment")
 CLAIM_KEYS = ("claim", "statement", "fact")
@@ -38,10 +38,10 @@ _TIDY = str.maketrans({**_DROPPED, "\n": "\n", "\t": " ", "\x0b": "\n", "\x0c": 
 
 @dataclass(frozen=True)
 class JsonPiece:
-    """A JSON value that an answer holds at `start:end`.
+    """A JSON value at `start:end` of an answer.
 
-    `value` is None when the text is broken and more than one reading is possible. `whole` is False for a value that had to
-    be repaired, `closed` for one that was cut off.
+    `value` is None if the text is broken and ambiguous. `whole` is False for a repaired value, `closed` for a truncated
+    one.
     """
 
     start: int
@@ -62,42 +62,42 @@ class ReadableAnswer:
 
 
 def unreadable(problem: str, text: str) -> UnreadableError:
-    """The error for an answer that cannot be used; carries the first 2,000 characters of what it was."""
+    """The error for an unusable answer; carries its first 2,000 characters."""
     return UnreadableError(f"the model's answer {problem}: {text[:80]!r}", text[:RAW_CHARS])
 
 
 def clean(text: str) -> str:
-    """Without control characters, byte order marks, zero-width spaces and lone surrogates; lines end in `\\n`."""
+    """Removes control characters, byte order marks, zero-width spaces and lone surrogates; lines end in `\\n`."""
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_TIDY)
 
 
 def read(text: str) -> ReadableAnswer:
-    """Takes an answer apart.
+    """Splits an answer into JSON values and prose, without thoughts.
 
     Raises:
-        UnreadableError: longer than 200,000 characters, or nothing but white space and thoughts.
+        UnreadableError: longer than 200,000 characters, or only white space and thoughts.
     """
     if len(text) > LONGEST:
         raise unreadable(f"has {len(text)} characters, more than the {LONGEST} that are read", text)
     tidied = clean(text)
     whole = _decode(tidied.strip())
-    seen, breaks = (tidied, ()) if whole is not None else _without_thoughts(tidied)
-    if not seen.strip():
+    answer, breaks = (tidied, ()) if whole is not None else _without_thoughts(tidied)
+    if not answer.strip():
         raise unreadable("is empty" if not tidied.strip() else "holds thoughts and no answer", text)
-    pieces, spans = _pieces(seen)
+    pieces, spans = _pieces(answer)
     if len(pieces) > _MOST_ENTRIES:
         raise unreadable(f"holds {len(pieces)} JSON values, more than the {_MOST_ENTRIES} that are read", text)
-    return ReadableAnswer(text=seen, pieces=tuple(pieces), prose=_blank(seen, spans), breaks=breaks)
+    return ReadableAnswer(text=answer, pieces=tuple(pieces), prose=_blank(answer, spans), breaks=breaks)
 
 
 def key_count(text: str, keys: tuple[str, ...]) -> int:
-    """How often one of the keys stands where a key stands, in strings too."""
+    """Occurrences of the keys in key position, inside strings too."""
     return len(re.findall(rf"(?<!\w){_Q}(?:{'|'.join(keys)})\\?{_Q}\s{{0,9}}[:=]", text, re.IGNORECASE))
 
 
-def strings(value: object) -> str:
-    """A text field, tidied; "" for everything that is no text."""
+def text_field(value: object) -> str:
+    """The cleaned text of a field; "" if it is not a string."""
     return clean(value).strip() if isinstance(value, str) else ""
 
 
@@ -110,7 +110,7 @@ def _blank(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def _without_thoughts(text: str) -> tuple[str, tuple[int, ...]]:
-    """Blanks what a reasoning model thought aloud. A closing tag that closes nothing ends a section of the answer."""
+    """Blanks a reasoning model's thoughts. An unmatched closing tag ends a section of the answer."""
     spans: list[tuple[int, int]] = []
     breaks: list[int] = []
     depth = start = 0
@@ -120,7 +120,7 @@ def _without_thoughts(text: str) -> tuple[str, tuple[int, ...]]:
         elif depth > 1:
             depth -= 1
         elif depth or not spans:
-            # Some chat templates open the thoughts in the prompt: then only the closing tag is in the answer.
+            # Some chat templates open the thoughts in the prompt: the answer has only the closing tag.
             spans.append((start if depth else 0, tag.end()))
             depth = 0
         else:
@@ -137,7 +137,7 @@ def _without_thoughts(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _pieces(text: str) -> tuple[list[JsonPiece], list[tuple[int, int]]]:
-    """The JSON values of a text, and the stretches they stand in. What is broken is broken to the end of the text."""
+    """The JSON values of a text, and their spans. Broken JSON extends to the end of the text."""
     pieces: list[JsonPiece] = []
     spans: list[tuple[int, int]] = []
     position = tries = 0
@@ -148,7 +148,7 @@ def _pieces(text: str) -> tuple[list[JsonPiece], list[tuple[int, int]]]:
             pieces.append(JsonPiece(match.start(), position, value))
             spans.append((match.start(), position))
         elif _ENTRY.match(text, match.start()) or (text[match.start()] == "{" and _ENTRY.search(text, match.start())):
-            # Never look for values inside a broken one: they may stand in a string that quotes an injected answer.
+            # Never look inside a broken value: a string in it may quote an injected answer.
             pieces += _entries(text, match.start())
             spans.append((match.start(), len(text)))
             break
@@ -173,7 +173,7 @@ def _decode_at(text: str, start: int) -> tuple[object, int] | None:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Keys without regard to case. A key that is there twice with different values has none."""
+    """The object with case-folded keys. A duplicate key with different values becomes None."""
     fields: dict[str, object] = {}
     for name, value in pairs:
         key = name.strip().casefold()
@@ -182,15 +182,15 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _entries(text: str, start: int) -> Iterator[JsonPiece]:
-    """The flat entries of broken JSON, each repaired by itself, so that none can take a label from its neighbour."""
+    """The flat entries of broken JSON, repaired one by one, so that none takes a label from its neighbour."""
     starts = [match.start() for match in _ENTRY.finditer(text, start) if _stands_free(text, match.start())]
     for index, begin in enumerate(starts[: _MOST_ENTRIES + 1]):
         end = starts[index + 1] if index + 1 < len(starts) else len(text)
         body = text[begin : min(end, begin + _LONGEST_ENTRY)]
         if not key_count(body, (*LABEL_KEYS, *CLAIM_KEYS)):
-            # Only the head of a list, as in `{"answers": [`, unless the list is one of plain words.
+            # Only the head of a list, as in `{"answers": [`, unless its items are plain strings.
             if re.match(rf"\{{\s*{_Q}claims{_Q}\s*:\s*\[\s*{_Q}\w", body) and end == len(text):
-                yield JsonPiece(begin, end, _plain(text[begin:end]), whole=False)
+                yield JsonPiece(begin, end, _repair_list(text[begin:end]), whole=False)
             continue
         body = body[: body.rfind("}") + 1] or body
         cut = end - begin > _LONGEST_ENTRY
@@ -199,13 +199,13 @@ def _entries(text: str, start: int) -> Iterator[JsonPiece]:
 
 
 def _stands_free(text: str, position: int) -> bool:
-    """True if an entry can begin here: not in the middle of a string."""
+    """True if an entry can begin here, that is, not inside a string."""
     before = text[max(0, position - 50) : position].rstrip()
     return not before or before[-1] in "[,}:{`" or "\n" in text[len(before) : position]
 
 
 def _repair(body: str) -> dict[str, object] | None:
-    """The entry, or None when it might be read in two ways."""
+    """The repaired entry; None if ambiguous."""
     from json_repair import loads
 
     groups = (LABEL_KEYS, CLAIM_KEYS, ("id",), ("quote",), ("reason",), ("evidence",))
@@ -220,8 +220,8 @@ def _repair(body: str) -> dict[str, object] | None:
     return _object(list(value.items())) if isinstance(value, dict) else None
 
 
-def _plain(body: str) -> object:
-    """A broken list of plain claims. Every letter of it must come back, and its end must be there."""
+def _repair_list(body: str) -> object:
+    """Repairs a list of plain claims. Its end must be there, and no letter may be lost."""
     from json_repair import loads
 
     body = body[: body.rfind("]") + 1]
@@ -234,5 +234,5 @@ def _plain(body: str) -> object:
     claims = value.get("claims") if isinstance(value, dict) else None
     if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
         return None
-    same = [character for character in f"claims{''.join(claims)}" if character.isalnum()]
-    return {"claims": claims} if same == [character for character in body if character.isalnum()] else None
+    letters = [character for character in f"claims{''.join(claims)}" if character.isalnum()]
+    return {"claims": claims} if letters == [character for character in body if character.isalnum()] else None

@@ -1,5 +1,5 @@
 """Chat models behind one protocol, with limits, budgets and prices.
 
-`calling` has the protocol, rates, budgets and prices, and makes each call; `openai` and `langchain` implement it; `faults` turns
-vendors' exceptions into this package's errors.
+`calling` has the protocol, rates, budgets and prices, and makes the calls; `openai` and `langchain` implement it; `faults`
+turns vendors' exceptions into this package's errors.
 """

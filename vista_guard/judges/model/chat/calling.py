@@ -1,6 +1,6 @@
-"""The `ChatModel` protocol, and the base of those behind an endpoint: free slots, rates, budgets, circuit breaker, prices.
+"""The `ChatModel` protocol, and a base class for endpoints: concurrency, rates, budgets, circuit breaker, prices.
 
-Prices are the user's first, then those of genai-prices. No price is ever looked up on the network.
+The user's prices come first, then those of genai-prices. Prices are never looked up on the network.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from vista_guard.types import Usage
 
 
 class Budget:
-    """Adds up what a run spends and says when it, or a turn, may spend no more. Safe to share between threads."""
+    """Adds up a run's usage and enforces its limits, and those of a turn. Thread-safe."""
 
     def __init__(self, limits: BudgetOptions) -> None:
         self._limits = limits
@@ -39,37 +39,37 @@ class Budget:
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why the run may make no further call, and what to do; None while it may."""
-        return _why_over("run", self._limits.run, self._spent)
+        """Why the run may make no more calls, and what to do; None while it may."""
+        return _why_exceeded("run", self._limits.run, self._spent)
 
     def add(self, spent: Usage) -> None:
-        """Counts what was used."""
+        """Adds to the usage."""
         with self._lock:
             self._spent = self._spent + spent
 
     def check(self, turn: Usage) -> None:
-        """Lets a call through or not, given what its turn used so far.
+        """Raises if the run or the turn, with this usage so far, may make no more calls.
 
         Raises:
             BudgetError: the run's or the turn's budget is spent; says which and how to raise it.
         """
-        why = self.why_exhausted or _why_over("turn", self._limits.turn, turn)
+        why = self.why_exhausted or _why_exceeded("turn", self._limits.turn, turn)
         if why is not None:
             raise BudgetError(why)
 
 
-def _why_over(whose: str, limits: Spend, spent: Usage) -> str | None:
+def _why_exceeded(whose: str, limits: Spend, spent: Usage) -> str | None:
     tokens = spent.input_tokens + spent.output_tokens
     if limits.calls is not None and spent.calls >= limits.calls:
-        return _spent(whose, "calls", f"{limits.calls} calls", f"{spent.calls} made")
+        return _spent_message(whose, "calls", f"{limits.calls} calls", f"{spent.calls} made")
     if limits.tokens is not None and tokens >= limits.tokens:
-        return _spent(whose, "tokens", f"{limits.tokens} tokens", f"{tokens} used")
+        return _spent_message(whose, "tokens", f"{limits.tokens} tokens", f"{tokens} used")
     if limits.cost is not None and spent.cost >= limits.cost:
-        return _spent(whose, "cost", f"${limits.cost:g}", f"${spent.cost:.4g} used")
+        return _spent_message(whose, "cost", f"${limits.cost:g}", f"${spent.cost:.4g} used")
     return None
 
 
-def _spent(whose: str, field: str, limit: str, used: str) -> str:
+def _spent_message(whose: str, field: str, limit: str, used: str) -> str:
     return f"the {whose}'s budget of {limit} is spent ({used}); raise budget.{whose}.{field} to go on"
 
 
@@ -77,11 +77,11 @@ T = TypeVar("T")
 
 
 class OnLoop(Generic[T]):
-    """Something that belongs to the event loop on which it is first used, and is made anew on another loop.
+    """An object that belongs to the event loop that first uses it; another loop gets a new one.
 
-    The first is made at once, because it may take a moment that no turn should wait for. There is one background loop in
-    a process. A forked child has its own, and must leave its parent's things alone: to close or even to drop a connection
-    would end it for the parent too. So they are kept.
+    The first is made eagerly, so that no turn waits for it. A process has one background loop. A forked child has its own,
+    and must leave its parent's objects alone: to close or even to drop a connection would end it for the parent too. So
+    they are kept.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -91,7 +91,7 @@ class OnLoop(Generic[T]):
         self._left_behind: list[T] = []
 
     def get(self) -> T:
-        """The running loop's own."""
+        """The running loop's object."""
         loop = asyncio.get_running_loop()
         if self._here is None or self._here[0] is not loop:
             if self._here is not None:
@@ -101,15 +101,15 @@ class OnLoop(Generic[T]):
         return self._here[1]
 
     def take(self) -> T | None:
-        """The running loop's own, or what no loop has used yet, for the last time; None when there is none."""
-        mine, self._unused = self._unused, None
+        """Removes and returns the running loop's object, or the unused one; None if there is none."""
+        value, self._unused = self._unused, None
         if self._here is not None and self._here[0] is asyncio.get_running_loop():
-            mine, self._here = self._here[1], None
-        return mine
+            value, self._here = self._here[1], None
+        return value
 
 
 class Gate:
-    """Lets calls through to one endpoint, which errors name. Belongs to the loop on which it is first used."""
+    """Limits the calls to one endpoint, which its errors name. Belongs to the loop that first uses it."""
 
     def __init__(self, endpoint: str, options: ModelOptions) -> None:
         from aiolimiter import AsyncLimiter
@@ -128,25 +128,25 @@ class Gate:
         self._last_failure = ""
 
     async def turn_to_send(self, tokens: int) -> None:
-        """Waits until the rates allow a call of about so many tokens."""
+        """Waits until the rates allow a call of about this many tokens."""
         if self._requests is not None:
             await self._requests.acquire()
         if self._tokens is not None:
             tokens, self._owed = tokens + self._owed, 0
-            # A prompt above the rate waits for all of it: to wait for more would be to wait for ever.
+            # A prompt above the rate waits for the full rate: more would never be available.
             await self._tokens.acquire(min(max(tokens, 0), self._tokens.max_rate))
 
     def settle(self, estimated: int, used: int) -> None:
-        """Makes good, with the next call, what the estimate of one missed."""
+        """Charges the estimate's error to the next call."""
         if used:
             self._owed += used - estimated
 
     @asynccontextmanager
     async def circuit(self) -> AsyncIterator[None]:
-        """Counts the endpoint's failures, and refuses at once while it is left alone.
+        """Counts the endpoint's failures, and refuses calls while the circuit is open.
 
         Raises:
-            JudgeError: it is left alone; says until when, and why.
+            JudgeError: the circuit is open; says until when, and why.
         """
         from purgatory.domain.model import OpenedState
 
@@ -168,10 +168,10 @@ class Gate:
 
 
 class PriceTable:
-    """Prices of one model behind one endpoint; `overrides`, by model name, go before the table's.
+    """Prices of one model behind one endpoint; `overrides`, by model name, take precedence over the table.
 
-    The endpoint's `url`, or `provider`, tells who serves it. A provider that the table does not know is not priced: the same
-    weights cost nothing on one's own machine.
+    The endpoint's `url`, or `provider`, identifies the provider. Unknown providers have no price: the same weights cost
+    nothing on your own machine.
     """
 
     def __init__(
@@ -181,11 +181,11 @@ class PriceTable:
         self._own = overrides.get(model)
         self._where: Any = {"provider_id": provider} if url is None else {"provider_api_url": url}
         self._sold = url is not None or provider is not None
-        # Asked here once: the table takes a moment to load, and no turn should wait for it.
+        # Loads the table, so that no turn waits for it.
         self.known = self._own is not None or self._from_table(0, 0, 0) is not None
 
     def cost(self, input_tokens: int, output_tokens: int, cached_tokens: int) -> float | None:
-        """US dollars; `cached_tokens` are among `input_tokens`. None when the price is not known."""
+        """US dollars; `input_tokens` include `cached_tokens`. None if the price is unknown."""
         if not self.known:
             return None
         cached_tokens = min(cached_tokens, input_tokens)
@@ -213,7 +213,7 @@ Finish = Literal["stop", "length", "refusal", "other"]
 
 @dataclass(frozen=True)
 class Message:
-    """One message of a prompt. What comes first is what stays the same longest: a provider's prefix cache works by that."""
+    """One message of a prompt. Constant parts come first, for the provider's prefix cache."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -221,36 +221,35 @@ class Message:
 
 @dataclass(frozen=True)
 class ChatRequest:
-    """One call. `stage` is what is asked for: `turn` is one verdict on a whole turn, by an LLM-as-Judge, `generate` a text.
+    """One call. `stage` is its purpose: `turn` asks for one verdict on a whole turn (LLM-as-Judge), `generate` for a text.
 
-    `schema` is the JSON schema that the answer should have, in the subset that strict structured output takes.
+    `schema` is the JSON schema of the answer, in the subset that strict structured output takes.
     """
 
     messages: tuple[Message, ...]
     stage: Stage | Literal["turn", "generate"]
     schema: Mapping[str, Any] | None = None
     alternatives: int = 0
-    """How many likely tokens are wanted at each place of the answer, with their probabilities. Not every endpoint gives them."""
+    """Likely tokens to return at each position, with probabilities. Not every endpoint supports it."""
     sampling: Mapping[str, float] = field(default_factory=dict)
-    """`temperature` and `top_p` of this call, in place of the model's own; such a call is sent without a seed, so that asking
-    again can give another answer."""
+    """`temperature` and `top_p` of this call, overriding the model's; the call has no seed, so that asking again can give
+    another answer."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The model's words. `length`: cut off at the token limit. `refusal`: the model or its filter declined."""
+    """The model's answer. `length`: cut off at the token limit. `refusal`: the model or its filter declined."""
 
     text: str
     finish: Finish = "stop"
     first: Mapping[str, float] = field(default_factory=dict)
-    """What the first token that is no blank might have been, with natural logarithms of the probabilities, where they were asked
-    for and given."""
+    """Likely first tokens (the first that is not blank) with log-probabilities, if requested and supported."""
     reasoning: str = ""
-    """What a reasoning model thought, where its endpoint gives that apart from the answer."""
+    """A reasoning model's thoughts, if its endpoint returns them separately."""
 
 
 class ChatModel(Protocol):
-    """A model behind an endpoint. What a call used is told to `contract.meter()`."""
+    """A model behind an endpoint. Calls report their usage to `contract.meter()`."""
 
     @property
     def name(self) -> str:
@@ -264,7 +263,7 @@ class ChatModel(Protocol):
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why no further call will be made in this run: its budget is spent. None while calls are made."""
+        """Why this run makes no more calls (its budget is spent); None while it does."""
         ...
 
     async def complete(self, request: ChatRequest) -> Reply:
@@ -287,7 +286,7 @@ LIBRARIES = ("aiolimiter", "genai_prices", "purgatory")
 
 @dataclass(frozen=True)
 class ModelReply:
-    """A reply, and the tokens that the endpoint counted for it; zeros where it counts none."""
+    """A reply, and the endpoint's token counts; zeros if it gives none."""
 
     reply: Reply
     input_tokens: int = 0
@@ -299,7 +298,7 @@ class EndpointChat(ABC):
     """A chat model behind an endpoint, within its limits. Calls run on the background loop.
 
     Raises:
-        ConfigError: a cost is to be kept that cannot be known.
+        ConfigError: a cost budget for a model without a known price.
     """
 
     def __init__(
@@ -328,14 +327,14 @@ class EndpointChat(ABC):
 
     @property
     def why_exhausted(self) -> str | None:
-        """Why no further call will be made in this run; None while calls are made."""
+        """Why this run makes no more calls; None while it does."""
         return self._budget.why_exhausted
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
     async def complete(self, request: ChatRequest) -> Reply:
-        """The model's answer. What it used goes to the turn's meter and the run's budget.
+        """The model's answer. Its usage goes to the turn's meter and the run's budget.
 
         Raises:
             JudgeError: no answer; the message names the endpoint, the cause and the next step, never a key.
@@ -394,17 +393,17 @@ class EndpointChat(ABC):
 
     @abstractmethod
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
-        """Asks without the parameters that the model behind `key` refuses, and learns which these are."""
+        """Asks without the parameters that the model behind `key` refuses, and learns new ones."""
 
     @property
     @abstractmethod
     def _secrets(self) -> tuple[str, ...]:
-        """Texts that no error may show."""
+        """Strings that errors must not contain."""
 
     @property
     @abstractmethod
     def _key_hint(self) -> str:
-        """Advice for a key that is refused."""
+        """Advice for a refused key."""
 
     def _error(self, exc: BaseException) -> JudgeError:
         fault = read_fault(exc, self._secrets)
@@ -412,11 +411,11 @@ class EndpointChat(ABC):
 
 
 def token_count(tokens: object) -> int:
-    """A number of tokens as an endpoint gives it, which may be anything."""
+    """An endpoint's token count, which may be anything, as an integer."""
     return max(int(tokens), 0) if isinstance(tokens, int | float) and not isinstance(tokens, bool) else 0
 
 
-# What models refuse, as long as the process lives: two objects that call one model need not both find out.
+# Parameters that models refuse, per process: two objects that call one model need not both find out.
 _refused: dict[tuple[str, ...], frozenset[str]] = {}
 _finding_out: dict[tuple[object, ...], asyncio.Event] = {}
 
@@ -427,25 +426,25 @@ def refused_parameters(key: tuple[str, ...]) -> frozenset[str]:
 
 
 def learn(key: tuple[str, ...], more: frozenset[str]) -> None:
-    """Keeps what a call that went through had to leave out."""
+    """Remembers the parameters that a successful call had to omit."""
     _refused[key] = refused_parameters(key) | more
 
 
 @asynccontextmanager
 async def first_finds_out(key: tuple[str, ...]) -> AsyncIterator[None]:
-    """The first of several calls goes ahead and learns what the model refuses; the others wait until it is back."""
+    """Lets the first call learn what the model refuses; the others wait for it."""
     # By loop, because a forked child inherits events that nobody will ever set.
-    mine = (asyncio.get_running_loop(), *key)
+    loop_key = (asyncio.get_running_loop(), *key)
     if key in _refused:
         yield
         return
-    if mine in _finding_out:
-        await _finding_out[mine].wait()
+    if loop_key in _finding_out:
+        await _finding_out[loop_key].wait()
         yield
         return
-    event = _finding_out[mine] = asyncio.Event()
+    event = _finding_out[loop_key] = asyncio.Event()
     try:
         yield
     finally:
-        del _finding_out[mine]
+        del _finding_out[loop_key]
         event.set()

@@ -15,7 +15,7 @@ LONGEST_MESSAGE = 300
 
 
 class EndpointError(JudgeError):
-    """The endpoint failed, by no fault of the request. Enough of these in a row, and it is left alone for a while."""
+    """The endpoint failed, not the request. Several in a row open the circuit breaker."""
 
 
 _CONNECTION = {"APIConnectionError", "TransportError", "ClientConnectionError", "ConnectionError"}
@@ -41,7 +41,7 @@ _SECRET = re.compile(r"\b(sk|key|pk)-[\w*.-]{6,}|(?<=Bearer )\S+|(?<=://)[^\s/@]
 
 @dataclass(frozen=True)
 class EndpointFault:
-    """An error of a client, in the words that all of them share. `message` is free of secrets."""
+    """A client's error in a common form. `message` is free of secrets."""
 
     kind: Literal["status", "connection", "timeout", "other"]
     message: str
@@ -69,9 +69,9 @@ class EndpointFault:
         return self.status in (400, 422, 500) and _TOO_LONG.search(f"{self.code} {self.message}") is not None
 
     def blames(self, sent: Collection[str]) -> str | None:
-        """Which of the parameters that were sent the endpoint does not take; None when it complains of something else.
+        """The sent parameter that the endpoint rejects; None if it complains of something else.
 
-        `json_schema`, `json_object` and `tools` stand for the ways in which structure is asked for.
+        `json_schema`, `json_object` and `tools` stand for the structured-output modes.
         """
         if self.status not in (400, 404, 422) or self.too_long:
             return None
@@ -87,7 +87,7 @@ class EndpointFault:
 
 
 def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFault:
-    """Reads the error of any client: openai's, or one of LangChain's providers'."""
+    """Reads any client's error: openai's, or one of LangChain's providers'."""
     names = {kind.__name__ for kind in type(exc).__mro__}
     status = _status(exc)
     if status is None and "ContextOverflowError" in names:  # LangChain's own
@@ -96,7 +96,7 @@ def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFau
         body = getattr(exc, "body", None)
         details = body if isinstance(body, Mapping) else {}
         code = str(details.get("code") or details.get("type") or "")
-        message = clean(_words(body) or str(exc), secrets)
+        message = clean(_error_message(body) or str(exc), secrets)
         return EndpointFault("status", message, status, code, str(details.get("param") or ""))
     if names & _TIMEOUT:
         return EndpointFault("timeout", clean(str(exc), secrets))
@@ -106,7 +106,7 @@ def read_fault(exc: BaseException, secrets: Collection[str] = ()) -> EndpointFau
 
 
 def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeout_s: float) -> JudgeError:
-    """The error to raise: the endpoint, the cause, the next step. `key`: what to do about a key that is refused."""
+    """The error to raise: endpoint, cause, next step. `key`: advice for a refused key."""
     answered = f"{endpoint} answered {fault.status}: {fault.message}" if fault.status else ""
     if fault.too_long:
         return ContextTooLongError(
@@ -143,13 +143,13 @@ def to_error(fault: EndpointFault, endpoint: str, model: str, *, key: str, timeo
 
 
 def _status(exc: BaseException) -> int | None:
-    """The HTTP status, where each kind of client keeps it."""
+    """The HTTP status, from wherever the client keeps it."""
     response = getattr(exc, "response", None)
-    kept = (getattr(exc, "status_code", None), getattr(response, "status_code", None), getattr(exc, "code", None))
-    return next((int(status) for status in kept if isinstance(status, int) and 400 <= status <= 599), None)
+    codes = (getattr(exc, "status_code", None), getattr(response, "status_code", None), getattr(exc, "code", None))
+    return next((int(status) for status in codes if isinstance(status, int) and 400 <= status <= 599), None)
 
 
-def _words(body: object) -> str:
+def _error_message(body: object) -> str:
     """The message in an error body: OpenAI's `message`, FastAPI's `detail`, Ollama's plain `error`, or text."""
     if isinstance(body, Mapping):
         message: Any = body.get("message") or body.get("detail") or body.get("error") or ""
@@ -167,19 +167,19 @@ def clean(text: str, secrets: Collection[str]) -> str:
 
 
 def sendable(text: str) -> str:
-    """The text without halves of characters: JSON can name them, but no request, file or database can carry them."""
+    """The text without lone surrogates: JSON can escape them, but no request, file or database can store them."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
 BLANKS = 4
-"""Tokens without a word that may stand before the answer."""
+"""Most blank tokens before the answer."""
 
 
 def first_tokens(choice: object) -> Mapping[str, float]:
-    """The likely tokens at the first place that is no blank, with natural logarithms of their probabilities.
+    """The likely tokens at the first position that is not blank, with their log-probabilities; empty if there are none.
 
     Args:
-        choice: one choice of a chat completion, from whatever endpoint; empty where it holds no such thing.
+        choice: one choice of a chat completion, from any endpoint.
     """
     content = getattr(getattr(choice, "logprobs", None), "content", None)
     for place in list(content or ())[:BLANKS] if isinstance(content, list) else ():
@@ -189,8 +189,8 @@ def first_tokens(choice: object) -> Mapping[str, float]:
 
 
 def _likely(place: object) -> Iterator[tuple[str, float]]:
-    for one in (place, *(getattr(place, "top_logprobs", None) or ())):
-        token, logprob = getattr(one, "token", None), getattr(one, "logprob", None)
+    for candidate in (place, *(getattr(place, "top_logprobs", None) or ())):
+        token, logprob = getattr(candidate, "token", None), getattr(candidate, "logprob", None)
         if (
             isinstance(token, str)
             and isinstance(logprob, int | float)
@@ -201,22 +201,22 @@ def _likely(place: object) -> Iterator[tuple[str, float]]:
 
 
 def read_url(url: str, *, query_allowed: bool = True) -> tuple[str, str]:
-    """The URL without what may be secret, and the login that stood in it: `user:password`, or nothing.
+    """The URL without secrets, and the login in it: `user:password`, or "".
 
     Raises:
         ConfigError: it is no URL of an endpoint.
     """
     parts = urlsplit(url)
-    shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else parts.path
+    printable = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else parts.path
     try:
         host, _ = parts.hostname, parts.port
     except ValueError as exc:
-        raise ConfigError(f"base_url {shown!r} is no URL: {exc}; it looks like https://host/v1") from None
+        raise ConfigError(f"base_url {printable!r} is no URL: {exc}; it looks like https://host/v1") from None
     if parts.scheme not in ("http", "https") or not host:
-        raise ConfigError(f"base_url {shown!r} is not an HTTP URL; use the form https://host/v1")
+        raise ConfigError(f"base_url {printable!r} is not an HTTP URL; use the form https://host/v1")
     if (parts.query or parts.fragment) and not query_allowed:
         raise ConfigError(
-            f"base_url {shown!r} has a query or a fragment; pass a client with default_query, such as AsyncAzureOpenAI"
+            f"base_url {printable!r} has a query or a fragment; pass a client with default_query, such as AsyncAzureOpenAI"
         )
     login = unquote(parts.netloc.rpartition("@")[0])
     clean_url = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path.rstrip("/"), "", ""))
@@ -224,10 +224,10 @@ def read_url(url: str, *, query_allowed: bool = True) -> tuple[str, str]:
 
 
 def priced_url(url: str) -> str | None:
-    """The URL by which a provider is priced; None for one's own machine, which no price table knows."""
+    """The URL for the price table; None for a private host, which has no price."""
     host = urlsplit(url).hostname or ""
     try:
-        own = ipaddress.ip_address(host).is_private
+        private = ipaddress.ip_address(host).is_private
     except ValueError:
-        own = "." not in host
-    return None if own else url
+        private = "." not in host
+    return None if private else url

@@ -1,4 +1,4 @@
-"""Any chat model that LangChain has an integration for."""
+"""Any chat model with a LangChain integration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FINISH: dict[str, Finish] = {
     **dict.fromkeys(("length", "max_tokens"), "length"),
     **dict.fromkeys(("content_filter", "refusal", "safety", "content_filtered", "guardrail_intervened"), "refusal"),
 }
-# A judge inside of an agent's graph must not be streamed to the agent's user, nor be heard by the agent's callbacks.
+# A judge inside an agent's graph must not stream to the agent's user, nor reach the agent's callbacks.
 _UNHEARD: Any = {"callbacks": [], "tags": ["nostream"]}
 
 
@@ -48,11 +48,10 @@ class LangChainChat(EndpointChat):
     """A LangChain chat model that judges.
 
     Args:
-        model: for this object alone, because its connections will belong to vista-guard's event loop. Its own temperature and
-            limits are kept: of `options`, only what is said of limits, budget and prices applies, and `timeout_s` bounds a call
-            whatever the model's own is. A model that retries by itself (one with `max_retries` above 0, or its integration's
-            default) is left to it; any other is retried here. Structured output is asked for as its integration does it,
-            unless `structured_output` is `off`.
+        model: for this object alone, because its connections will belong to vista-guard's event loop. It keeps its own
+            temperature and limits: of `options`, only limits, budget and prices apply, and `timeout_s` bounds every call. A
+            model that retries by itself (`max_retries` above 0, or its integration's default) does so; others are retried
+            here. Structured output is requested through its integration, unless `structured_output` is `off`.
         options: its limits.
 
     Raises:
@@ -61,14 +60,14 @@ class LangChainChat(EndpointChat):
 
     def __init__(self, model: BaseChatModel, *, options: ModelOptions = MODEL_DEFAULTS) -> None:
         require("a judge that asks a LangChain chat model", *LIBRARIES, extra="model")
-        import_module("tenacity")  # loaded at the start: no turn should wait for it
+        import_module("tenacity")  # loaded now, so that no turn waits for it
         ls_params: Mapping[str, Any] = model._get_ls_params()  # what the integration tells LangSmith: free of secrets
         provider = str(ls_params.get("ls_provider") or model._llm_type)
         self._model = model
         self._ls_params = ls_params
         model_name = str(ls_params.get("ls_model_name") or getattr(model, "model", "") or type(model).__name__)
-        given = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
-        url = read_url(given)[0] if isinstance(given, str) else None
+        base_url = getattr(model, "openai_api_base", None) or getattr(model, "base_url", None)
+        url = read_url(base_url)[0] if isinstance(base_url, str) else None
         where = {"url": priced_url(url)} if url else {"provider": provider}
         super().__init__(
             f"langchain:{provider}:{model_name}" + (f"@{url}" if url else ""),
@@ -81,9 +80,9 @@ class LangChainChat(EndpointChat):
 
     @classmethod
     def from_name(cls, name: str, *, options: ModelOptions = MODEL_DEFAULTS) -> LangChainChat:
-        """The model that LangChain's `init_chat_model` makes of `provider:model`, with the temperature and limits of `options`.
+        """Builds `provider:model` with LangChain's `init_chat_model`, and the temperature and limits of `options`.
 
-        Its key is in the variable that its integration reads.
+        The key comes from the variable that its integration reads.
 
         Raises:
             ConfigError: LangChain or the integration is not installed, has no such provider, or wants a key.
@@ -94,8 +93,8 @@ class LangChainChat(EndpointChat):
             raise ConfigError(
                 f"langchain:{name} needs langchain: {how_to_install('model,langchain')}, and its integration's package"
             ) from None
-        # Retries and deadline are kept here. A timeout of its own also keeps integrations that share clients by their
-        # settings from sharing one with the agent, whose event loop is another.
+        # Retries and deadline are enforced here. A separate timeout also keeps integrations that share clients by
+        # settings from sharing one with the agent, which has another event loop.
         wanted: dict[str, Any] = {
             "temperature": options.temperature,
             "max_tokens": options.max_output_tokens,
@@ -122,13 +121,13 @@ class LangChainChat(EndpointChat):
         }
 
     async def aclose(self) -> None:
-        """Nothing: the model stays the caller's."""
+        """Does nothing: the caller owns the model."""
 
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         structured = None if "tools" in refused_parameters(key) else self._structured_model(request)
         try:
-            asked = structured or self._model
-            answer = _read(await self._invoke(asked.bind(**request.sampling) if request.sampling else asked, request))
+            target = structured or self._model
+            answer = _read(await self._invoke(target.bind(**request.sampling) if request.sampling else target, request))
         except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
             fault = read_fault(exc, self._secrets)
             if fault.is_filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
@@ -143,7 +142,7 @@ class LangChainChat(EndpointChat):
         return answer
 
     def _structured_model(self, request: ChatRequest) -> Runnable[Any, Any] | None:
-        """The model, held to the schema; None where it is not to be, or its integration cannot."""
+        """The model with structured output; None if switched off or not supported."""
         if request.schema is None or self._options.structured_output == "off":
             return None
         try:
@@ -175,7 +174,7 @@ class LangChainChat(EndpointChat):
 
 
 def _read(result: object) -> ModelReply:
-    """The reply in what a model gave, or in what one that is held to a schema did."""
+    """The reply of a model, with or without structured output."""
     parsed = result.get("parsed") if isinstance(result, dict) else None
     message: Any = result["raw"] if isinstance(result, dict) else result
     refusal = message.additional_kwargs.get("refusal")
@@ -183,7 +182,7 @@ def _read(result: object) -> ModelReply:
     finish = str(
         metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("done_reason") or ""
     ).lower()
-    # Where structure comes by a tool call, the words of the message are empty, and what was parsed is the answer.
+    # With structure by tool call, the message's text is empty, and the parsed value is the answer.
     text = json.dumps(parsed, ensure_ascii=False) if isinstance(parsed, dict) else str(refusal or message.text)
     usage = message.usage_metadata or {}
     how: Finish = "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")
@@ -197,7 +196,7 @@ def _read(result: object) -> ModelReply:
 
 
 def _pause(state: RetryCallState) -> float:
-    """Seconds until the next try: what the endpoint says in `Retry-After`, else growing and random."""
+    """Seconds until the next try: the endpoint's `Retry-After`, else random exponential backoff."""
     from tenacity import wait_random_exponential
 
     exc = state.outcome.exception() if state.outcome is not None else None
@@ -209,7 +208,7 @@ def _pause(state: RetryCallState) -> float:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """The header's delay, from a number of seconds or a date; None for anything else."""
+    """The header's delay, from seconds or a date; None for anything else."""
     try:
         return max(float(retry_after), 0.0)
     except ValueError:

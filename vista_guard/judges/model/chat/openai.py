@@ -42,27 +42,27 @@ if TYPE_CHECKING:
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 CONNECT_TIMEOUT_S = 5.0
-_WAYS = ("json_schema", "json_object")  # to ask for structure, the strictest first
+_WAYS = ("json_schema", "json_object")  # structured-output modes, the strictest first
 _FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
 
 
 class OpenAIChat(EndpointChat):
-    """A model behind an OpenAI-compatible endpoint. One pool of connections for the process, whichever door is used.
+    """A model behind an OpenAI-compatible endpoint, with one connection pool per process.
 
     Args:
         model: its name at the endpoint; the deployment's name at Azure.
-        base_url: the endpoint, `https://host/v1`. Without it `OPENAI_BASE_URL`, else OpenAI. A user name and password in it
-            are sent as basic authentication and never shown.
+        base_url: the endpoint, `https://host/v1`. Defaults to `OPENAI_BASE_URL`, else OpenAI. A user name and password in
+            it are sent as basic authentication and never shown.
         client: an `openai.AsyncOpenAI` or `AsyncAzureOpenAI` with its own URL and key, for this object alone: its
-            connections will belong to vista-guard's event loop. Its timeout and retries are replaced by those of
-            `options`, and it stays the caller's to close. After a fork, give the child its own.
-        options: how it is asked, and its limits.
+            connections will belong to vista-guard's event loop. The timeout and retries of `options` override its own,
+            and the caller closes it. After a fork, give the child its own.
+        options: request parameters and limits.
 
-    The key is `OPENAI_API_KEY` of the environment; endpoints other than OpenAI may need none.
+    The key is the environment's `OPENAI_API_KEY`; endpoints other than OpenAI may need none.
 
     Raises:
-        ConfigError: the extra `model` is missing; a URL that is none, no key for OpenAI, or a budget of money for a model
-            whose price is not known.
+        ConfigError: the extra `model` is missing; an invalid URL, no key for OpenAI, or a cost budget for a model without
+            a known price.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class OpenAIChat(EndpointChat):
         options: ModelOptions = MODEL_DEFAULTS,
     ) -> None:
         require("a judge that asks an OpenAI-compatible endpoint", "openai", *LIBRARIES, extra="model")
-        import_module("openai.resources.chat.completions")  # loaded at the start: no turn should wait for it
+        import_module("openai.resources.chat.completions")  # loaded now, so that no turn waits for it
         if not model.strip():
             raise ConfigError("the model's name is empty; name it, for example openai:gpt-4o-mini")
         if client is not None and base_url is not None:
@@ -82,9 +82,9 @@ class OpenAIChat(EndpointChat):
                 "both a client and a base_url are given; the client has its own URL, so leave base_url out"
             )
         environment = os.environ.get("OPENAI_BASE_URL")
-        given = str(client.base_url) if client is not None else base_url or environment or OPENAI_URL
+        endpoint = str(client.base_url) if client is not None else base_url or environment or OPENAI_URL
         self._client_given = client
-        self._url, self._login = read_url(given, query_allowed=client is not None)
+        self._url, self._login = read_url(endpoint, query_allowed=client is not None)
         self._key = client.api_key if client is not None else os.environ.get(KEY_VARIABLE, "")
         name = f"openai:{model}" if self._url == OPENAI_URL else f"openai:{model}@{self._url}"
         at_openai = urlsplit(self._url).hostname == urlsplit(OPENAI_URL).hostname
@@ -108,7 +108,7 @@ class OpenAIChat(EndpointChat):
         }
 
     async def aclose(self) -> None:
-        """Closes the connections, not a client that was given."""
+        """Closes the connections, except those of a client passed in."""
         await through(self._close())
 
     async def _close(self) -> None:
@@ -132,7 +132,7 @@ class OpenAIChat(EndpointChat):
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
         left_out: frozenset[str] = frozenset()
         while True:
-            sent = self._sent(request, refused_parameters(key) | left_out)
+            sent = self._request_fields(request, refused_parameters(key) | left_out)
             try:
                 completion = await self._create(request, sent)
             except _client_errors() as exc:
@@ -152,8 +152,8 @@ class OpenAIChat(EndpointChat):
         more: dict[str, Any] = {"response_format" if name in _WAYS else name: value for name, value in sent.items()}
         return await self._client.get().chat.completions.create(model=self._model_name, messages=messages, **more)
 
-    def _sent(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
-        """The request's fields beside the messages. A structured-output mode is listed by its own name."""
+    def _request_fields(self, request: ChatRequest, without: frozenset[str]) -> dict[str, Any]:
+        """The request's fields except the messages. A structured-output mode is keyed by its name."""
         options = self._options
         longest = "max_tokens" if "max_tokens" not in without else "max_completion_tokens"
         seed = None if request.sampling else options.seed
@@ -184,11 +184,11 @@ class OpenAIChat(EndpointChat):
             raise self._unreadable(completion)
         message, finish = getattr(choices[0], "message", None), getattr(choices[0], "finish_reason", None)
         refusal, text = getattr(message, "refusal", None), getattr(message, "content", None)
-        # No field of OpenAI's own: DeepSeek and SGLang say reasoning_content, vLLM and OpenRouter reasoning.
+        # Not an OpenAI field: reasoning_content in DeepSeek and SGLang, reasoning in vLLM and OpenRouter.
         thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
         how: Finish = "refusal" if refusal else _FINISH.get(str(finish), "other")
         thought = sendable(thought) if isinstance(thought, str) else ""
-        if text is None and (thought or how in ("refusal", "length")):  # nothing but a refusal, or but thoughts
+        if text is None and (thought or how in ("refusal", "length")):  # only a refusal, or only thoughts
             text = refusal or ""
         if not isinstance(text, str):
             raise self._unreadable(completion)
