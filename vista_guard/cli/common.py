@@ -125,7 +125,12 @@ PersonaOption = Annotated[
     typer.Option("--persona", metavar="FILE", help="Facts that the agent may take for granted: YAML with name, facts."),
 ]
 DataDirOption = Annotated[
-    Path | None, typer.Option("--data-dir", metavar="FOLDER", help="Folder of knowledge and reports.")
+    Path | None,
+    typer.Option(
+        "--data-dir",
+        metavar="FOLDER",
+        help="Folder of knowledge and reports.  [default: from the settings, else the user's data folder]",
+    ),
 ]
 HostOption = Annotated[
     str | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes, given_options
+from vista_guard.cli.common import DataDirOption, command_group, exit_codes, given_options
 
 if TYPE_CHECKING:
     from vista_guard.settings.sources import Settings
@@ -22,12 +22,6 @@ ReportsOption = Annotated[
         "--reports",
         metavar="URL",
         help="Database: sqlite, or a SQLAlchemy URL.  [default: from the settings, else the file in the data folder]",
-    ),
-]
-DataDirOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER", help="The stores' folder.  [default: from the settings, else the user's data folder]"
     ),
 ]
 

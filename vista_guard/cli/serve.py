@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,7 +25,6 @@ from vista_guard.cli.common import (
 
 if TYPE_CHECKING:
     import socket
-    from types import FrameType
 
     from fastapi import FastAPI
 
@@ -80,6 +78,7 @@ def serve(
     """
     with exit_codes():
         from vista_guard._extras import require
+        from vista_guard._listening import listening
 
         require("the proxy", "fastapi", "httpx2", "prometheus_client", "sqlalchemy", "uvicorn", extra="proxy")
         if new_key is not None:
@@ -93,7 +92,8 @@ def serve(
         options = given_options(upstream=upstream, host=host, port=port, gate=gate, off=off or None)
         settings = ProxySettings.load(**options)
         check_exposure(settings, allow_anonymous=allow_anonymous)
-        with listening(settings) as listener:
+        with listening(settings.host, settings.port, "Choose another --host or --port") as listener:
+            close_on_unread(listener, settings.client_idle_timeout_s)
             models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
             overrides = {**models, "policy": policy, "persona": persona}
             guard = build_guard(overrides, data_dir=data_dir)
@@ -147,33 +147,6 @@ def build_guard(named: Mapping[str, Any], *, data_dir: Path | None) -> Guard:
     return Guard.from_settings(**named, **stores, sinks=alert_sinks(settings.environment))
 
 
-@contextmanager
-def listening(settings: ProxySettings) -> Iterator[socket.socket]:
-    """Binds the socket before loading anything heavy. Nobody can connect before `run`, which may find nothing to serve.
-
-    Raises:
-        ConfigError: the address cannot be listened on.
-    """
-    import socket
-
-    from vista_guard.errors import ConfigError
-
-    host = settings.host.strip("[]")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        close_on_unread(listener, settings.client_idle_timeout_s)
-        listener.bind((host, settings.port))
-    except OSError as exc:
-        listener.close()
-        raise ConfigError(
-            f"cannot listen on {settings.host} port {settings.port}: {exc.strerror}. Choose another --host or --port"
-        ) from exc
-    with listener:
-        yield listener
-
-
 def close_on_unread(listener: socket.socket, seconds: float) -> None:
     """Makes the system close connections whose client leaves data unread for this long, which the server itself cannot see.
     Does nothing where the system cannot, as outside Linux."""
@@ -190,16 +163,10 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
     Raises:
         VistaGuardError: the app could not start.
     """
-    import signal
-
     import uvicorn
 
+    from vista_guard._listening import stop_signals
     from vista_guard.errors import VistaGuardError
-
-    signals: list[int] = []
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        signals.append(number)
 
     server = uvicorn.Server(
         uvicorn.Config(
@@ -213,15 +180,10 @@ def run(app: FastAPI, settings: ProxySettings, guard: Guard, listener: socket.so
             timeout_graceful_shutdown=settings.shutdown_timeout_s,
         )
     )
-    # Uvicorn takes the signals over while it serves, and raises them again when it has finished its streams.
-    previous = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
+    with stop_signals() as signals:
         listener.listen(2048)
         typer.echo(_greeting(settings, guard, listener), err=True)
         server.run(sockets=[listener])
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
     if not server.started:
         raise VistaGuardError("the server could not start; its log above says why")
     return signals[0] if signals else 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import logging
-import signal
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -17,12 +15,13 @@ import streamlit as st
 import uvicorn
 from streamlit.web import bootstrap
 
+from vista_guard._listening import listening, stop_signals
+from vista_guard.assembly import reports_url
 from vista_guard.dashboard.access import AccessGate, Links, OriginGate, check_provider, origin_of
 from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import Recipe
 from vista_guard.settings.sources import Settings
-from vista_guard.stores.entries import data_dir as folder_of
 from vista_guard.stores.reports import Database, ReportReader
 from vista_guard.stores.reviews.queue import Reviews
 
@@ -153,26 +152,7 @@ def _with_short_timeout(url: str) -> str:
 Tell = Callable[[str], None]
 
 
-@contextmanager
-def listening(settings: DashboardSettings) -> Iterator[socket.socket]:
-    """Binds the socket.
-
-    Raises:
-        ConfigError: the address is in use or not available.
-    """
-    host = settings.host.strip("[]")
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, settings.port))
-    except OSError as exc:
-        listener.close()
-        raise ConfigError(
-            f"cannot listen on {settings.host} port {settings.port}: {exc.strerror}. "
-            "Another program, perhaps another dashboard, uses it: choose another --port, or --port 0 for a free one"
-        ) from exc
-    with listener:
-        yield listener
+ADVICE = "Another program, perhaps another dashboard, uses it: choose another --port, or --port 0 for a free one"
 
 
 def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
@@ -180,10 +160,9 @@ def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
 
     Args:
         dashboard: the dashboard to serve.
-        listener: the socket of `listening`.
+        listener: its socket, bound.
         tell: prints the address to open, again after each use of a one-time link.
     """
-    signals: list[int] = []
     listener.listen(128)  # before the address is printed: a quick browser waits for the server
     server = uvicorn.Server(
         uvicorn.Config(
@@ -195,15 +174,8 @@ def serve(dashboard: Dashboard, listener: socket.socket, tell: Tell) -> int:
             ws="websockets-sansio",
         )
     )
-    previous = {
-        number: signal.signal(number, lambda received, _frame: signals.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
+    with stop_signals() as signals:
         server.run(sockets=[listener])
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
     return signals[0] if signals else 0
 
 
@@ -286,7 +258,7 @@ def run(
     recipe = Recipe(guard.policy, dict(guard.policy_overrides))
     material = Material(tuple(runs), labels, recipe, guard.risk_table, guard.environment)
     dashboard = Dashboard(settings, database(reports, data_dir), material)
-    with listening(settings) as listener:
+    with listening(settings.host, settings.port, ADVICE) as listener:
         if settings.sign_in is not None:
             check_provider(settings.sign_in)
         return serve(dashboard, listener, tell)
@@ -296,5 +268,4 @@ def database(reports: str | None, data_dir: Path | None) -> str:
     """Returns the URL of the reports: the given one, else the settings', else the file in the data folder."""
     stores: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir}
     settings = Settings.load(**stores)
-    target = reports or settings.reports or "sqlite"
-    return f"sqlite:///{folder_of(settings.data_dir) / 'reports.sqlite'}" if target == "sqlite" else target
+    return reports_url(settings.model_copy(update={"reports": reports or settings.reports or "sqlite"})) or ""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, TypeGuard, TypeVar, cast
+from typing import Any, Final, Literal, TypeGuard, TypeVar, cast
 from urllib.parse import unquote
 
 from vista_guard.errors import InputError
@@ -37,7 +37,7 @@ _HEADERS: Final = re.compile(
 )
 _HEADER_VALUE: Final = re.compile(r"[ -~]{0,200}")
 
-_NOT_REPEATED: Final = ("conversation", "response_id", "background")
+_NOT_REPEATED: Final = ("conversation", "background")
 """Requests with these fields are not sent again: upstream would keep the draft, or has the request itself."""
 
 _BINDING: Final = re.compile(
@@ -87,6 +87,20 @@ def frame(content: Mapping[str, object]) -> bytes:
     kind = content.get("type")
     name = f"event: {kind}\n" if isinstance(kind, str) else ""
     return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
+
+
+async def json_events(events: AsyncIterable[Any]) -> AsyncGenerator[Json | None, None]:
+    """Server-sent events as JSON objects; None for `[DONE]`, the last. UnreadableError: one that is no object."""
+    async for event in events:
+        data = event.data.strip()
+        if data.startswith("[DONE]"):
+            yield None
+            return
+        if not data:
+            continue
+        if (content := read_object(event.data)) is None:
+            raise UnreadableError("upstream's stream cannot be read")
+        yield content
 
 
 def read_answer(body: bytes) -> Json:

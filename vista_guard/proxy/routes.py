@@ -26,6 +26,7 @@ from vista_guard.openai_api.wire import (
     answer_headers,
     frame,
     is_stream,
+    json_events,
     judged_api,
     read_answer,
     read_object,
@@ -323,14 +324,6 @@ class GuardedStream(RelayedAnswer):
             await close_answer(response)
 
 
-async def received_events(response: httpx2.Response, most: int) -> AsyncGenerator[Json | None, None]:
-    """The events as JSON objects; None for `[DONE]`. ValueError: one that is none; the stream is cut at `most` bytes an event."""
-    async for event in httpx2.EventSource(response, max_event_size=most):
-        if event.data.strip() == "[DONE]":
-            yield None
-            return
-        if not event.data.strip():
-            continue
-        if (content := read_object(event.data)) is None:
-            raise ValueError("an event of upstream is no JSON object")
-        yield content
+def received_events(response: httpx2.Response, most: int) -> AsyncGenerator[Json | None, None]:
+    """`json_events` of the response. ValueError: an event of more than `most` bytes."""
+    return json_events(httpx2.EventSource(response, max_event_size=most))

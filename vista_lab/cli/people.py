@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import command_group, exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url  # typer reads them
+from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
+from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.compare import tell_written

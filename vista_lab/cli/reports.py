@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from vista_guard.cli.common import exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url
+from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
+from vista_guard.cli.reports import ReportsOption, settings_and_url
 from vista_guard.cli.reports import reports as reports_app
 
 

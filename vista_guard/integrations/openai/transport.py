@@ -33,12 +33,12 @@ from vista_guard.openai_api.wire import (
     Api,
     Json,
     Problem,
-    UnreadableError,
     UpstreamFailed,
     answer_headers,
     as_object,
     frame,
     is_stream,
+    json_events,
     judged_api,
     read_answer,
     read_object,
@@ -520,15 +520,8 @@ async def _read(client: Any, response: Http) -> AsyncGenerator[Any, None]:
 
 
 async def _json_events(events: AsyncGenerator[Any, None]) -> Events:
-    async with aclosing(events):
-        async for event in events:
-            if event.data.startswith("[DONE]"):
-                yield None
-                return
-            if not event.data.strip():
-                continue
-            if (content := read_object(event.data)) is None:
-                raise UnreadableError("upstream's stream cannot be read")
+    async with aclosing(events), aclosing(json_events(events)) as contents:
+        async for content in contents:
             yield content
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from vista_guard.cli.common import exit_codes, visible
-from vista_guard.cli.reports import DataDirOption, ReportsOption, settings_and_url  # typer reads them
+from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
+from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.compare import tell_written
 from vista_lab.cli.people import check_answers_kept, is_same
