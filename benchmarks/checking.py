@@ -142,7 +142,8 @@ def _knowledge(store: str) -> Iterator[KnowledgeStore]:
 
         yield MemoryKnowledge(OnnxEmbedder())
         return
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.client import chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         knowledge = ChromaKnowledge(chroma_client(Path(folder)), OnnxEmbedder())

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -28,7 +26,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from benchmarks.measure import timed
 from benchmarks.reports import fill, reports
+from tools.pictures import serving
 from vista_guard.dashboard.access import THIS_MACHINE
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import Seen, now_and_then
@@ -126,7 +126,7 @@ def browser_times(url: str) -> dict[str, float]:
             opening("/", ".turn-row:not(.attention)")()
             page.wait_for_timeout(1000)
             times.append(timed(filtering))
-    return {**figures, "Live, filtered": statistics.median(times)}
+    return {**figures, "Live, filtered": round(statistics.median(times), 1)}
 
 
 def delays(url: str, rate: int) -> dict[str, float]:
@@ -185,31 +185,10 @@ def browsing(url: str) -> Iterator[tuple[Page, str]]:
         browser.close()
 
 
-@contextmanager
-def serving(url: str) -> Iterator[str]:
-    """The dashboard on these reports, and its one-time link."""
-    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", url]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            match = re.search(r"http://\S+", process.stderr.readline())
-            assert match is not None
-            yield match[0]
-        finally:
-            process.terminate()
-
-
 def median(work: Callable[[], Any]) -> float:
     """Milliseconds, the middle of some runs after one that does not count."""
     work()
-    return statistics.median(timed(work) for _ in range(TIMES))
-
-
-def timed(work: Callable[[], Any]) -> float:
-    """Milliseconds that one run takes."""
-    started = perf_counter()
-    work()
-    return round(1000 * (perf_counter() - started), 1)
+    return round(statistics.median(timed(work) for _ in range(TIMES)), 1)
 
 
 if __name__ == "__main__":

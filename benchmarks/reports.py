@@ -24,6 +24,7 @@ from typing import Any
 
 import sqlalchemy as sql
 
+from benchmarks.measure import timed
 from vista_guard.stores.reports import ATTENTION, ReportFilter, ReportReader
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.rows import report_row
@@ -104,8 +105,8 @@ def writing(database: Database, count: int = 300) -> dict[str, float]:
     before, now = [], []
     for report in reports(count, seed=8):
         row, renamed = report_row(report), report.model_copy(update={"id": f"again {report.id}"[:64]})
-        before.append(_timed(lambda row=row: database.write("w", lambda c: c.execute(sql.insert(REPORTS).values(row)))))  # type: ignore[misc]
-        now.append(_timed(lambda one=renamed: database.write("w", lambda c: insert(c, one, None, None))))  # type: ignore[misc]
+        before.append(timed(lambda row=row: database.write("w", lambda c: c.execute(sql.insert(REPORTS).values(row)))))  # type: ignore[misc]
+        now.append(timed(lambda one=renamed: database.write("w", lambda c: insert(c, one, None, None))))  # type: ignore[misc]
     one, other = statistics.median(before), statistics.median(now)
     return {"write before, ms": one, "write now, ms": other, "ratio": other / one}
 
@@ -141,7 +142,7 @@ def questions(reader: ReportReader) -> dict[str, Callable[[], Any]]:
 def reading(reader: ReportReader, times: int = 7) -> dict[str, float]:
     """Medians of the questions, in milliseconds."""
     queries = questions(reader)
-    return {what: statistics.median(_timed(ask) for _ in range(times)) for what, ask in queries.items()}
+    return {what: statistics.median(timed(ask) for _ in range(times)) for what, ask in queries.items()}
 
 
 def plans(database: Database) -> dict[str, list[str]]:
@@ -167,12 +168,6 @@ def plans(database: Database) -> dict[str, list[str]]:
             ]
         plan_lines[what] = [line.partition("  (")[0] for line in lines if re.search(r"\b(Scan|SCAN|SEARCH)\b", line)]
     return plan_lines
-
-
-def _timed(work: Callable[[], Any]) -> float:
-    started = perf_counter()
-    work()
-    return (perf_counter() - started) * 1000
 
 
 def measure(url: str, count: int, *, filled: bool = False, explain: bool = False) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from time import perf_counter
 from unittest import mock
 
 from opentelemetry.sdk._logs import LoggerProvider
@@ -24,6 +23,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from benchmarks.measure import timed
 from benchmarks.turns import turn
 from vista_guard import Conversation, Guard, Telemetry
 from vista_guard.judges.embedded import EmbeddedJudge
@@ -53,13 +53,6 @@ def without_telemetry() -> Iterator[None]:
     """Runs stages as before there was any telemetry."""
     with mock.patch.object(stages, "run", _bare):
         yield
-
-
-def timed(call: Callable[[], object]) -> float:
-    """Seconds."""
-    started = perf_counter()
-    call()
-    return perf_counter() - started
 
 
 def main() -> None:
@@ -92,7 +85,7 @@ def main() -> None:
     for _ in range(turns):
         for kind in random.sample(list(kinds), len(kinds)):
             took[kind].append(timed(kinds[kind]))
-    print(f"{turns} turns of each kind; median of a turn before: {statistics.median(took['before']) * 1000:.1f} ms")
+    print(f"{turns} turns of each kind; median of a turn before: {statistics.median(took['before']):.1f} ms")
     for kind in ("off", "on"):
         ratios = [now / then for now, then in zip(took[kind], took["before"], strict=True)]
         middle, spread = statistics.median(ratios), statistics.quantiles(ratios, n=4)

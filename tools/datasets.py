@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tools.markers import put_between
 from vista_lab.datasets.registry import DataSet, all_datasets
 
 START, END = "<!-- datasets: written by `make docs` -->", "<!-- /datasets -->"
 
 
 def with_datasets(page: str) -> str:
-    """The page with the table between its two markers.
-
-    Raises:
-        ValueError: the page does not have the two markers, once each and in this order.
-    """
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end or START in rest or END in before + after:
-        raise ValueError(f"the page on data sets needs {START} and then {END}, once each")
-    return f"{before}{START}\n{table()}\n{END}{after}"
+    """The page with the table between its two markers."""
+    return put_between(page, START, END, table())
 
 
 def table() -> str:

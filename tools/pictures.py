@@ -37,7 +37,7 @@ def main() -> None:
         sys.exit("the pictures need a Chromium: apt-get install chromium")
     with TemporaryDirectory() as folder:
         reports, turns = seed(Path(folder))
-        with serving(reports) as link, sync_playwright() as playwright:
+        with serving(reports, VISTA_GUARD_ENVIRONMENT="museum") as link, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
             signed_in = browser.new_context()
             signed_in.new_page().goto(link)
@@ -139,12 +139,11 @@ def annotating(url: str, report: TurnReport) -> None:
 
 
 @contextmanager
-def serving(reports: str) -> Iterator[str]:
-    """The dashboard on these reports, and its one-time link."""
+def serving(reports: str, **environment: str) -> Iterator[str]:
+    """The dashboard on these reports, with these environment variables, and its one-time link."""
     command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", reports]
-    with subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "VISTA_GUARD_ENVIRONMENT": "museum"}
-    ) as process:
+    variables = {**os.environ, **environment}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()

@@ -7,21 +7,15 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.markers import put_between
+
 PACKAGES = ("vista_guard", "vista_lab")
 START, END = "<!-- rooms: written by `make docs` -->", "<!-- /rooms -->"
 
 
 def with_rooms(page: str, root: Path) -> str:
-    """The page with the map of the package below `root` between its two markers.
-
-    Raises:
-        ValueError: the page does not have the two markers, once each and in this order.
-    """
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end or START in rest or END in before + after:
-        raise ValueError(f"the page of the architecture needs {START} and then {END}, once each")
-    return f"{before}{START}\n```text\n{tree(root)}\n```\n{END}{after}"
+    """The page with the map of the package below `root` between its two markers."""
+    return put_between(page, START, END, f"```text\n{tree(root)}\n```")
 
 
 def tree(root: Path) -> str:

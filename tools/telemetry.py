@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tools.markers import put_between
 from vista_guard.telemetry import attributes as names
 
 START, END = "<!-- names: written by `make docs` -->", "<!-- /names -->"
@@ -18,16 +19,8 @@ _TABLES: tuple[tuple[str, tuple[str, str, str], Sequence[names.Name]], ...] = (
 
 
 def with_names(page: str) -> str:
-    """The page with the tables between its two markers.
-
-    Raises:
-        ValueError: the page does not have the two markers, once each and in this order.
-    """
-    before, start, rest = page.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end or START in rest or END in before + after:
-        raise ValueError(f"the page on telemetry needs {START} and then {END}, once each")
-    return f"{before}{START}\n{tables()}\n{END}{after}"
+    """The page with the tables between its two markers."""
+    return put_between(page, START, END, tables())
 
 
 def tables() -> str:
