@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma.client import ChromaConnection
-from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.chroma.worker import Engine
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Claim, Persona
@@ -77,7 +77,8 @@ async def test_two_stores_see_each_others_writes(place: str, location: Callable[
 
 OTHER_PROCESS = """
     import asyncio, sys
-    from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+    from vista_guard.stores.chroma.client import chroma_client
+    from vista_guard.stores.chroma.knowledge import ChromaKnowledge
     from vista_guard.testing import WordEmbedder
     from vista_guard.types import Claim
 

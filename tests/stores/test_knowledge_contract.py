@@ -10,7 +10,8 @@ import pytest_asyncio
 
 from tests.stores.conftest import ALL_PLACES
 from vista_guard.protocols import KnowledgeStore
-from vista_guard.stores.chroma.knowledge import ChromaKnowledge, chroma_client
+from vista_guard.stores.chroma.client import chroma_client
+from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.pgvector import PgvectorKnowledge, Postgres
 from vista_guard.stores.qdrant import Qdrant, QdrantKnowledge

@@ -11,7 +11,6 @@ import streamlit as st
 
 from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
 from vista_guard.dashboard.elements.looks import LOOKS, look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shown, sign
@@ -134,11 +133,11 @@ def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
 
 
 def _about(row: TurnRow, now: datetime) -> Node:
-    parts = [times.ago(row.created_at, now), f"turn {_place(row)}"]
+    parts = [address.ago(row.created_at, now), f"turn {_place(row)}"]
     parts += [f"tenant {row.tenant}"] if row.tenant else []
-    parts += [f"policy {row.policy}", times.span_of(row.duration_ms)]
+    parts += [f"policy {row.policy}", address.span_of(row.duration_ms)]
     parts += ["no evidence"] if row.evidence_missing else []
-    return el("div", " · ".join(parts), cls="meta", title=times.exact(row.created_at))
+    return el("div", " · ".join(parts), cls="meta", title=address.exact(row.created_at))
 
 
 def _chips(row: TurnRow) -> Node:
@@ -306,13 +305,13 @@ HEADER: Final = [
 def _cells(row: TurnRow, turn: GuardedTurn | None) -> Sequence[object]:
     reason, answer = ("", "") if turn is None else (explain(turn.report).text, turn.report.response)
     place = (row.conversation_id, row.turn_index, row.tenant, row.policy, round(row.duration_ms), row.id)
-    return times.exact(row.created_at), row.action.value, reason, row.question, answer, *place
+    return address.exact(row.created_at), row.action.value, reason, row.question, answer, *place
 
 
 def _age(seen: Seen, now: datetime, paused: bool) -> Node:
-    newest = f"newest turn {times.ago(seen.rows[0].created_at, now)}" if seen.rows else "no turns"
+    newest = f"newest turn {address.ago(seen.rows[0].created_at, now)}" if seen.rows else "no turns"
     looked = "paused; looked" if paused else "looked"
-    return el("p", f"{looked} at {times.exact(seen.at or now)} · {newest}", cls="small faint")
+    return el("p", f"{looked} at {address.exact(seen.at or now)} · {newest}", cls="small faint")
 
 
 def _pins() -> list[str]:

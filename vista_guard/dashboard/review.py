@@ -12,14 +12,12 @@ from vista_guard.dashboard.conversation.dialogue import dialogue, follow, read_s
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, draw, el, show_problem
 from vista_guard.dashboard.page import NAME, Desk, download, name_of, under_name
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
 from vista_guard.policy.explanations import explain, worst
-from vista_guard.stores.reports import Page
 from vista_guard.stores.reports.store import LOW_CONFIDENCE, SAMPLE, Reason
 from vista_guard.stores.reviews.queue import Review, ReviewEvent, ReviewVerdict
 from vista_guard.types import Action
@@ -76,7 +74,8 @@ def listing(desk: Desk, who: str) -> None:
     rows = [_row(group, turns.get(group[0].report_id), who) for group in groups]
     title = "Decided, newest first" if decided else "Open, longest waiting first"
     body = el("ul", *rows, cls="talks", aria_label=title) if rows else _empty_queue(decided)
-    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), body, _pager(page), cls="stack"), key="queue")
+    more = tree.pager("more", "From the start", "More", begun=address.read(AFTER), next=page.next)
+    event = draw(el("div", _bar(desk.reviews.counts(), reason, decided), body, more, cls="stack"), key="queue")
     if isinstance(event, Act):
         _follow(desk, event, who, reason)
     desk.follow(event)
@@ -129,9 +128,9 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
     review, now = group[0], datetime.now(UTC)
     held = review.held_by(now)
     facts = [
-        f"queued {times.ago(review.queued_at, now)}"
+        f"queued {address.ago(review.queued_at, now)}"
         if review.open
-        else f"decided {times.ago(review.decided_at or review.queued_at, now)}",
+        else f"decided {address.ago(review.decided_at or review.queued_at, now)}",
         f"tenant {review.tenant}" if review.tenant else None,
         ("yours" if held == who else f"{held} has it") if held else None,
         f"by {review.decided_by}: {review.verdict_reason}" if review.verdict else None,
@@ -166,7 +165,7 @@ def _cells(group: Group, turn: GuardedTurn | str | None) -> Sequence[object]:
     first = group[0]
     reason = explain(turn.report).text if isinstance(turn, GuardedTurn) else ""
     cells = (first.report_id, first.action, REASONS[first.reason], len(group), _heading(turn), reason)
-    return *cells, times.exact(first.queued_at), first.verdict, first.decided_by, first.verdict_reason
+    return *cells, address.exact(first.queued_at), first.verdict, first.decided_by, first.verdict_reason
 
 
 def _chips(review: Review) -> Node:
@@ -175,12 +174,6 @@ def _chips(review: Review) -> Node:
         el("span", REASONS[review.reason], cls="chip tone-abstention") if review.reason is not Reason.BLOCKED else None
     )
     return el("span", chip(review.action), reason, verdict, cls="row")
-
-
-def _pager(page: Page[Review]) -> Node | None:
-    first = el("button", "From the start", cls="plain", act=Act("more")) if address.read(AFTER) else None
-    later = el("button", "More", cls="plain", act=Act("more", page.next)) if page.next else None
-    return el("div", first, later, cls="row") if first or later else None
 
 
 def _follow(desk: Desk, act: Act, who: str, reason: Reason | None) -> None:
@@ -258,7 +251,7 @@ def _state(review: Review | None, who: str) -> list[Node]:
     if review.verdict is not None:
         badges.append(el("span", f"{review.verdict} by {review.decided_by}", cls="chip tone-unchecked"))
     else:
-        badges.append(el("span", f"queued {times.ago(review.queued_at, now)}", cls="faint"))
+        badges.append(el("span", f"queued {address.ago(review.queued_at, now)}", cls="faint"))
     if held is not None and review.reserved_until is not None:
         until = review.reserved_until.strftime("%H:%M UTC")
         badges.append(el("span", f"{'yours' if held == who else f'{held} has it'} until {until}", cls="faint"))
@@ -338,7 +331,7 @@ def _apply(work: Callable[[], Any]) -> None:
 def _event(event: ReviewEvent, place: int) -> Node:
     text = REASONS[Reason(event.text)] if event.what == "queued" else event.text
     body = el("div", text, cls="text") if text else None
-    when = el("time", times.exact(event.at), cls="small faint nowrap", datetime=event.at.isoformat())
+    when = el("time", address.exact(event.at), cls="small faint nowrap", datetime=event.at.isoformat())
     return el(
         "li", el("div", el("strong", event.who), " ", EVENTS.get(event.what, event.what)), when, body, key=str(place)
     )

@@ -33,6 +33,9 @@ from vista_guard.types import (
 
 T = TypeVar("T")
 
+SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(3)
+"""Columns of `Verifier.probabilities`."""
+
 
 async def decompose(judge: Judge, turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     """The judge's claims.
@@ -156,6 +159,22 @@ def _place_quote(quote: Evidence, sources: Sequence[Passage]) -> Evidence:
             place = quote.span.start if quote.span else -1
             return quote.model_copy(update={"headings": headings_at(passage, place), "found": passage.found})
     return quote
+
+
+def claim_of(item: Claim | Check) -> Claim:
+    return item if isinstance(item, Claim) else item.claim
+
+
+def quote_of(passage: Passage, score: float) -> Evidence:
+    """The passage as evidence; `score` says how far it decides."""
+    return Evidence(
+        source=passage.source,
+        source_id=passage.source_id,
+        quote=passage.text,
+        title=passage.title,
+        span=passage.span,
+        score=score,
+    )
 
 
 def with_support(check: Check, finding: Finding) -> Finding:

@@ -1,10 +1,8 @@
-"""The turn's risk: the probability that a turn says something its evidence does not support, from all its outcomes. Pure.
+"""A turn's VISTA score, label counts and risk, the probability that it says something its evidence does not support. Pure.
 
 One weak alarm among twelve claims is no verdict; three strong ones are. The risk weighs what is held against a turn (claims
 that are CONTRADICTED or LACKING_EVIDENCE) by how much and how surely, beside what is not. It is monotone by construction:
 no signal can fall when something more is held against the turn or is held more surely, and no weight is negative.
-
-Also the VISTA score and label counts.
 """
 
 from __future__ import annotations

@@ -31,6 +31,7 @@ from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, join_pages, one_line, read_html
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
+from vista_guard.reading.visible import storable
 from vista_guard.types import Document, Persona
 
 if TYPE_CHECKING:
@@ -376,14 +377,14 @@ def read_document(file: DocumentFile, raw: bytes) -> Document | SkippedFile:
     read = _read(form, raw)
     if not read.text.strip():
         return SkippedFile(file.path, "empty", place=file.place)
-    url = file.page and _text(file.page.url)
-    where = {"url": url} if url else {"path": _text(str(file.path.parent.resolve() / file.path.name))}
+    url = file.page and storable(file.page.url)
+    where = {"url": url} if url else {"path": storable(str(file.path.parent.resolve() / file.path.name))}
     metadata: dict[str, JsonValue] = {"format": form, **where, "fingerprint": fingerprint(raw)}
     if file.folder is not None:
-        metadata["folder"] = _text(str(file.folder.resolve()))
+        metadata["folder"] = storable(str(file.folder.resolve()))
     if read.pages:
         metadata["pages"] = list(read.pages)
-    title = _text(read.title or file.path.name)[:300]
+    title = storable(read.title or file.path.name)[:300]
     return Document(id=file.id, text=read.text, title=title, url=url, metadata=metadata)
 
 
@@ -417,11 +418,7 @@ def _child(child: os.DirEntry[str], root: Path, inside: Path | None) -> Path | S
 
 def _name(path: str) -> str:
     """Normalises a path: macOS spells accents as characters of their own."""
-    return unicodedata.normalize("NFC", _text(path))
-
-
-def _text(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return unicodedata.normalize("NFC", storable(path))
 
 
 def _format(file: DocumentFile, raw: bytes) -> str | None:

@@ -23,9 +23,9 @@ _CUTS = (
 )
 
 # Scripts written without spaces are compared character by character.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[^\W_{_UNSPACED}]+")
-_CHARACTER = re.compile(f"[{_UNSPACED}]")
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+")
+UNSPACED_CHARACTER = re.compile(f"[{UNSPACED}]")
 _NON_SPACE = re.compile(r"\S")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？｡])|\n+")
 
@@ -172,7 +172,7 @@ def _interleave(rankings: Sequence[Sequence[int]]) -> Iterator[int]:
 def _words(text: str) -> frozenset[str]:
     text = text.casefold()
     words = (word[:_STEM] for word in _WORD.findall(text))
-    return frozenset(chain(words, _CHARACTER.findall("".join(set(text)))))
+    return frozenset(chain(words, UNSPACED_CHARACTER.findall("".join(set(text)))))
 
 
 @lru_cache(maxsize=16)

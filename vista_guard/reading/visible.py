@@ -1,4 +1,4 @@
-"""Text made safe for a terminal or a page.
+"""Text made safe for a terminal or a page, for a request or a database.
 
 Alone because the command line needs it for `--help`, which must not load the types.
 """
@@ -14,6 +14,11 @@ DIRECTIONS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", 
 def visible(text: str) -> str:
     """Replaces everything that would steer a terminal by `�`: escape sequences, control characters, direction marks."""
     return "".join("�" if _steers(character) else character for character in text)
+
+
+def storable(text: str) -> str:
+    """Replaces lone surrogates, which no request, file, database or tokenizer takes, by "?". Offsets stay."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _steers(character: str) -> bool:

@@ -1,7 +1,4 @@
-"""Options of model judges: prompts, retries and limits.
-
-Options of your own models: how a verifier, an embedder or a decomposer is read and run.
-"""
+"""Options of models: prompts, retries and limits of a model judge; how a verifier, embedder or decomposer is read and run."""
 
 from __future__ import annotations
 

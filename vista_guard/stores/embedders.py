@@ -18,8 +18,9 @@ from vista_guard.inference.local_models import (
     run,
 )
 from vista_guard.protocols import Embedder
+from vista_guard.reading.visible import storable
 from vista_guard.settings.model import EMBEDDER_DEFAULTS, EmbedderOptions, Pooling
-from vista_guard.stores.entries import OnnxEmbedder, VectorCache, storable
+from vista_guard.stores.entries import OnnxEmbedder, VectorCache
 
 if TYPE_CHECKING:
     import numpy as np

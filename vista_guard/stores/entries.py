@@ -23,6 +23,7 @@ from vista_guard.errors import ConfigError, StoreError
 from vista_guard.inference.onnx import shared_encoder
 from vista_guard.protocols import BoundedEmbedder, Embedder, QueryEmbedder
 from vista_guard.reading.passages import headings_over, passages
+from vista_guard.reading.visible import storable
 from vista_guard.stores.words import DEPTH, fused
 from vista_guard.types import (
     Claim,
@@ -53,11 +54,6 @@ _SAME_MODEL = 0.98
 def digest(identifier: str) -> str:
     """Hashes an id of any length and characters to 32 hex digits."""
     return sha256(identifier.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def storable(text: str) -> str:
-    """Replaces lone surrogates, which no database or tokenizer takes, by "?". Offsets stay."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def persona_passages(persona: Persona) -> tuple[Passage, ...]:
@@ -464,7 +460,7 @@ def default_dir() -> Path:
     try:
         return Path(os.environ.get(DATA_DIR_VARIABLE) or user_data_dir("vista-guard", appauthor=False)).expanduser()
     except RuntimeError as exc:
-        raise ConfigError(f"no data folder: the user has no home. Set  {DATA_DIR_VARIABLE}, or HOME") from exc
+        raise ConfigError(f"no data folder: the user has no home. Set {DATA_DIR_VARIABLE}, or HOME") from exc
 
 
 @dataclass(frozen=True)

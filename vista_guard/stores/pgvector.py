@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vista_guard._extras import require
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
+from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import (
     ListedDocument,
     Ranking,
@@ -25,7 +26,6 @@ from vista_guard.stores.entries import (
     document_passage,
     expect_model,
     search_text,
-    storable,
     version_of,
 )
 from vista_guard.stores.words import K1, B, terms

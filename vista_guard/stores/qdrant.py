@@ -21,6 +21,7 @@ from uuid import NAMESPACE_URL, uuid5
 from vista_guard._extras import require
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
+from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import (
     DOCUMENTS,
     ListedDocument,
@@ -32,7 +33,6 @@ from vista_guard.stores.entries import (
     document_passage,
     expect_model,
     search_text,
-    storable,
     version_of,
 )
 from vista_guard.stores.words import K1, B, terms

@@ -1,6 +1,6 @@
 """BM25 over passages in memory, and rankings fused by reciprocal rank: codes, names and figures are found by their words.
 
-Not bm25s, which computes every score when it indexes: 70 µs a passage after each change, here 10 µs (docs/design/stores.md).
+Not bm25s, which computes every score when it indexes: 70 µs a passage after each change, here 6 µs (docs/design/stores.md).
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from math import log
 from threading import Lock
 from typing import TYPE_CHECKING
+
+from vista_guard.reading.passages import UNSPACED, UNSPACED_CHARACTER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,10 +27,8 @@ has, in first place, ranks behind all that both have in thirtieth."""
 DEPTH = 50
 """Least places of each ranking to fuse."""
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[^\W_{_UNSPACED}]+|[{_UNSPACED}]+")
-_JOINED = re.compile(rf"[^\W_{_UNSPACED}]+(?:[-./:_,'’][^\W_{_UNSPACED}]+)+")
-_SCRIPT = re.compile(f"[{_UNSPACED}]")
+_WORD = re.compile(rf"[^\W_{UNSPACED}]+|[{UNSPACED}]+")
+_JOINED = re.compile(rf"[^\W_{UNSPACED}]+(?:[-./:_,'’][^\W_{UNSPACED}]+)+")
 _STEM = 6
 """Letters of a word that count. A word with a digit counts whole: it is a code or a figure."""
 
@@ -41,7 +41,7 @@ def terms(text: str) -> Iterator[str]:
     """
     text = (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
     for word in _WORD.findall(text):
-        if _SCRIPT.match(word):
+        if UNSPACED_CHARACTER.match(word):
             yield from (word[at : at + 2] for at in range(max(len(word) - 1, 1)))
         else:
             yield word[:_STEM] if word.isalpha() else word

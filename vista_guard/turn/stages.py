@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
-from vista_guard.judges.contract import judge_turn, with_support
+from vista_guard.judges.contract import claim_of, judge_turn, with_support
 from vista_guard.telemetry.config import Telemetry
 from vista_guard.telemetry.propagation import untraced
 from vista_guard.telemetry.spans import TurnTrace, mark_unchecked
@@ -49,7 +49,7 @@ async def judge_in_time(
                 new: Sequence[Answer | Unchecked] = await ask(piece)
         except TimeoutError:
             late: list[Answer | Unchecked] = [
-                Unchecked(claim=_claim(item), error=too_late(parts)) for item in items[start:]
+                Unchecked(claim=claim_of(item), error=too_late(parts)) for item in items[start:]
             ]
             on_answers(late)
             return [*answers, *late]
@@ -66,10 +66,6 @@ def seconds_left(work: Work, parts: Parts) -> float:
 
 def too_late(parts: Parts) -> str:
     return f"not judged within {parts.limits.judge_seconds:g} s (limits.judge_seconds)"
-
-
-def _claim(item: Claim | Check) -> Claim:
-    return item if isinstance(item, Claim) else item.claim
 
 
 async def categorize(work: Work, parts: Parts, emit: Emit) -> Work:

@@ -20,9 +20,9 @@ from vista_guard._extras import require
 from vista_guard.errors import ConfigError, ContextTooLongError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest, LangChainChat, Message, ModelOptions, OpenAIChat
 from vista_guard.judges.model.answers.labels import Untrusted
-from vista_guard.judges.model.answers.tolerant import clean, read, unreadable
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, read, unreadable
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
-from vista_guard.judges.model.judge import RAW_CHARS, REMINDER
+from vista_guard.judges.model.judge import REMINDER
 from vista_guard.judges.model.prompt_files import PromptFile, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage

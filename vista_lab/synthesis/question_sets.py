@@ -30,8 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest
-from vista_guard.judges.model.answers.tolerant import clean, unreadable
-from vista_guard.judges.model.judge import RAW_CHARS
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, unreadable
 from vista_guard.protocols import Verifier
 from vista_guard.types import Claim, JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task

@@ -28,7 +28,8 @@ from vista_guard.judges.composed.pipeline import Find, RetrievingJudge
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import DocumentStore, Embedder, Judge
 from vista_guard.reading.passages import passages
-from vista_guard.stores.entries import cut, query_vector, storable
+from vista_guard.reading.visible import storable
+from vista_guard.stores.entries import cut, query_vector
 from vista_guard.stores.line_file import LineFile, LineKind
 from vista_guard.types import Document, EvidenceSet, Passage, Role, SourceKind
 from vista_lab.datasets.files import fingerprint

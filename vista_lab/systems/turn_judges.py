@@ -25,8 +25,8 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelJudge, ModelOptions, Roles
 from vista_guard.judges.model.answers.labels import Untrusted
-from vista_guard.judges.model.answers.tolerant import read, text_field, unreadable
-from vista_guard.judges.model.judge import RAW_CHARS, ask_model
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS, read, text_field, unreadable
+from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import PromptFile, Stage, Style, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed

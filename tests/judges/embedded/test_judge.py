@@ -11,8 +11,9 @@ import pytest
 
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges import contract
+from vista_guard.judges.contract import CONTRADICTED, SUPPORTED
 from vista_guard.judges.embedded import EmbeddedJudge
-from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN, Calibration
+from vista_guard.judges.embedded.models import Calibration
 from vista_guard.protocols import Judge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import (
@@ -150,7 +151,7 @@ class _Sides:
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
         rows = np.full((len(pairs), 3), 0.01, np.float32)
         for row, (premise, _) in zip(rows, pairs, strict=True):
-            row[CONTRADICTED_COLUMN if "shut" in premise else SUPPORTED_COLUMN] = 0.98
+            row[CONTRADICTED if "shut" in premise else SUPPORTED] = 0.98
         return rows
 
 

@@ -10,7 +10,6 @@ from vista_guard.dashboard.conversation.dialogue import Selected, dialogue, foll
 from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
-from vista_guard.dashboard.elements import address as times
 from vista_guard.dashboard.elements.address import Filters, clear, filter_bar, from_address, search_box, to
 from vista_guard.dashboard.elements.tree import Act, Node, chip, count_chip, draw, el
 from vista_guard.dashboard.page import Desk, download
@@ -38,11 +37,10 @@ def listing(desk: Desk) -> None:
     if not page.rows:
         _draw_empty(desk, filters)
         return
-    more = el("button", "Earlier conversations", cls="plain", act=Act("more", page.next)) if page.next else None
-    first = el("button", "Newest", cls="plain", act=Act("more")) if address.read(AFTER) else None
     rows = [_row(row, highlights.get(row.key, Highlight())) for row in page.rows]
     items = el("ul", *rows, cls="talks", aria_label="Conversations, latest activity first")
-    event = draw(el("div", items, el("div", first, more, cls="row"), cls="stack"), key="talks")
+    more = tree.pager("more", "Newest", "Earlier conversations", begun=address.read(AFTER), next=page.next)
+    event = draw(el("div", items, more, cls="stack"), key="talks")
     if isinstance(event, Act) and event.name == "more":
         address.write(after=event.value or None)
         st.rerun()
@@ -67,7 +65,7 @@ def _draw_empty(desk: Desk, filters: Filters) -> None:
 
 def _row(row: ConversationRow, highlight: Highlight) -> Node:
     turns = "1 turn" if row.turns == 1 else f"{row.turns} turns"
-    facts = [row.conversation_id, turns, f"last {times.ago(row.last_at)}"]
+    facts = [row.conversation_id, turns, f"last {address.ago(row.last_at)}"]
     facts += [f"tenant {row.tenant}"] if row.tenant else []
     counts = (
         (Action.BLOCK, row.blocked),
@@ -91,7 +89,7 @@ HEADER = ("conversation", "tenant", "first question", "worst claim", "label", *_
 
 
 def _cells(row: ConversationRow, highlight: Highlight) -> Sequence[object]:
-    counts = (row.turns, row.blocked, row.repaired, row.flagged, times.exact(row.last_at))
+    counts = (row.turns, row.blocked, row.repaired, row.flagged, address.exact(row.last_at))
     return row.conversation_id, row.tenant, highlight.question, highlight.claim, highlight.label, *counts
 
 
@@ -124,7 +122,8 @@ def _show(desk: Desk, window: Window, turn: GuardedTurn | None, chosen: Selected
     may_review = desk.viewer.allows(Permission.REVIEW)
     outcome = chosen.outcome(turn) if turn else None
     beside = Beside(sources_of(desk.reports, _name(window), window.turns, outcome), desk.settings.trace_url, may_review)
-    body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), _pager(window), cls="stack")
+    later = tree.pager("later", "From the beginning", "Later turns", begun=window.after, next=window.next)
+    body = el("div", _head(window), _unreadable(window), dialogue(window.turns, chosen), later, cls="stack")
     download("conversation", CLAIMS, lambda: _claim_cells(window))
     classes = "talk with-panel" if chosen.claim else "talk"
     event = draw(el("div", body, panel(turn, chosen, beside), cls=classes), key="talk")
@@ -145,7 +144,8 @@ def _claim_cells(window: Window) -> Iterator[Sequence[object]]:
     """A row for each claim of the shown turns; one for a turn without claims."""
     for turn in window.turns:
         report = turn.report
-        cells = (report.turn_index, times.exact(report.created_at), report.decision.action.value, explain(report).text)
+        action, reason = report.decision.action.value, explain(report).text
+        cells = (report.turn_index, address.exact(report.created_at), action, reason)
         for outcome in report.outcomes or (None,):
             finding = outcome if isinstance(outcome, Finding) else None
             first = finding.evidence[0] if finding and finding.evidence else None
@@ -166,12 +166,6 @@ def _unreadable(window: Window) -> Node | None:
         return None
     rows = (el("li", problem, cls="small text") for _, problem in window.unreadable)
     return el("section", el("h3", "Some turns cannot be shown"), el("ul", *rows), cls="state problem", role="alert")
-
-
-def _pager(window: Window) -> Node | None:
-    first = el("button", "From the beginning", cls="plain", act=Act("later")) if window.after else None
-    later = el("button", "Later turns", cls="plain", act=Act("later", window.next)) if window.next else None
-    return el("div", first, later, cls="row") if first or later else None
 
 
 def _name(window: Window) -> str | None:

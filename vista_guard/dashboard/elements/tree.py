@@ -180,6 +180,13 @@ def empty(title: str, text: str, *, command: str | None = None, act: Act | None 
     )
 
 
+def pager(name: str, first: str, more: str, *, begun: str | None, next: str | None) -> Node | None:
+    """Draws buttons to the first page, where one has `begun` to turn pages, and to the next, where there is one."""
+    back = el("button", first, cls="plain", act=Act(name)) if begun else None
+    on = el("button", more, cls="plain", act=Act(name, next)) if next else None
+    return el("div", back, on, cls="row") if back or on else None
+
+
 def problem(title: str, error: object, next_step: str = "") -> Node:
     """Draws an error and its remedy. The error's text may quote anything and is shown as text."""
     return el(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.contract import NOT_ENOUGH, SUPPORTED
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, NeighbourStore, QueryEmbedder, Verifier
 from vista_guard.types import (
     Check,
     Claim,
-    Evidence,
     EvidenceSet,
     Finding,
     JudgeInfo,
@@ -34,9 +34,6 @@ Item = TypeVar("Item", Claim, Check)
 Answer = TypeVar("Answer", Check | Unchecked, Finding | Unchecked)
 Find = Callable[[str], Awaitable[Sequence[Passage]]]
 """Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` if the search fails."""
-
-ENT, CONTR, NEUT = range(3)
-"""Columns of a verifier's output."""
 
 
 class _JudgeAround:
@@ -154,7 +151,7 @@ class RetrievingJudge(_JudgeAround):
         items: Sequence[Item],
         claims: Sequence[Claim],
         evidence: EvidenceSet,
-        ask: Callable[[Sequence[Item], EvidenceSet], Awaitable[Sequence[Answer]]],
+        ask: Callable[[Sequence[Item], EvidenceSet], Coroutine[Any, Any, Sequence[Answer]]],
     ) -> Sequence[Answer | Unchecked]:
         find = self.finder(evidence)
         if find is None:
@@ -172,7 +169,7 @@ class RetrievingJudge(_JudgeAround):
                 passages_at[place] = passages
                 groups[passages].append(place)
         batches = await ensemble.gather(
-            _call(ask, [items[place] for place in places], _with_passages(evidence, passages))
+            ask([items[place] for place in places], _with_passages(evidence, passages))
             for passages, places in groups.items()
         )
         for places, batch in zip(groups.values(), batches, strict=True):
@@ -193,14 +190,6 @@ async def _try_find(find: Find, text: str) -> tuple[Passage, ...] | JudgeError |
 
 def _with_passages(evidence: EvidenceSet, passages: tuple[Passage, ...]) -> EvidenceSet:
     return evidence.model_copy(update={"documents": passages, "retrieved": True})
-
-
-async def _call(
-    ask: Callable[[Sequence[Item], EvidenceSet], Awaitable[Sequence[Answer]]],
-    items: Sequence[Item],
-    evidence: EvidenceSet,
-) -> Sequence[Answer]:
-    return await ask(items, evidence)
 
 
 class FirstPassageJudge(_JudgeAround):
@@ -251,7 +240,7 @@ class FirstPassageJudge(_JudgeAround):
                 break
             rows = self._verifier.probabilities([(ranked[place][rank].text, claims[place].text) for place in left])
             for place, row in zip(left, rows, strict=True):
-                best[place] = max(best[place], float(row[ENT]))
+                best[place] = max(best[place], float(row[SUPPORTED]))
                 check = _verdict(claims[place], ranked[place][rank], row)
                 if check is not None:
                     decided[place] = check
@@ -272,18 +261,11 @@ class FirstPassageJudge(_JudgeAround):
 def _verdict(claim: Claim, passage: Passage, row: NDArray[np.float32]) -> Check | None:
     """The verdict of one passage (Eq. 7); None if neutral."""
     label = int(np.argmax(row))
-    if label == NEUT:
+    if label == NOT_ENOUGH:
         return None
-    score, support = float(row[label]), float(row[ENT])
-    quote = Evidence(
-        source=passage.source,
-        source_id=passage.source_id,
-        quote=passage.text,
-        title=passage.title,
-        span=passage.span,
-        score=score,
-    )
-    if label == ENT:
+    score, support = float(row[label]), float(row[SUPPORTED])
+    quote = contract.quote_of(passage, score)
+    if label == SUPPORTED:
         return Check(claim=claim, supported=True, confidence=score, evidence=(quote,), support=support)
     finding = Finding(
         claim=claim,

@@ -24,7 +24,7 @@ from vista_guard._extras import require
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, StoreError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
-from vista_guard.judges.contract import meter
+from vista_guard.judges.contract import claim_of, meter
 from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.types import (
     Check,
@@ -201,7 +201,7 @@ class _Cache:
         async def ask(missing: Sequence[str]) -> Mapping[str, Any]:
             unanswered = [by_key[key] for key in missing]
             answers = await _ask_judge(self._judge, method, (unanswered, evidence)) or ()
-            if not contract.one_each([_claim_of(question) for question in unanswered], answers):
+            if not contract.one_each([claim_of(question) for question in unanswered], answers):
                 raise JudgeError(f"{self.info.name} did not give one answer for each claim")
             return dict(zip(missing, answers, strict=True))
 
@@ -209,7 +209,7 @@ class _Cache:
             try:
                 return await contract.await_answer(ask(missing))
             except JudgeError as exc:  # one claim that fails takes no other with it
-                return {key: Unchecked(claim=_claim_of(by_key[key]), error=str(exc)) for key in missing}
+                return {key: Unchecked(claim=claim_of(by_key[key]), error=str(exc)) for key in missing}
 
         if getattr(self._judge, "claims_per_call", None) == 1:
             # Each answer is cached at once: a killed process loses only the calls in flight.
@@ -217,7 +217,7 @@ class _Cache:
             answers = {key: answer for part in parts for key, answer in part.items()}
         else:
             answers = await self._answers(method, list(by_key), ask)
-        return [_for_claim(_claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
+        return [_for_claim(claim_of(question), answers[key]) for key, question in zip(keys, questions, strict=True)]
 
     def _key(self, method: str, *inputs: Any) -> str:
         return ensemble.fingerprint(FORMAT, self.info.name, self.info.version, method, *inputs)
@@ -278,10 +278,6 @@ def _pending_answer() -> Future[Any]:
     answer: Future[Any] = Future()
     answer.set_running_or_notify_cancel()  # so that a cancelled waiter does not cancel the answer for the others
     return answer
-
-
-def _claim_of(question: Claim | Check) -> Claim:
-    return question if isinstance(question, Claim) else question.claim
 
 
 _NOT_ASKED: Any = {
@@ -556,7 +552,7 @@ def _failure(error: JudgeError) -> _Failure:
 def _excerpt(inputs: Sequence[Any]) -> str:
     """The turn's text or the claims of a call, as one short line."""
     about = inputs[0]
-    texts = [about.text] if isinstance(about, Turn) else [f"{claim.id} {claim.text}" for claim in map(_claim_of, about)]
+    texts = [about.text] if isinstance(about, Turn) else [f"{claim.id} {claim.text}" for claim in map(claim_of, about)]
     line = " ".join("; ".join(texts).split())
     return line if len(line) <= EXCERPT_CHARS else f"{line[: EXCERPT_CHARS - 1]}…"
 

@@ -17,7 +17,7 @@ from vista_guard.judges.contract import meter
 from vista_guard.judges.decomposers.sentences import invented
 from vista_guard.judges.decomposers.steps import load_prompt
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT
-from vista_guard.judges.embedded.english.words import content_words, word_set
+from vista_guard.judges.embedded.english.words import STEM, content_words, word_set
 from vista_guard.judges.model.answers.parsing import read_parts
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
@@ -30,8 +30,6 @@ from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Span, Turn, 
 
 DEEPEST = 5
 """Maximum depth: at most 32 parts and 31 calls per turn. The paper's claims have up to 2⁴ facts."""
-_STEM = 5
-"""Letters by which words are compared, so that "opened" may become "opening"."""
 _GLUE = word_set(
     """who whom whose which when where while him them me us my your our both too then so however moreover furthermore
     additionally besides"""
@@ -189,7 +187,7 @@ def _renumber(answer: Check | Unchecked, name: str) -> Check | Unchecked:
 
 def _stems(*texts: str) -> frozenset[str]:
     stems = frozenset[str]().union(*map(content_words, texts)) - _GLUE
-    return frozenset(word if word[0].isdigit() else word[:_STEM] for word in stems if len(word) > 1 or word.isdigit())
+    return frozenset(word if word[0].isdigit() else word[:STEM] for word in stems if len(word) > 1 or word.isdigit())
 
 
 def _says_same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:

@@ -18,8 +18,8 @@ from vista_guard.judges.embedded.quantities import Amount, amounts
 from vista_guard.types import Span
 
 _HEADING = re.compile(r"\s*(?P<marks>#{1,6})\s+(?P<text>.+?)\s*#*\s*$")
-_BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
+BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
+ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
 _NAMED = re.compile(r"\s*(?:[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s)?\s*(?P<name>[^:|.!?]{2,60}?)(?::(?![\d/])|\s[–—-]\s)\s*\S")
 _NAME_WORDS, _ITEM_WORDS = 6, 30
 """Most words of an item's name, and of an item: longer ones are prose with a label."""
@@ -232,13 +232,13 @@ def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None
 
 
 def _place(start: int, line: str, above: Above, *, row: bool) -> tuple[EvidencePlace, Above]:
-    heading, bold = _HEADING.match(line), _BOLD.match(line)
+    heading, bold = _HEADING.match(line), BOLD.match(line)
     if heading or bold:
         level, text = (len(heading["marks"]), heading["text"]) if heading else (7, bold["text"] if bold else "")
         return EvidencePlace(start, above, heading=True), above.under(level, clean(text))
     if row or is_row(line):
         return _row(start, line, above)
-    if _ITEM.match(line):
+    if ITEM.match(line):
         return EvidencePlace(start, above, item=True), replace(above, header="")
     text = line.strip()
     if text.endswith(":"):

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-SUPPORTED, CONTRADICTED, NOT_ENOUGH = "supported", "contradicted", "not_enough"
 FACTUAL, OPINION, ABSTENTION = "factual", "opinion", "abstention"
 
 
@@ -140,10 +139,6 @@ def softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     return result
 
 
-SUPPORTED_COLUMN, CONTRADICTED_COLUMN = 0, 1
-"""Columns of a verifier's output."""
-
-
 class ShippedVerifier:
     """Implements `Verifier` with the model of `verifier.onnx`."""
 
@@ -152,8 +147,7 @@ class ShippedVerifier:
     def __init__(self, encoder: Encoder, limits: Calibration) -> None:
         self._encoder = encoder
         self._limits = limits
-        names = (SUPPORTED, CONTRADICTED, NOT_ENOUGH)
-        self._columns = [limits.labels.index(name) for name in names]
+        self._columns = [limits.labels.index(name) for name in ("supported", "contradicted", "not_enough")]
 
     @classmethod
     def load(cls, limits: Calibration, folder: Path = WEIGHTS) -> ShippedVerifier:

@@ -351,11 +351,7 @@ def _unit(text: str, number: Number) -> tuple[str, float] | None:
     if behind is None or (number.kind == "ordinal"):
         return None
     name = behind["unit"].lower().replace(" ", "")
-    if (
-        name in ("s", "m", "h", "g", "l", "w", "p")
-        and text[number.end : number.end + 1].isspace()
-        and name in ("s", "p")
-    ):
+    if name in ("s", "p") and text[number.end : number.end + 1].isspace():
         return None
     if name == "m":
         return ("length", 1.0)

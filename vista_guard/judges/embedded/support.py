@@ -10,17 +10,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vista_guard.judges.contract import CONTRADICTED, SUPPORTED, quote_of
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.evidence import EvidencePiece, same_statement
 from vista_guard.judges.embedded.forms import clean
 from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.passage import sentence
-from vista_guard.judges.embedded.models import CONTRADICTED_COLUMN, SUPPORTED_COLUMN
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
 from vista_guard.judges.embedded.veto import lacking, other_figure, other_limit, other_terms, replaced_figure
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, Passage, SourceKind
+from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,18 +37,7 @@ def quotes(scored: Sequence[tuple[EvidencePiece, float]]) -> tuple[Evidence, ...
     for piece, score in scored:
         first.setdefault(id(piece.origin), (piece, score))
     best = sorted(first.values(), key=lambda pair: -pair[1])[:MAX_EVIDENCE]
-    return tuple(_quote(piece.quote, score) for piece, score in best)
-
-
-def _quote(passage: Passage, score: float) -> Evidence:
-    return Evidence(
-        source=passage.source,
-        source_id=passage.source_id,
-        quote=passage.text,
-        title=passage.title,
-        span=passage.span,
-        score=score,
-    )
+    return tuple(quote_of(piece.quote, score) for piece, score in best)
 
 
 def source_phrase(evidence: Evidence) -> str:
@@ -88,7 +77,7 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
         row: the verifier's probabilities.
         needed: minimum support that counts; below it the vetoes are skipped.
     """
-    score = _support(piece, claim, float(row[SUPPORTED_COLUMN]))
+    score = _support(piece, claim, float(row[SUPPORTED]))
     if score < needed:
         return score
     claim_reading = read(clean(folded(claim.text)))
@@ -167,8 +156,8 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     figure, whose row and column the claim names, not even that.
     """
     if piece.denies:
-        return float(row[SUPPORTED_COLUMN])
-    score = float(row[CONTRADICTED_COLUMN])
+        return float(row[SUPPORTED])
+    score = float(row[CONTRADICTED])
     if piece.cell and replaced_figure(folded(claim.text), folded(piece.cell)):
         return max(score, OTHER_FIGURE)
     if not LEANING <= score < OTHER_FIGURE:

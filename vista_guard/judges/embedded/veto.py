@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, pairwise
 
-from vista_guard.judges.embedded.english.words import content_words
+from vista_guard.judges.embedded.english.words import STEM, content_words, word_stems
 from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
 
 COUNTABLE = 12
@@ -203,11 +203,12 @@ def other_figure(claim: str, evidence: str) -> bool:
     place = claim.find(missing)
     context = f"{claim[:place]} {claim[place + len(missing) :]}".lower()
     words = [word for word in _WORDS.findall(context) if word not in _IDLE]
-    content, known = content_words(context), {word[:5] for word in content_words(evidence)}
-    shared = [word[:5] in known for word in words if word in content]
+    content, known = content_words(context), word_stems(evidence)
+    shared = [word[:STEM] in known for word in words if word in content]
     # "The small pool" is another one: a missing word in front of a shared one.
     narrowed = any(
-        {word, behind} <= content and word[:5] not in known and behind[:5] in known for word, behind in pairwise(words)
+        {word, behind} <= content and word[:STEM] not in known and behind[:STEM] in known
+        for word, behind in pairwise(words)
     )
     same = bool(shared) and sum(shared) >= SAME_MATTER * len(shared)
     return same and not narrowed and not _HEDGED.search(claim[:place])

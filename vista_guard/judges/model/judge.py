@@ -15,6 +15,7 @@ from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
 from vista_guard.judges.model.answers import parsing
 from vista_guard.judges.model.answers.labels import place, quoted_evidence
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.prompt_files import Stage
 from vista_guard.judges.model.prompts import PromptInfo, Prompts, Roles, ask_trimmed, digest
@@ -23,7 +24,6 @@ from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Lab
 
 T = TypeVar("T")
 
-RAW_CHARS = 2000
 REMINDER = (
     "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
 )

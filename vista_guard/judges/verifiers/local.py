@@ -23,6 +23,7 @@ from vista_guard.inference.local_models import (
     is_quantised,
     run,
 )
+from vista_guard.judges.contract import NOT_ENOUGH
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.settings.model import VERIFIER_DEFAULTS, FamilyName, LabelName, VerifierOptions
 
@@ -248,7 +249,6 @@ def _number(item: tuple[str, Any]) -> int:
 
 
 BATCH_SIZE = 8
-NOT_ENOUGH = COLUMNS.index("not_enough")
 SLACK = 8
 """Spare tokens: a window by itself may have a few tokens more than inside its text."""
 

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.contract import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, EndpointVerifier, VerifierCalibration
-from vista_guard.judges.verifiers.local import COLUMNS, LocalVerifier
+from vista_guard.judges.verifiers.local import LocalVerifier
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-SUPPORTED, CONTRADICTED, NOT_ENOUGH = range(len(COLUMNS))
 
 
 class _Pair:

@@ -18,6 +18,7 @@ from uuid import uuid4
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
+from vista_guard.reading.visible import storable
 from vista_guard.stores.chroma.client import ChromaConnection
 from vista_guard.stores.chroma.codes import (
     LISTED,
@@ -39,7 +40,6 @@ from vista_guard.stores.entries import (
     document_passage,
     expect_model,
     reads_of,
-    storable,
     version_of,
 )
 from vista_guard.stores.words import WordRanking

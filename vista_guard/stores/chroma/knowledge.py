@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
-from vista_guard.stores.chroma.client import ChromaConnection, chroma_client
+from vista_guard.stores.chroma.client import ChromaConnection
 from vista_guard.stores.entries import claim_passages, digest, nearest, persona_passages
 from vista_guard.types import Claim, Label, Passage, Persona, SourceKind
 
 if TYPE_CHECKING:
     from vista_guard.stores.chroma.client import AnyClient, AnyCollection
-
-__all__ = ["ChromaKnowledge", "chroma_client"]
 
 BUCKETS = 16
 

@@ -199,7 +199,7 @@ def summary(connection: sql.Connection, filter: ReportFilter) -> Summary:
     )
 
 
-def turn_row(row: sql.Row[Any]) -> TurnRow:
+def read_turn(row: sql.Row[Any]) -> TurnRow:
     """Converts a row of `TURNS`."""
     counts = {label: getattr(row, label.lower()) for label in LABELS}
     values = same_columns(row, TurnRow) | {
@@ -215,7 +215,7 @@ def turn_row(row: sql.Row[Any]) -> TurnRow:
     return TurnRow(**values)
 
 
-def finding_row(row: sql.Row[Any]) -> FindingRow:
+def read_finding(row: sql.Row[Any]) -> FindingRow:
     """Converts a row of `findings`."""
     values = same_columns(row, FindingRow) | {
         "span": None if row.span_start is None else Span(start=row.span_start, end=row.span_end),
@@ -225,7 +225,7 @@ def finding_row(row: sql.Row[Any]) -> FindingRow:
     return FindingRow(**values)
 
 
-def conversation_row(row: sql.Row[Any]) -> ConversationRow:
+def read_conversation(row: sql.Row[Any]) -> ConversationRow:
     """Converts a row of `CONVERSATIONS`."""
     values = same_columns(row, ConversationRow) | {"key": row.conversation_key, "tenant": row.tenant or None}
     return ConversationRow(**values)

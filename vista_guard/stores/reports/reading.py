@@ -79,7 +79,7 @@ class ReportReader:
         if after is not None:
             moment, key = from_cursor(after)
             query = query.where(sql.tuple_(TURNS.c.created_at, TURNS.c.id) < sql.tuple_(moment, number_of(key)))
-        return self._page(query, limit, queries.turn_row)
+        return self._page(query, limit, queries.read_turn)
 
     def since(self, cursor: LiveCursor | None = None, filter: ReportFilter = EVERYTHING, *, limit: int = 200) -> News:
         """Returns the turns written since the cursor, in the order of writing; the newest `limit` without a cursor.
@@ -89,13 +89,13 @@ class ReportReader:
         """
         query = queries.turns(self._own_filter(filter))
         if cursor is None:
-            rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, queries.turn_row)[::-1]
+            rows = self._rows(query.order_by(TURNS.c.id.desc()), limit, queries.read_turn)[::-1]
             numbers = self._numbers(sql.select(TURNS.c.id).order_by(TURNS.c.id.desc()))
             return News(rows, self._next_cursor(LiveCursor(min(numbers, default=0)), numbers))
         # Numbers first: rows committed between the two queries are then read again, never skipped.
         numbers = self._numbers(sql.select(TURNS.c.id).where(TURNS.c.id > cursor.floor).order_by(TURNS.c.id))
         later = query.where(TURNS.c.id.in_(sorted(set(numbers) - set(cursor.seen)))).order_by(TURNS.c.id)
-        rows = self._rows(later, limit, queries.turn_row)
+        rows = self._rows(later, limit, queries.read_turn)
         reached = [number for number in numbers if len(rows) < limit or number <= rows[-1].number]
         return News(rows, self._next_cursor(cursor, reached))
 
@@ -112,13 +112,13 @@ class ReportReader:
     def row(self, report_id: str) -> TurnRow | None:
         """Returns the thin row of a report, or None."""
         query = self._visible(queries.turns(EVERYTHING)).where(TURNS.c.report_id == report_id)
-        return next(iter(self._rows(query, 1, queries.turn_row)), None)
+        return next(iter(self._rows(query, 1, queries.read_turn)), None)
 
     def established_by(self, conversation_id: str, turn_key: str) -> TurnRow | None:
         """Returns the turn that established a piece of knowledge, whose evidence has the `source_id` `turn_key:claim id`."""
         query = queries.turns(self._own_filter(ReportFilter(conversation_id=conversation_id)))
         rows = query.where(TURNS.c.turn_key == turn_key).order_by(TURNS.c.created_at.desc(), TURNS.c.id.desc())
-        return next(iter(self._rows(rows, 1, queries.turn_row)), None)
+        return next(iter(self._rows(rows, 1, queries.read_turn)), None)
 
     def conversations(
         self, filter: ReportFilter = EVERYTHING, *, after: str | None = None, limit: int = 50
@@ -128,7 +128,7 @@ class ReportReader:
         if after is not None:
             place = sql.tuple_(CONVERSATIONS.c.last_at, CONVERSATIONS.c.conversation_key)
             query = query.where(place < sql.tuple_(*from_cursor(after)))
-        return self._page(query, limit, queries.conversation_row)
+        return self._page(query, limit, queries.read_conversation)
 
     def highlights(self, rows: Sequence[ConversationRow]) -> dict[str, Highlight]:
         """Returns the first question and the worst claim of each of these conversations, by `ConversationRow.key`."""
@@ -168,7 +168,7 @@ class ReportReader:
             report, _, n = key.partition("_")
             place = sql.tuple_(FINDINGS.c.created_at, FINDINGS.c.report, FINDINGS.c.n)
             query = query.where(place < sql.tuple_(moment, number_of(report), number_of(n)))
-        return self._page(query, limit, queries.finding_row)
+        return self._page(query, limit, queries.read_finding)
 
     def sources(self, filter: ReportFilter = EVERYTHING, *, newest: int = 10_000) -> tuple[SourceCount, ...]:
         """Counts the sources of evidence on the `newest` matching claims; the ten most frequent, first the most frequent.

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError
 
-from vista_guard.stores.entries import digest, storable
+from vista_guard.reading.visible import storable
+from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.rollups import judge_name
 from vista_guard.stores.reports.tables import LABELS
 from vista_guard.types import UNCHECKED, Action, Finding, Outcome, TurnReport, TurnTexts, label_of
@@ -61,7 +62,7 @@ def turn_row(report: TurnReport, number: int, texts: TurnTexts | None = None) ->
 
 def question(text: str | None) -> str | None:
     """Returns the beginning of a user's message on one line, as lists show it and a search reads it."""
-    return None if text is None else _plain(" ".join(text[: 2 * QUESTION_CHARS].split())[:QUESTION_CHARS])
+    return None if text is None else plain(" ".join(text[: 2 * QUESTION_CHARS].split())[:QUESTION_CHARS])
 
 
 def finding_rows(report: TurnReport, number: int) -> list[dict[str, Any]]:
@@ -117,20 +118,20 @@ def _finding_row(outcome: Outcome, n: int, number: int, report: TurnReport) -> d
     return {
         "report": number,
         "n": n,
-        "claim_id": _plain(claim.id),
+        "claim_id": plain(claim.id),
         "claim_key": digest(claim.text),
         "label": label_of(outcome),
         "confidence": finding.confidence if finding else None,
         "span_start": claim.span.start if claim.span else None,
         "span_end": claim.span.end if claim.span else None,
         "source": evidence.source.value if evidence else None,
-        "source_id": _plain(evidence.source_id) if evidence else None,
+        "source_id": plain(evidence.source_id) if evidence else None,
         "created_at": report.created_at.astimezone(UTC),
-        "claim": _plain(claim.text),
+        "claim": plain(claim.text),
     }
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Removes characters that a database refuses; the report's JSON keeps them."""
     return storable(text).translate(_WITHOUT_NUL)
 

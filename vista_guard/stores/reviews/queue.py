@@ -15,10 +15,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from vista_guard.errors import InputError
 from vista_guard.policy.turn_risk import SAFE
-from vista_guard.stores.entries import digest, storable
+from vista_guard.reading.visible import storable
+from vista_guard.stores.entries import digest
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import Page, from_cursor, number_of, to_cursor, utc
 from vista_guard.stores.reports.queries import same_columns
+from vista_guard.stores.reports.rows import plain
 from vista_guard.stores.reports.store import Reason, review_row
 from vista_guard.stores.reports.tables import CONSENSUS, EVENTS, FINDINGS, REVIEWS, TURNS
 from vista_guard.types import Action, Label, Span
@@ -110,8 +112,6 @@ class Word:
 LONGEST_NAME = 200
 LONGEST_TEXT = 10_000
 
-_WITHOUT_NUL = str.maketrans({"\x00": "�"})
-
 
 class FoundReport(NamedTuple):
     """A report's number and its tenant; "" for no tenant."""
@@ -158,7 +158,7 @@ def clean_text(text: str, what: str, *, needed: bool = True) -> str:
     Raises:
         InputError: a needed text is empty, or a text is too long.
     """
-    trimmed = storable(text).translate(_WITHOUT_NUL).strip()
+    trimmed = plain(text).strip()
     if needed and not trimmed:
         raise InputError(f"{what} is empty; say in a few words why")
     if len(trimmed) > LONGEST_TEXT:

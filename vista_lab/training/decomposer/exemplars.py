@@ -30,8 +30,8 @@ from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, qu
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.model import ChatModel, ModelOptions, Roles
 from vista_guard.judges.model.answers.parsing import NO_CLAIM
+from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN, ChatRequest
-from vista_guard.judges.model.judge import RAW_CHARS
 from vista_guard.judges.model.prompts import Prompt
 from vista_guard.settings.model import MODEL_DEFAULTS
 from vista_guard.types import JudgeInfo, Role, Turn

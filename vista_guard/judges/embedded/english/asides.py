@@ -161,8 +161,8 @@ _SOMETHING = re.compile(
 )
 _MOST = 6
 """Most statements taken from one sentence."""
-_MAX_SENTENCE = 1500
-"""Longest sentence, in characters, to search: longer ones are no talk."""
+MAX_SENTENCE = 1500
+"""Longest sentence, in characters, to take apart: longer ones are no prose, and the rules are slow on them."""
 
 
 def presuppositions(question: str) -> Iterator[str]:
@@ -232,7 +232,7 @@ def _parts(sentence: str) -> Iterator[_Part]:
 
 def inner_statements(sentence: str) -> Iterator[str]:
     """Finite clauses, participles and appositions inside a sentence, unless the speaker or listener is their subject."""
-    if len(sentence) > _MAX_SENTENCE:
+    if len(sentence) > MAX_SENTENCE:
         return
     parts = [*_parts(sentence)]
     if any(part.opener in ("if", "unless") and part.words and not _is_own(part.words) for part in parts):

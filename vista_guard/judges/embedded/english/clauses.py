@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from vista_guard.judges.embedded.english.asides import Clause, asides
+from vista_guard.judges.embedded.english.asides import MAX_SENTENCE, Clause, asides
 from vista_guard.judges.embedded.english.cues import INTRANSITIVE, UNSURE_S, can_be_verb, is_base
 from vista_guard.judges.embedded.english.verbs import (
     begins_imperative,
@@ -44,8 +44,6 @@ _JOINT = re.compile(
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"\s*,?\s+(?:and|but)\s+(?:then\s+)?|\s*,\s+", re.IGNORECASE)
-_MAX_SENTENCE = 1500
-"""Longest sentence, in characters, to split: longer ones are no prose, and the rules are slow on them."""
 _AHEAD = 120
 """Characters of a clause that are read to recognise it."""
 
@@ -53,7 +51,7 @@ _AHEAD = 120
 def clauses(text: str, start: int, end: int) -> Iterator[Clause]:
     """The clauses of the sentence `text[start:end]`, in order."""
     sentence = text[start:end]
-    if len(sentence) > _MAX_SENTENCE:
+    if len(sentence) > MAX_SENTENCE:
         yield Clause(start, end)
         return
     for part in asides(sentence, start):

@@ -6,6 +6,7 @@ Openers, small talk, frames around a fact: unlisted phrases are not split.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def word_set(listed: str) -> frozenset[str]:
@@ -23,6 +24,16 @@ _WORD = re.compile(r"\w+")
 def content_words(text: str) -> frozenset[str]:
     """The content words of a text, in lower case."""
     return frozenset(_WORD.findall(text.lower())) - _LIGHT
+
+
+STEM = 5
+"""Letters by which words are compared: "opened" and "opening" share them."""
+
+
+@lru_cache(maxsize=1024)
+def word_stems(text: str) -> frozenset[str]:
+    """The first letters of the content words of a text."""
+    return frozenset(word[:STEM] for word in content_words(text))
 
 
 def any_of(listed: str) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.segment import unwrap
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import clean
+from vista_guard.judges.embedded.layout import BOLD, ITEM
 from vista_guard.judges.embedded.mentions.clauses import (
     agrees,
     answer,
@@ -231,7 +232,6 @@ def _words(label: str) -> frozenset[str]:
 
 
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|<h[1-6]\b|=+ [^=]+ =+\s*$)")
-_ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
 _WIDE = 2000
 """Characters on either side of a sentence to search for its line's ends."""
 _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
@@ -263,14 +263,8 @@ def _line(text: str, span: Span) -> PassageLine:
     line_end = text.find("\n", span.end, span.end + _WIDE)
     line = text[line_start : line_end if line_end >= 0 else span.end + _WIDE]
     opens = not text[line_start : span.start].strip(" #>*+-•0123456789.)(")
-    heading = bool(_HEADING.match(line)) or _is_bold(line)
-    return PassageLine(clean(_MARK.sub("", raw)), heading, bool(_ITEM.match(line)), opens)
-
-
-def _is_bold(line: str) -> bool:
-    """True if the whole line is bold and does not end like a sentence."""
-    stripped = line.strip()
-    return re.fullmatch(r"(\*\*|__)(?:(?!\1).){1,80}(?<![.!?])\1:?", stripped) is not None
+    heading = bool(_HEADING.match(line) or BOLD.match(line))
+    return PassageLine(clean(_MARK.sub("", raw)), heading, bool(ITEM.match(line)), opens)
 
 
 _COVERED = 0.8

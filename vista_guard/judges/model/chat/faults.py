@@ -10,6 +10,7 @@ from typing import Any, Literal
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from vista_guard.errors import ConfigError, ContextTooLongError, JudgeError
+from vista_guard.reading.visible import storable
 
 LONGEST_MESSAGE = 300
 
@@ -162,13 +163,8 @@ def clean(text: str, secrets: Collection[str]) -> str:
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
-    text = " ".join(_SECRET.sub("***", sendable(text)).split())
+    text = " ".join(_SECRET.sub("***", storable(text)).split())
     return text if len(text) <= LONGEST_MESSAGE else text[: LONGEST_MESSAGE - 1] + "…"
-
-
-def sendable(text: str) -> str:
-    """The text without lone surrogates: JSON can escape them, but no request, file or database can store them."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 BLANKS = 4

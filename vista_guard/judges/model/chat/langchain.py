@@ -25,7 +25,8 @@ from vista_guard.judges.model.chat.calling import (
     refused_parameters,
     token_count,
 )
-from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url, sendable
+from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url
+from vista_guard.reading.visible import storable
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
 
@@ -160,7 +161,7 @@ class LangChainChat(EndpointChat):
             retry=retry_if_exception(lambda exc: read_fault(exc).is_passing),
             reraise=True,
         )
-        messages = [(message.role, sendable(message.content)) for message in request.messages]
+        messages = [(message.role, storable(message.content)) for message in request.messages]
         return await retrying(model.ainvoke, messages, config=_UNHEARD)
 
     @property
@@ -188,7 +189,7 @@ def _read(result: object) -> ModelReply:
     how: Finish = "refusal" if refusal else _FINISH.get(finish, "other" if finish else "stop")
     thought = message.additional_kwargs.get("reasoning_content")
     return ModelReply(
-        Reply(sendable(text), how, reasoning=sendable(thought) if isinstance(thought, str) else ""),
+        Reply(storable(text), how, reasoning=storable(thought) if isinstance(thought, str) else ""),
         input_tokens=token_count(usage.get("input_tokens")),
         output_tokens=token_count(usage.get("output_tokens")),
         cached_tokens=token_count((usage.get("input_token_details") or {}).get("cache_read")),

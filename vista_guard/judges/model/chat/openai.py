@@ -31,8 +31,8 @@ from vista_guard.judges.model.chat.faults import (
     priced_url,
     read_fault,
     read_url,
-    sendable,
 )
+from vista_guard.reading.visible import storable
 from vista_guard.settings.model import MODEL_DEFAULTS, ModelOptions
 from vista_guard.telemetry.spans import is_instrumented
 
@@ -148,7 +148,7 @@ class OpenAIChat(EndpointChat):
                 return self._read(completion)
 
     async def _create(self, request: ChatRequest, sent: Mapping[str, Any]) -> object:
-        messages: Any = [{"role": message.role, "content": sendable(message.content)} for message in request.messages]
+        messages: Any = [{"role": message.role, "content": storable(message.content)} for message in request.messages]
         more: dict[str, Any] = {"response_format" if name in _WAYS else name: value for name, value in sent.items()}
         return await self._client.get().chat.completions.create(model=self._model_name, messages=messages, **more)
 
@@ -187,7 +187,7 @@ class OpenAIChat(EndpointChat):
         # Not an OpenAI field: reasoning_content in DeepSeek and SGLang, reasoning in vLLM and OpenRouter.
         thought = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None)
         how: Finish = "refusal" if refusal else _FINISH.get(str(finish), "other")
-        thought = sendable(thought) if isinstance(thought, str) else ""
+        thought = storable(thought) if isinstance(thought, str) else ""
         if text is None and (thought or how in ("refusal", "length")):  # only a refusal, or only thoughts
             text = refusal or ""
         if not isinstance(text, str):
@@ -195,7 +195,7 @@ class OpenAIChat(EndpointChat):
         usage = getattr(completion, "usage", None)
         cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
         return ModelReply(
-            Reply(sendable(text), how, first_tokens(choices[0]), thought),
+            Reply(storable(text), how, first_tokens(choices[0]), thought),
             input_tokens=token_count(getattr(usage, "prompt_tokens", None)),
             output_tokens=token_count(getattr(usage, "completion_tokens", None)),
             cached_tokens=token_count(cached),
