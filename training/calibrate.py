@@ -37,9 +37,9 @@ from vista_lab.suites import evalsets
 from vista_lab.suites.product import FEVER_DEV, Bench, Product
 from vista_lab.suites.tasks import read_conversations, replay
 from vista_lab.training.export import update_judge
+from vista_lab.training.rows import LABELS
 
 VERSION = "1.4.0"
-VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65
 FIRST_SUPPORTED = 0.6
@@ -90,8 +90,8 @@ def best_temperature(sets: dict[str, Scored]) -> float:
 
     def cost(one: Scored, heat: float) -> float:
         p = one.probabilities(heat)
-        if set(one.gold) <= set(VERIFIER_LABELS) and len(set(one.gold)) == 3:
-            right = p[np.arange(len(p)), [VERIFIER_LABELS.index(label) for label in one.gold]]
+        if set(one.gold) <= set(LABELS) and len(set(one.gold)) == 3:
+            right = p[np.arange(len(p)), [LABELS.index(label) for label in one.gold]]
         else:
             right = np.where(one.supported, p[:, 0], 1 - p[:, 0])
         return float(-np.log(np.clip(right, 1e-6, 1)).mean())
@@ -139,7 +139,7 @@ def tune(weights: Path, data: Path, version: str, run: Path | None) -> None:
             "abstention": ABSTENTION,
             "opinion": OPINION,
         }
-        fixed = {"version": version, "labels": list(VERIFIER_LABELS), "max_length": MAX_LENGTH, "temperature": heat}
+        fixed = {"version": version, "labels": list(LABELS), "max_length": MAX_LENGTH, "temperature": heat}
         update_judge(weights, **fixed, thresholds=thresholds, **(provenance(run) if run else {}))
         print(f"temperature {heat}, thresholds {thresholds}", flush=True)
 

@@ -13,14 +13,7 @@ SUITES := $(PYTHON) -m vista_lab.suites
 # Whole when it has its name: what is measured goes to NAME.part first.
 KEEP = > $@.part && mv $@.part $@
 
-# Name of the file, and where its figures are told:
-#   halving.md    docs/design/risk-control.md                     claims.md     docs/design/decomposition.md
-#   challenge.txt README, model card                              presets.md    docs/policies.md, README, model card
-#   remarks.md    model card                                      summaries.md  README, model card
-#   cascade.md    docs/design/cascade.md                          turn-risk.txt docs/design/turn-risk.md
-#   verifiers.md  docs/design/verifier-training.md                public.md     model card, README
-#   speed.txt     docs/benchmarks.md: a turn of four claims beside 150 tokens, p50 and p95, and everything else that is timed
-#   streams.txt   docs/benchmarks.md, docs/design/live.md         load.md, hostile.md   docs/benchmarks.md; a quiet machine, 25 minutes
+# training/README.md says where each file's figures are told. Those of TIMED need a quiet machine; load and hostile take 25 minutes.
 JUDGED := halving.md claims.md challenge.txt presets.md remarks.md summaries.md cascade.md turn-risk.txt verifiers.md public.md
 TIMED := speed.txt streams.txt load.md hostile.md
 .PHONY: figures figures-judged figures-timed
@@ -52,7 +45,7 @@ $(FIGURES)/cascade.md: | $(FIGURES)
 $(FIGURES)/turn-risk.txt: | $(FIGURES)
 	$(PYTHON) -m training.turn_risk --data $(DATA) --measure --work $(FIGURES)/turn_risk $(LIMITED) $(KEEP)
 $(FIGURES)/verifiers.md: | $(FIGURES)
-	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_lab/suites/challenge \
+	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_lab/suites/pairs \
 	  $(BESIDE) this=$(WEIGHTS)/verifier.onnx $(if $(LIMIT),--only challenge) $(KEEP)
 $(FIGURES)/public.md: | $(FIGURES)
 	$(PYTHON) -m training.evaluate --data $(DATA) --split dev --limit $(or $(LIMIT),1500) $(KEEP)

@@ -39,7 +39,9 @@ def calibrate(
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With REPORTS: labels of turns or claims, JSON lines, see docs/design."),
+        typer.Option(
+            metavar="FILE", help="With REPORTS: labels of turns or claims, JSON lines, see docs/design/risk-control.md."
+        ),
     ] = None,
     verifier: Annotated[
         str | None,

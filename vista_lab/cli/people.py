@@ -256,9 +256,6 @@ TITLE = "What annotators say"
 
 How = Literal["cosine", "text"]
 
-QUEUES = ("discuss.xlsx", "discuss.tsv")
-"""Sheets for the discussion; one of the two is written."""
-
 WORDS = {"cosine": "they read the same, or the cosine of their embeddings is above 0.9", "text": "they read the same"}
 
 
@@ -309,6 +306,7 @@ def agree(
     or 2 for wrong usage or input.
     """
     with exit_codes():
+        from vista_lab.people.sheets import QUEUES
         from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=figures)
@@ -406,13 +404,13 @@ def _settle_claims(
     others: FormResults | None,
 ) -> Results:
     from vista_guard.stores.entries import OnnxEmbedder
-    from vista_lab.people.agreeing import match, read_discussed, settle
+    from vista_lab.people.agreeing import match, read_discussed_claims, settle
     from vista_lab.people.forms import load_form
     from vista_lab.people.results import Results
 
     how = match(turns, OnnxEmbedder() if wish.match == "cosine" else None)
     form = load_form("vista") if data is None else data.study.form
-    answers = None if wish.discussed is None else read_discussed(wish.discussed, turns, how, form)
+    answers = None if wish.discussed is None else read_discussed_claims(wish.discussed, turns, how, form)
     settled = [before.get(one.turn.id, one) for one in settle(turns, how, answers)]
     return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
 
@@ -485,7 +483,9 @@ def _print_results(
 
 def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
     """Path of the discuss sheet; None if it would replace the given one."""
-    path = out / f"{QUEUES[0].partition('.')[0]}{suffix}"
+    from vista_lab.people.sheets import QUEUE
+
+    path = out / f"{QUEUE}{suffix}"
     return None if is_same(path, settled) else path
 
 
@@ -512,7 +512,7 @@ def _write(
     pictures: Sequence[Picture],
     queue: Path | None,
 ) -> list[Path]:
-    from vista_lab.people.sheets import content
+    from vista_lab.people.sheets import QUEUES, content
     from vista_lab.tables.output import write, write_files
 
     files: dict[str, str | bytes] = {**results.files()}

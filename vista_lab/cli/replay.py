@@ -172,10 +172,9 @@ def _guard(
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
     from vista_guard.settings.sources import Settings
+    from vista_lab.systems.catalogue import with_cost
 
-    options: dict[str, Any] = {} if cache is None else {"judge_cache": cache}
-    if max_cost is not None:
-        options["model"] = {"budget": {"run": {"cost": max_cost}}}
+    options = with_cost({} if cache is None else {"judge_cache": cache}, max_cost)
     options |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
     return Guard.from_settings(
         persona=persona,

@@ -8,7 +8,7 @@ majority, else discussion).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
@@ -130,7 +130,7 @@ def agreement(
         pairs=pair_figures,
         jaccard=_mean([pair.jaccard.value for pair in pair_figures]),
         f1=_mean([pair.f1.value for pair in pair_figures]),
-        alpha=_alpha(
+        alpha=alpha_figure(
             [coincidences([list(group.labels.values()) for group in turn_groups], LABELS) for turn_groups in aligned],
             weights,
         ),
@@ -225,14 +225,26 @@ def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Count
     return matrix
 
 
-def alpha_of(found: Counts) -> float | None:
-    """Alpha of a matrix of coincidences."""
+def alpha_of(found: Counts, distance: Counts | None = None) -> float | None:
+    """Alpha of a matrix of coincidences, with the distances of its values; all are 1 when None, as of nominal data."""
+    if distance is None:
+        distance = 1.0 - np.eye(len(found))
     totals = found.sum(axis=1)
-    n = float(totals.sum())
-    expected = n * n - float((totals * totals).sum())
+    n, expected = float(totals.sum()), float((np.outer(totals, totals) * distance).sum())
     if n <= 1 or expected <= 0:
         return None
-    return 1.0 - (n - 1) * (n - float(np.trace(found))) / expected
+    return 1.0 - (n - 1) * float((found * distance).sum()) / expected
+
+
+def alpha_figure(
+    matrices: Sequence[Counts], weights: Counts, of: Callable[[Counts], float | None] = alpha_of
+) -> Figure:
+    """Alpha of the summed matrices, with an interval from samples that draw each of them as often as `weights` say."""
+    value = of(np.sum(matrices, axis=0)) if matrices else None
+    if value is None:
+        return Figure(None)
+    alphas = [of(drawn) for drawn in np.tensordot(weights, np.asarray(matrices), axes=1)]
+    return Figure(value, *_interval(np.asarray([np.nan if alpha is None else alpha for alpha in alphas])))
 
 
 def samples(turns: int, draws: int, seed: int) -> Counts:
@@ -273,16 +285,6 @@ def _shared_counts(one: str, other: str, turn_groups: Sequence[ClaimGroup]) -> t
 def _figure(counts: Counts, weights: Counts, of: Any) -> Figure:
     value = float(of(*counts.sum(axis=0)))
     return Figure(None) if np.isnan(value) else Figure(value, *_interval(of(*(weights @ counts).T)))
-
-
-def _alpha(matrices: Sequence[Counts], weights: Counts) -> Figure:
-    size = len(LABELS)
-    flat = np.asarray(matrices, float).reshape(len(matrices), size * size)
-    value = alpha_of(flat.sum(axis=0).reshape(size, size))
-    if value is None:
-        return Figure(None)
-    alphas = [alpha_of(row.reshape(size, size)) for row in weights @ flat]
-    return Figure(value, *_interval(np.asarray([np.nan if alpha is None else alpha for alpha in alphas])))
 
 
 def _interval(draws: Counts) -> tuple[float | None, float | None]:

@@ -62,7 +62,7 @@ class Share:
         return self.interval[1]
 
     def __str__(self) -> str:
-        return percent(self.value, self.interval) if self.n else "–"
+        return share_text(self.value, self.interval) if self.n else "–"
 
 
 def wilson(hits: int, n: int) -> Share | None:
@@ -88,7 +88,7 @@ def share_interval(groups: Sequence[str], held: Sequence[bool]) -> tuple[float, 
     return (low, high) if low < high else Share.of(held).interval
 
 
-def percent(value: float, interval: tuple[float, float]) -> str:
+def share_text(value: float, interval: tuple[float, float]) -> str:
     """A share in [0, 1] and its interval, for people: 5.8 % (2.7–12.1)."""
     low, high = interval
     return f"{value:.1%} ({100 * low:.1f}–{100 * high:.1f})".replace("%", " %")

@@ -85,7 +85,7 @@ def samples() -> Samples:
     return Samples()
 
 
-def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None, progress: Progress) -> Sample:
+def read(reports: ScopedReports, filters: Filters, size: int, risk_table: Path | None, progress: Progress) -> Sample:
     """The newest turns that pass the filters, without their texts; `progress` gets the number read so far.
 
     Raises:
@@ -104,7 +104,7 @@ def read(reports: ScopedReports, filters: Filters, size: int, table: Path | None
                 continue
             judge = turn.report.judge
             if judge not in fits:
-                fits[judge] = fit_of(judge, table)
+                fits[judge] = fit_of(judge, risk_table)
             cases.append(without_texts(case_of(turn.report, fits[judge])))
         progress(len(cases) + unreadable)
         cursor = page.next
@@ -155,16 +155,22 @@ def table_of_labels(corner: str, columns: Sequence[str], rows: Mapping[Any, Sequ
     body = (
         el("tr", el("th", sign(label), f" {look(label).word}", scope="row"), *cells) for label, cells in rows.items()
     )
-    table = el("table", el("thead", el("tr", el("th", corner, scope="col"), *heads)), el("tbody", *body))
-    return el("div", table, cls="figures", tabindex="0", role="region", aria_label=about)
+    grid = el("table", el("thead", el("tr", el("th", corner, scope="col"), *heads)), el("tbody", *body))
+    return el("div", grid, cls="figures", tabindex="0", role="region", aria_label=about)
+
+
+def first_shown(address_value: str | None, size: int, total: int) -> int:
+    """The place of the first example that the address names; that of the last page if it names a later one."""
+    text, last = address_value or "", max(total - 1, 0) // size * size
+    return min(int(text), last) if text.isdecimal() and len(text) < 19 else 0
 
 
 def pager(start: int, size: int, total: int) -> Node:
     """Buttons to earlier and later examples; their act is `show`, with the place of the first one."""
     places = {"earlier": (start - size, start > 0), "later": (start + size, start + size < total)}
     buttons = (
-        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(to, 0)))) if available else None
-        for name, (to, available) in places.items()
+        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(place, 0)))) if available else None
+        for name, (place, available) in places.items()
     )
     return el("div", *buttons, cls="row")
 

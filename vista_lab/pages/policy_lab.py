@@ -365,7 +365,7 @@ def _draw_changed_turns(
 ) -> None:
     """Draws the turns on which the policies differ, a page at a time."""
     changes = [change for change in comparison.changed if chosen is None or (change.first, change.second) == chosen]
-    first = int(address.read("show") or 0) if (address.read("show") or "0").isdecimal() else 0
+    first = policy_figures.first_shown(address.read("show"), EXAMPLES, len(changes))
     part = changes[first : first + EXAMPLES]
     turns = desk.reports.turns([change.case.report_id for change in part])
     heading = f"turns that change: {len(changes):,}" if chosen is None else f"turns of this cell: {len(changes):,}"

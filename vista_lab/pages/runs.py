@@ -22,7 +22,7 @@ from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
 from vista_lab.metrics.intervals import Share
-from vista_lab.pages.policy_figures import pager, table_of_labels
+from vista_lab.pages.policy_figures import first_shown, pager, table_of_labels
 from vista_lab.runs.comparing import (
     ClaimPair,
     Paired,
@@ -251,8 +251,7 @@ def _against_people(pairs: Sequence[ClaimPair]) -> None:
 
 def _changes(pairs: Sequence[ClaimPair]) -> None:
     ordered = in_order(pairs)
-    text = address.read("show") or "0"
-    start = min(int(text), len(ordered)) if text.isdecimal() else 0
+    start = first_shown(address.read("show"), SHOWN, len(ordered))
     part = ordered[start : start + SHOWN]
     worse, better = sum(pair.regressed for pair in ordered), sum(pair.improved for pair in ordered)
     summed = f"{len(ordered):,} of {len(pairs):,} claims differ: {worse:,} worse, {better:,} better."

@@ -30,7 +30,7 @@ from vista_lab.metrics.agreement import (
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_lab.people.forms import Answers, Form, Level, Measure, TextMark, Value
-from vista_lab.people.sheets import Faults, Field, Filled, Row, Table, read
+from vista_lab.people.sheets import QUEUE, Faults, Field, Filled, Row, Table, read
 from vista_lab.people.study import StudyData, StudyTurn
 
 
@@ -173,9 +173,6 @@ ID, ITEM, TURN, VERSIONS, ANSWER, LABEL, STUDY = COLUMNS = (
 NO_CLAIM = "no claim"
 """An answer: the turn does not make the claim."""
 
-QUEUE = "discuss"
-"""Name of the sheet for the discussion, without its ending."""
-
 
 @dataclass(frozen=True)
 class SettledTurn:
@@ -192,18 +189,18 @@ class SettledTurn:
         return self.method is not None
 
 
-Discussed = Mapping[tuple[str, str], ConsensusClaim | None]
+DiscussedClaims = Mapping[tuple[str, str], ConsensusClaim | None]
 """Claims agreed on in discussion, by turn and item; None: the turn makes no such claim."""
 
 
 def settle(
-    turns: Sequence[AnnotatedTurn], how: Match, discussed: Discussed | None = None, *, needed: int = 2
+    turns: Sequence[AnnotatedTurn], how: Match, discussed: DiscussedClaims | None = None, *, needed: int = 2
 ) -> list[SettledTurn]:
     """Settles turns by majority, else by the discussion. Turns of fewer than `needed` annotators are left out."""
     return [_settle_turn(turn, how, discussed or {}) for turn in turns if len(turn.by) >= needed]
 
 
-def _settle_turn(turn: AnnotatedTurn, how: Match, discussed: Discussed) -> SettledTurn:
+def _settle_turn(turn: AnnotatedTurn, how: Match, discussed: DiscussedClaims) -> SettledTurn:
     items = compare(turn.by, how.versions)
     undecided = tuple(item for item in items if item.open and (turn.id, key(item)) not in discussed)
     if undecided:
@@ -243,7 +240,7 @@ def _versions(turn: AnnotatedTurn, item: Disagreement, form: Form) -> str:
     return "\n".join(lines)
 
 
-def read_discussed(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> Discussed:
+def read_discussed_claims(path: Path, turns: Sequence[AnnotatedTurn], how: Match, form: Form) -> DiscussedClaims:
     """Decisions of the discussion, from the filled sheet. Rows without a label are still open.
 
     Raises:

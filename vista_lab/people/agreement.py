@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vista_lab.metrics.agreement import DRAWS, SEED, Figure, cohen_kappa, coincidences, fleiss_kappa, samples
+from vista_lab.metrics.agreement import (
+    DRAWS,
+    SEED,
+    Figure,
+    alpha_figure,
+    alpha_of,
+    cohen_kappa,
+    coincidences,
+    fleiss_kappa,
+    samples,
+)
 from vista_lab.people import sheets
 from vista_lab.people.forms import (
     Answers,
@@ -38,7 +48,6 @@ from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, pe
 MARK, VERSIONS, ANSWER = "mark", "versions", "answer"
 """Columns of the sheet for the discussion."""
 
-QUEUE = "discuss"
 CONSENSUS = "consensus.jsonl"
 
 
@@ -173,12 +182,7 @@ def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scal
 
 
 def _alpha(matrix: NDArray[np.float64], values: Sequence[Value], scale: Scale) -> float | None:
-    totals = matrix.sum(axis=1)
-    distance = _distances(values, totals, scale)
-    expected = float((np.outer(totals, totals) * distance).sum())
-    if totals.sum() <= 1 or expected <= 0:
-        return None
-    return 1.0 - float(totals.sum() - 1) * float((matrix * distance).sum()) / expected
+    return alpha_of(matrix, _distances(values, matrix.sum(axis=1), scale))
 
 
 def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
@@ -201,18 +205,9 @@ def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
     groups: dict[str, list[Sequence[Value]]] = {}
     for case in cases:
         groups.setdefault(case.group, []).append(list(case.by.values()))
-    if not groups:
-        return Figure(None)
-    matrices = np.asarray([coincidences(units, values) for units in groups.values()])
-    value = _alpha(matrices.sum(axis=0), values, mark.measured_on)
-    resampled = np.tensordot(samples(len(matrices), DRAWS, SEED), matrices, axes=1)
-    alphas = [
-        alpha for alpha in (_alpha(matrix, values, mark.measured_on) for matrix in resampled) if alpha is not None
-    ]
-    if value is None or not alphas:
-        return Figure(value)
-    low, high = np.quantile(alphas, [0.025, 0.975])
-    return Figure(value, float(low), float(high))
+    matrices = [coincidences(units, values) for units in groups.values()]
+    weights = samples(len(matrices), DRAWS, SEED)
+    return alpha_figure(matrices, weights, lambda matrix: _alpha(matrix, values, mark.measured_on))
 
 
 def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
@@ -404,7 +399,7 @@ class FormResults:
                 answer = Field(mark, menu)
                 rows.append([item.id, *part, settled.mark, text, _versions(settled.case), answer, self.about[0]])
         columns = [ID, *unit, MARK, "text", VERSIONS, ANSWER, sheets.STUDY]
-        return Table(QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
+        return Table(sheets.QUEUE, columns, rows, f"Talk about each mark, and write what you agree on into {ANSWER}.")
 
     def as_json(self) -> dict[str, Any]:
         return {

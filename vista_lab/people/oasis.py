@@ -38,7 +38,7 @@ from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 SHEETS, GOLD_FOLDER, GOLD = "sheets", "gold", "gold.jsonl"
 """Folders inside a set's own, and the file of its gold: records as `records.jsonl` has them."""
 
-DISCUSS, STEP = "discuss.tsv", "step"
+DISCUSS, STEP = f"{sheets.QUEUE}.tsv", "step"
 """The sheet of rows without a majority, and its first column."""
 
 SHARED = 100

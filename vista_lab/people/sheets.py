@@ -47,6 +47,11 @@ ID, STUDY, SUGGESTED = "id", "study", "suggested"
 NEW = "new"
 """Before the number of a part that the annotator adds."""
 
+QUEUE = "discuss"
+"""Name of the sheet for the discussion, without its ending."""
+QUEUES = (f"{QUEUE}.xlsx", f"{QUEUE}.tsv")
+"""Files of it; one of the two is written."""
+
 SUFFIXES = (".xlsx", ".tsv", ".csv", ".txt")
 
 LONGEST = 30_000

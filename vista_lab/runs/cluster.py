@@ -24,9 +24,10 @@ from vista_guard import __version__
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
 from vista_guard.inference.batching import THREADS
+from vista_guard.stores.line_file import differing_fields
 from vista_guard.types import TurnReport
 from vista_lab.logs.source import LoggedConversation
-from vista_lab.runs.line_file import differing_fields, system_fields
+from vista_lab.runs.folder import system_fields
 from vista_lab.systems.protocol import System, SystemInfo
 
 REACH_SECONDS = 5.0

@@ -19,8 +19,7 @@ from vista_guard import __version__
 from vista_guard.errors import InputError
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import ReplaySummary
-from vista_lab.runs.folder import Manifest, Rows, open_run, write_summary
-from vista_lab.runs.line_file import REPORT_LINES, ReportFile
+from vista_lab.runs.folder import REPORT_LINES, Manifest, ReportFile, Rows, open_run, write_summary
 from vista_lab.runs.loop import ClaimsMode, Event, Steering, judge_all
 from vista_lab.runs.plan import Plan
 from vista_lab.runs.summary import RunSummary, summarise

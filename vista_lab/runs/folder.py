@@ -23,17 +23,10 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
 from vista_guard.types import JudgeInfo, Label, TurnReport
 from vista_lab.datasets.files import Task
 from vista_lab.logs.source import PlaceGold
-from vista_lab.runs.line_file import (
-    ANOTHER_OUT,
-    REPORT_LINES,
-    ReportFile,
-    refuse_differences,
-    system_fields,
-    write_whole,
-)
 from vista_lab.systems.protocol import SystemInfo
 
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
@@ -46,6 +39,23 @@ MANIFEST_VERSION = "1.0"
 
 REPLAY_OF_0_2 = "0.2"
 """Version of manifests converted from the `FILE.run.json` of vista-guard 0.2."""
+
+
+def _report_again(report: TurnReport) -> str:
+    return f"reports on turn {report.turn_index} of conversation {report.conversation_id} again"
+
+
+REPORT_LINES = LineKind(
+    TurnReport,
+    noun="report",
+    group=lambda report: report.conversation_id or "",
+    key=lambda report: (report.conversation_id, report.turn_index),
+    again=_report_again,
+)
+"""One report per line, grouped by conversation."""
+
+ReportFile = LineFile[TurnReport]
+"""Reports of one run, open for adding."""
 
 
 class _Line(BaseModel):
@@ -237,6 +247,18 @@ class _Made:
 
     def _write_gold(self) -> None:
         write_whole(self.folder / GOLD, "".join(line.model_dump_json() + "\n" for line in self.gold))
+
+
+def system_fields(system: SystemInfo) -> dict[str, str]:
+    """The settings of a system, as texts by name."""
+    nested: Mapping[str, Mapping[str, object]] = {
+        "option": system.options,
+        "prompt": system.prompts,
+        "shots": system.shots,
+        "evidence": system.evidence.model_dump() if system.evidence else {},
+    }
+    texts = {f"{kind} {name}": str(value) for kind, values in nested.items() for name, value in values.items()}
+    return {"system": system.name, "judge": f"{system.judge.name} {system.judge.version}", **texts}
 
 
 def manifest_fields(manifest: Manifest) -> dict[str, str]:

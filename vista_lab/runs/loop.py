@@ -17,7 +17,7 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.line_file import ReportFile
+from vista_lab.runs.folder import ReportFile
 from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 

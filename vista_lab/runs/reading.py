@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.stores.line_file import differing_fields
 from vista_guard.types import TurnReport
 from vista_lab.runs.folder import (
     BESIDE,
@@ -19,7 +20,6 @@ from vista_lab.runs.folder import (
     read_manifest,
     read_reports,
 )
-from vista_lab.runs.line_file import differing_fields
 
 
 @dataclass(frozen=True)

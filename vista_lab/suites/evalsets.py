@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from vista_guard.types import Document
 from vista_lab.datasets.files import whole
-from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets import vista as vista_set
+from vista_lab.suites import loaders
 from vista_lab.suites.loaders import clean as cleaned
-from vista_lab.suites.loaders import faithdial_allowed, faithdial_rows, fever_rows, read_tsv
+from vista_lab.suites.loaders import faithdial_allowed, faithdial_rows, read_tsv
 
-_FEVER = {"SUPPORTS": "supported", "REFUTES": "contradicted", "NOT ENOUGH INFO": "not_enough"}
 _NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
 
 
@@ -41,11 +42,14 @@ def _claims(rows: list[tuple[str, str, str]]) -> Claims:
     return Claims(evidence, texts, gold, list(range(len(rows))))
 
 
+def _evidence(documents: Iterable[Document]) -> str:
+    return "\n".join(document.text for document in documents)
+
+
 def begin(path: Path) -> Claims:
     """BEGIN: the whole response against its knowledge; only "Fully attributable" is supported (Dziri et al. 2022)."""
-    supported = {True: "supported", False: "unsupported"}
-    rows = whole(begin_set.responses(path))
-    return _claims([(row.knowledge, row.text, supported[row.label == begin_set.FULLY]) for row in rows])
+    words = {loaders.SUPPORTED: "supported", loaders.NOT_ENOUGH: "unsupported"}
+    return _claims([(_evidence(one.documents), one.text, words[one.gold]) for one in loaders.begin(path)])
 
 
 def faithdial_wow(folder: Path) -> Claims:
@@ -61,7 +65,7 @@ def faithdial_wow(folder: Path) -> Claims:
 
 def fever(path: Path) -> Claims:
     """FEVER three-way with its evidence sentences joined."""
-    return _claims([(" ".join(row.sentences), row.claim, _FEVER[row.label]) for row in fever_rows(path)])
+    return _claims([(_evidence(one.documents), one.text, one.gold) for one in loaders.fever(path)])
 
 
 def nli(path: Path) -> Claims:
@@ -77,7 +81,7 @@ def vista(path: Path) -> Claims:
     annotated = [(turn, entry.labels) for entry in entries for turn in entry.conversation.turns if turn.claims]
     for number, (turn, labels) in enumerate(annotated):
         for claim in turn.claims or ():
-            evidence.append("\n".join(document.text for document in turn.documents))
+            evidence.append(_evidence(turn.documents))
             texts.append(claim.text)
             gold.append(str(labels[claim.id]))
             turns.append(number)

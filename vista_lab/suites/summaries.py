@@ -142,12 +142,12 @@ class SummaryFigures:
 
     def _balanced_accuracy(self, predicted: NDArray[np.bool_]) -> str:
         from vista_lab.metrics.arrays import binary_balanced_accuracy
-        from vista_lab.metrics.intervals import bootstrap_interval, percent
+        from vista_lab.metrics.intervals import bootstrap_interval, share_text
 
         interval = bootstrap_interval(
             self._documents, lambda rows: binary_balanced_accuracy(self._gold[rows], predicted[rows])
         )
-        return percent(binary_balanced_accuracy(self._gold, predicted), interval)
+        return share_text(binary_balanced_accuracy(self._gold, predicted), interval)
 
 
 def _words(text: str) -> list[str]:

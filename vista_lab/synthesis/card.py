@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from vista_guard.stores.line_file import write_whole
 from vista_lab.runs.folder import read_manifest
-from vista_lab.runs.line_file import write_whole
 from vista_lab.synthesis.records import Grade, State, read_records
 from vista_lab.synthesis.statistics import SetFigures, figures
 

@@ -18,7 +18,8 @@ from typing import Any, Literal, TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, ContextTooLongError, UnreadableError
-from vista_guard.judges.model import ChatModel, ChatRequest, LangChainChat, Message, ModelOptions, OpenAIChat
+from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelOptions
+from vista_guard.judges.model import chat_model as known_chat_model
 from vista_guard.judges.model.answers.labels import Untrusted
 from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, read, unreadable
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
@@ -212,11 +213,8 @@ def chat_model(name: str, options: ModelOptions) -> ChatModel:
         ConfigError: it is none of these, or cannot be set up.
     """
     kind, _, spec = name.strip().partition(":")
-    if kind == "openai" and spec:
-        model, _, url = spec.partition("@")
-        return OpenAIChat(model, base_url=url or None, options=options)
-    if kind == "langchain" and spec:
-        return LangChainChat.from_name(spec, options=options)
+    if kind in ("openai", "langchain") and spec:
+        return known_chat_model(name.strip(), options)
     raise ConfigError(
         f"model is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL, "
         "or leave --model out to make pairs without a model"

@@ -28,11 +28,11 @@ from pydantic import BaseModel, ConfigDict
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import Verifier
+from vista_guard.stores.line_file import write_whole
 from vista_lab.runs.folder import read_manifest
-from vista_lab.runs.line_file import write_whole
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.synthesis.passages import overlap
-from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, read_records
+from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, all_records
 from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.synthesis.twins import MatePassages, twins
@@ -99,21 +99,6 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
 def is_usable(record: Record, *, doubtful: bool = False) -> bool:
     """True for accepted records, with `doubtful` for doubtful ones too."""
     return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
-
-
-def all_records(sets: Sequence[Path]) -> Iterator[Record]:
-    """The records of several sets, such as those of shards.
-
-    Raises:
-        InputError: a set cannot be read, or two hold one passage.
-    """
-    seen: dict[str, Path] = {}
-    for folder in sets:
-        for record in read_records(folder):
-            earlier = seen.setdefault(record.passage.id, folder)
-            if earlier != folder:
-                raise InputError(f"{earlier} and {folder} both hold passage {record.passage.id}; give each set once")
-            yield record
 
 
 def gate_of(log: Path) -> str:

@@ -20,11 +20,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
+from vista_guard.errors import BudgetError, ConfigError, JudgeError
+from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, write_whole
 from vista_guard.types import JudgeInfo
 from vista_lab.datasets.files import Task
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
-from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, write_whole
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus, Cut, survey
 from vista_lab.synthesis.records import (  # fmt: skip
@@ -37,7 +37,7 @@ from vista_lab.synthesis.records import (  # fmt: skip
     Passage,
     Record,
     State,
-    read_records,
+    all_records,
 )
 from vista_lab.systems.protocol import SystemInfo
 
@@ -211,13 +211,8 @@ def join(sets: Sequence[Path], out: Path) -> int:
     with closing(open_set(out, joined)) as records:
         if records.lines:
             raise ConfigError(f"{out} has {records.lines} records already. {ANOTHER_OUT}")
-        seen: dict[str, Path] = {}
-        for folder in sets:
-            for record in read_records(folder):
-                if record.passage.id in seen:
-                    raise InputError(f"{seen[record.passage.id]} and {folder} both hold passage {record.passage.id}")
-                seen[record.passage.id] = folder
-                records.append(record)
+        for record in all_records(sets):
+            records.append(record)
         return records.lines
 
 

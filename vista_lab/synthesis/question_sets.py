@@ -32,11 +32,11 @@ from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest
 from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, unreadable
 from vista_guard.protocols import Verifier
+from vista_guard.stores.line_file import LineFile, LineKind, write_whole
 from vista_guard.types import Claim, JudgeInfo, Role, Turn
 from vista_lab.datasets.files import Task
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
-from vista_lab.runs.line_file import LineFile, LineKind, write_whole
 from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.synthesis.chat import (  # fmt: skip
     Asked,

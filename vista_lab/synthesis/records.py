@@ -6,7 +6,7 @@ paid work is lost and nobody wonders where the items went.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vista_guard.errors import InputError
-from vista_lab.runs.line_file import LineKind
+from vista_guard.stores.line_file import LineKind
 
 RECORDS = "records.jsonl"
 """The file of records in the folder of a generated set, beside its manifest."""
@@ -172,3 +172,19 @@ def read_records(folder: Path) -> Iterator[Record]:
         raise InputError(
             f"{path} cannot be read: {exc.strerror}; give the folder that vista-guard oasis generate wrote"
         ) from exc
+
+
+def all_records(sets: Sequence[Path]) -> Iterator[Record]:
+    """The records of several sets, such as those of shards.
+
+    Raises:
+        ConfigError, InputError: as `read_records`, or two sets hold one passage.
+    """
+    seen: dict[str, Path] = {}
+    for folder in sets:
+        for record in read_records(folder):
+            if record.passage.id in seen:
+                earlier = seen[record.passage.id]
+                raise InputError(f"{earlier} and {folder} both hold passage {record.passage.id}; give each set once")
+            seen[record.passage.id] = folder
+            yield record

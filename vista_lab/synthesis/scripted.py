@@ -15,19 +15,11 @@ from random import Random
 from typing import Any, Literal
 
 from vista_guard.testing import ReceivedRequest
-from vista_lab.synthesis.gates import GATES
 from vista_lab.synthesis.rewriters.carrier import read_text
 
 Wording = Literal["copy", "near", "free"]
 WORDINGS: tuple[Wording, ...] = ("copy", "near", "free")
 
-CERTAIN_FAULTS = GATES
-"""Faults by the name of the certain gate that must fail them."""
-JUDGED_FAULTS = (
-    "passage-carries-claim", "passage-contradicts-falsified", "falsified-elsewhere", "factual-carries-claim",
-    "factual-adds-nothing", "unfactual-carries-falsified", "unfactual-carries-claim",
-)  # fmt: skip
-"""Faults by the name of the judged gate that should not pass them."""
 ANSWER_FAULTS = ("refusal", "cut", "not-a-claim", "prose", "broken")
 """Faults of the answer itself: all but `broken`, which can be mended, leave no pair."""
 

@@ -199,6 +199,16 @@ METRICS: Mapping[str, SystemRecipe] = {
 """Libraries whose metrics are systems."""
 
 
+def with_cost(settings: Mapping[str, Any], max_cost: float | None) -> dict[str, Any]:
+    """The guard's settings, with a limit on what a model judge may cost in a run, in US dollars; no limit when None."""
+    if max_cost is None:
+        return dict(settings)
+    model = settings.get("model", {})
+    budget = model.get("budget", {})
+    run = {**budget.get("run", {}), "cost": max_cost}
+    return {**settings, "model": {**model, "budget": {**budget, "run": run}}}
+
+
 @dataclass(frozen=True)
 class Ordered:
     """The arguments of `make_system`.
@@ -224,9 +234,7 @@ class Ordered:
             ConfigError: see `make_system`.
             StoreError: the documents cannot be opened.
         """
-        settings = dict(self.settings)
-        if max_cost is not None:
-            settings["model"] = {"budget": {"run": {"cost": max_cost}}}
+        settings = with_cost(self.settings, max_cost)
         if self.kept_documents if self.evidence is None else self.evidence.kind == "corpus":
             from vista_guard.assembly import kept_documents
             from vista_guard.settings.sources import Settings

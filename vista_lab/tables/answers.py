@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.stores.line_file import write_whole
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.delivery import Delivery, PairFinding, PairReading, delivery
 from vista_lab.runs.dialogues.scored import Cohort
-from vista_lab.runs.line_file import write_whole
 from vista_lab.tables.html import content_policy, page_environment
 
 MOST = 300

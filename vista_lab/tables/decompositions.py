@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from vista_lab.metrics.decomposition import DESIDERATA, OF_SENTENCES, SUPPORTED, Marks, atomicity
-from vista_lab.metrics.intervals import percent, share_interval
+from vista_lab.metrics.intervals import share_interval, share_text
 from vista_lab.runs.decompositions import DecomposedRun, MeasuredRun
 from vista_lab.tables.writers import NOTHING, Sheet, decimals, headings, row
 
@@ -21,7 +21,7 @@ def share(held: Held) -> str:
     interval = share_interval([group for group, _ in held], [true for _, true in held])
     if interval is None:
         return NOTHING
-    return f"{percent(sum(true for _, true in held) / len(held), interval)}, n {len(held):,}"
+    return f"{share_text(sum(true for _, true in held) / len(held), interval)}, n {len(held):,}"
 
 
 def measures(runs: Sequence[MeasuredRun], notes: Sequence[str] = ()) -> Sheet:

@@ -34,10 +34,11 @@ from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.tables.knowmt_settings import (
     BRIEF,
     EXPERIMENTS,
+    FEWEST,
     experiment_sheets,
+    interval_over_items,
     other_judges,
     range_text,
-    share_interval,
 )
 from vista_lab.tables.writers import NOTHING, Cell, Row, Sheet, decimals, file_name, headings, percent, row
 
@@ -205,7 +206,7 @@ def _row(
 
 
 def _interval(deliveries: Sequence[Delivery], name: str) -> str:
-    return range_text(share_interval([_BY_NAME[name].of(answer) for answer in deliveries], deliveries))
+    return range_text(interval_over_items([_BY_NAME[name].of(answer) for answer in deliveries], deliveries))
 
 
 def _cost(cost: Cost) -> tuple[str, str]:
@@ -454,10 +455,6 @@ def overlaps(answer: str, reference: str) -> tuple[float, ...]:
     kinds = ["rouge1", "rouge2", "rougeL"]
     rouge = RougeScorer(kinds, use_stemmer=True).score(reference, answer)
     return (sentence_bleu(answer, [reference]).score / 100, *(float(rouge[kind].fmeasure) for kind in kinds))
-
-
-FEWEST = 3
-"""Fewest rows for a line."""
 
 
 def _relations(cohorts: Sequence[Cohort], where: str, reading: PairReading) -> list[Sheet]:

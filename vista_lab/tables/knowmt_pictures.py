@@ -11,8 +11,8 @@ from vista_guard.errors import ConfigError
 from vista_lab.metrics.delivery import PairReading, delivery, figures
 from vista_lab.runs.dialogues.scored import Cohort
 from vista_lab.runs.dialogues.settings import read_setting
-from vista_lab.tables.knowmt import FEWEST, FOUR, OVERLAPS, four, least_squares, overlaps, setting_pairs
-from vista_lab.tables.knowmt_settings import EXPERIMENTS, SIGNS, comparisons
+from vista_lab.tables.knowmt import FOUR, OVERLAPS, four, least_squares, overlaps, setting_pairs
+from vista_lab.tables.knowmt_settings import EXPERIMENTS, FEWEST, SIGNS, comparisons
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Mark, Panel, panels, scatter
 from vista_lab.tables.writers import file_name

@@ -132,13 +132,13 @@ def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: Pair
     deliveries = [delivery(item, reading) for item in answers]
     history = read_setting(cohort.setting).history
     intervals = (
-        share_interval([item.s_f for item in deliveries], deliveries),
-        share_interval([item.s_h for item in deliveries], deliveries),
+        interval_over_items([item.s_f for item in deliveries], deliveries),
+        interval_over_items([item.s_h for item in deliveries], deliveries),
     )
     return Compared(cohort, label, base, history, figures(answers, reading), intervals)
 
 
-def share_interval(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
+def interval_over_items(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
     """95 % interval of a mean over answers, drawing items."""
     return mean_interval([item.id for item in each], values)
 
@@ -217,7 +217,7 @@ def _cells(setting: Compared, group: Sequence[Compared]) -> Row:
 
 
 FEWEST = 3
-"""Fewest rows for a correlation."""
+"""Fewest rows for a correlation or a line."""
 
 
 def other_judges(cohorts: Sequence[Cohort], asked: frozenset[str] | None, reading: PairReading) -> list[Sheet]:

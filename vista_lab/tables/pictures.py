@@ -163,8 +163,8 @@ class _Drawing:
         files = unique_names(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
         for run, file in zip(self.runs, files, strict=True):
             if run.confusion:
-                name = self.whole_name(run)
-                counts = [confusion_counts(run.confusion)[place][:-1] for place in human]
+                name, matrix_rows = self.whole_name(run), confusion_counts(run.confusion)
+                counts = [matrix_rows[place][:-1] for place in human]
                 caption = f"{self.of}: claims by human and by model label. {name}"
                 rows = [labels[place] for place in human]
                 yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))

@@ -15,7 +15,7 @@ from vista_guard.reading.visible import visible
 from vista_guard.types import Action
 from vista_lab.metrics.calibration import turn_name
 from vista_lab.metrics.detection import Reading
-from vista_lab.metrics.intervals import percent
+from vista_lab.metrics.intervals import share_text
 from vista_lab.metrics.labels import LabelAgreement, ReplaySummary
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
@@ -43,7 +43,7 @@ def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> Rende
 
 def _policy_totals(replayed: Replayed) -> Table:
     first, second = replayed.found.totals
-    table = _table("what each policy would have done", "turns", *_names(replayed), "change")
+    table = plain_table("what each policy would have done", "turns", *_names(replayed), "change", wrap=True)
     for action in Action:
         one, other = first.actions[action], second.actions[action]
         table.add_row(look(action).word, _of(one, first.turns), _of(other, second.turns), f"{other - one:+,}")
@@ -57,7 +57,9 @@ def _of(count: int, turns: int) -> str:
 
 def _transitions(replayed: Replayed) -> Table:
     first, second = _names(replayed)
-    table = _table("from one to the other", f"{first} ↓  {second} →", *(look(one).word for one in Action))
+    table = plain_table(
+        "from one to the other", f"{first} ↓  {second} →", *(look(one).word for one in Action), wrap=True
+    )
     for one in Action:
         table.add_row(look(one).word, *(f"{replayed.found.transitions[one, other]:,}" for other in Action))
     return table
@@ -65,8 +67,11 @@ def _transitions(replayed: Replayed) -> Table:
 
 def _policy_agreement(replayed: Replayed) -> Table:
     sides = replayed.found.agreement(replayed.fine)
-    table = _table(
-        f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)", "", *_names(replayed)
+    table = plain_table(
+        f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)",
+        "",
+        *_names(replayed),
+        wrap=True,
     )
     for name, (title, _) in words.AGREEMENTS.items():
         table.add_row(title, *(words.share(getattr(side, name)) for side in sides))
@@ -101,13 +106,6 @@ def _cut(text: str) -> str:
 def _names(replayed: Replayed) -> tuple[str, str]:
     first, second = replayed.names
     return visible(first), visible(second)
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for number, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if number else "left")
-    return table
 
 
 RATES = (0.01, 0.02, 0.05, 0.1)
@@ -214,11 +212,11 @@ def _agreement(agreement: LabelAgreement) -> Table:
     return table
 
 
-def plain_table(title: str, *columns: str) -> Table:
+def plain_table(title: str, *columns: str, wrap: bool = False) -> Table:
     """An empty table with these columns, the first one of words, the others of figures."""
     table = Table(title=title, title_justify="left", title_style="bold")
     for number, column in enumerate(columns):
-        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+        table.add_column(Text(column), justify="right" if number else "left", no_wrap=not wrap)
     return table
 
 
@@ -245,7 +243,7 @@ def _coverage(figures: RunSummary) -> Table:
 
 
 def _with_interval(value: float | None, interval: tuple[float, float] | None) -> str:
-    return decimals(value) if value is None or interval is None else percent(value, interval)
+    return decimals(value) if value is None or interval is None else share_text(value, interval)
 
 
 def _score_table(scores: Found, gold: str) -> Table:

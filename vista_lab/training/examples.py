@@ -16,7 +16,8 @@ import torch
 from tokenizers import Encoding, Tokenizer
 from torch import Tensor
 
-from vista_lab.training.model import VERIFIER_LABELS, base_folder
+from vista_lab.training.model import base_folder
+from vista_lab.training.rows import LABELS
 
 _BUCKET = 2048
 """Examples that are sorted by length together."""
@@ -67,7 +68,7 @@ def encode(tokenizer: Tokenizer, rows: Sequence[Mapping[str, Any]]) -> Iterator[
     """Pairs as examples, in order."""
     encodings: list[Encoding] = tokenizer.encode_batch([(row["premise"], row["hypothesis"]) for row in rows])
     for e, row in zip(encodings, rows, strict=True):
-        allowed = tuple(float(i in row["allowed"]) for i in range(len(VERIFIER_LABELS)))
+        allowed = tuple(float(i in row["allowed"]) for i in range(len(LABELS)))
         # Two bytes a token instead of forty: all pairs of a run are in memory.
         yield Example(array("H", e.ids), array("B", e.type_ids), allowed, row.get("twin", ""))
 

@@ -123,13 +123,13 @@ FOLDER_FILE = "model_quantized.onnx"
 
 def write_verifier_folder(model: Verifier, folder: Path, max_tokens: int) -> None:
     """A folder that `verifier=` loads: the int8 graph, the tokenizer and the meaning of its outputs."""
-    from vista_lab.training.model import VERIFIER_LABELS
+    from vista_lab.training.rows import LABELS
 
     config = {
         "architectures": ["BertForSequenceClassification"],
         "max_position_embeddings": max_tokens,  # longer evidence is read in windows, as it was trained
-        "id2label": dict(enumerate(VERIFIER_LABELS)),
-        "label2id": {label: number for number, label in enumerate(VERIFIER_LABELS)},
+        "id2label": dict(enumerate(LABELS)),
+        "label2id": {label: number for number, label in enumerate(LABELS)},
     }
     _write_folder(model, folder, "logits", config, max_tokens)
 

@@ -12,14 +12,13 @@ from vista_guard.protocols import Verifier
 from vista_lab.synthesis.exports import (  # fmt: skip
     LABELS,
     Exporting,
-    all_records,
     extractor_row,
     is_usable,
     retriever_pairs,
     verifier_triplets,
 )
 from vista_lab.synthesis.passages import Cut, survey, windows
-from vista_lab.synthesis.records import Record
+from vista_lab.synthesis.records import Record, all_records
 from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.training.rows import ExtractorRow, Part, PassageWindow, RetrieverRow, Split, VerifierRow
 

@@ -18,7 +18,8 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-VERIFIER_LABELS = ("supported", "contradicted", "not_enough")
+from vista_lab.training.rows import LABELS
+
 _MASKED = -1e4  # large enough to silence a position, small enough for float16
 
 
@@ -151,7 +152,7 @@ def mean_pool(hidden: Tensor, attention_mask: Tensor) -> Tensor:
 
 
 class Verifier(nn.Module):
-    """Premise and hypothesis in one sequence -> logits over ``VERIFIER_LABELS``."""
+    """Premise and hypothesis in one sequence -> logits over ``rows.LABELS``."""
 
     def __init__(self, config: EncoderConfig, dropout: float = 0.1, gated: Collection[int] = ()) -> None:
         super().__init__()
@@ -159,7 +160,7 @@ class Verifier(nn.Module):
             config, dropout=0.0, gated=gated
         )  # one pass over the data: dropout inside costs time, gains nothing
         self.dense = nn.Linear(2 * config.hidden_size, config.hidden_size)
-        self.classify = nn.Linear(config.hidden_size, len(VERIFIER_LABELS))
+        self.classify = nn.Linear(config.hidden_size, len(LABELS))
         self.dropout = dropout
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:

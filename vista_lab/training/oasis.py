@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import vista_guard
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.runs.line_file import ANOTHER_OUT, refuse_differences, write_whole
+from vista_guard.stores.line_file import ANOTHER_OUT, refuse_differences, write_whole
 from vista_lab.training import figures
 from vista_lab.training.recipes import SHIPPED, Recipe, ShippedRecipe
 from vista_lab.training.rows import (  # fmt: skip

@@ -11,15 +11,16 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, get_args
 
 from vista_guard.errors import InputError
+from vista_guard.settings.model import LabelName
 
 Part = Literal["extractor", "retriever", "verifier"]
 Stage = Literal["sft", "grpo"]
 """Of a decomposer's training."""
-LabelName = Literal["supported", "contradicted", "not_enough"]
-LABELS: tuple[LabelName, ...] = ("supported", "contradicted", "not_enough")
+LABELS: tuple[LabelName, ...] = get_args(LabelName)
+"""In the order of a verifier's columns."""
 
 
 @dataclass(frozen=True)

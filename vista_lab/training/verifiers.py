@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +25,13 @@ from vista_guard.judges.verifiers.calibrated import (  # fmt: skip
     apply_temperature,
 )
 from vista_guard.protocols import Embedder, Verifier
+from vista_guard.settings.model import LabelName
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
 from vista_lab.suites.challenge import read_items
 from vista_lab.suites.product import MeasuredJudge
+from vista_lab.training.rows import LABELS
 
-Gold = Literal["supported", "contradicted", "not_enough"]
-_GOLD: dict[Label, Gold] = {
+_GOLD: dict[Label, LabelName] = {
     Label.VERIFIED: "supported",
     Label.CONTRADICTED: "contradicted",
     Label.LACKING_EVIDENCE: "not_enough",
@@ -44,7 +44,7 @@ class Case:
 
     evidence: str
     claim: str
-    gold: Gold
+    gold: LabelName
     turn: Conversation
     document: str
 
@@ -54,7 +54,7 @@ class _Pair(BaseModel):
 
     evidence: str
     claim: str
-    label: Gold
+    label: LabelName
     document: str | None = None
 
 
@@ -115,8 +115,7 @@ def _own_case(file: Path, number: int, line: str) -> Case:
 
 
 FOLDS = 5
-GOLD: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
-FALSE_CONTRADICTIONS: dict[Gold, float] = {"supported": 0.01, "not_enough": 0.05}
+FALSE_CONTRADICTIONS: dict[LabelName, float] = {"supported": 0.01, "not_enough": 0.05}
 """Most claims of each kind that may be called contradicted: what is contradicted may be blocked. As for the shipped verifier."""
 COLDEST, HOTTEST = 0.5, 4.0
 """A verifier whose best temperature is the hottest hardly discriminates: its confident answers are wrong too often."""
@@ -129,7 +128,7 @@ SURE = 1e-6
 class Judged:
     """One claim as the embedded judge saw it over all of its evidence: the highest P(supported) and P(contradicted)."""
 
-    gold: Gold
+    gold: LabelName
     document: str
     supported: float
     contradicted: float
@@ -143,7 +142,7 @@ class CrossFitted:
     contradicted_precision: float | None
 
 
-def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
+def best_temperature(rows: NDArray[np.float32], gold: Sequence[LabelName]) -> float:
     """The temperature, between `COLDEST` and `HOTTEST`, at which the labels are likeliest.
 
     Args:
@@ -152,8 +151,8 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[Gold]) -> float:
     """
     if bool((np.minimum(rows, 1.0 - rows) < SURE).all()):
         return 1.0
-    columns = np.array([GOLD.index(label) for label in gold])
-    three = bool((rows[:, GOLD.index("contradicted")] > SURE).any())
+    columns = np.array([LABELS.index(label) for label in gold])
+    three = bool((rows[:, LABELS.index("contradicted")] > SURE).any())
 
     def cost(temperature: float) -> float:
         shares = apply_temperature(np.clip(rows, SURE / 10, None) if three else rows, temperature)

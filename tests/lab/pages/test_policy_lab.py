@@ -15,7 +15,7 @@ from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
 from vista_lab.pages import policy_figures
-from vista_lab.pages.policy_figures import Samples, read
+from vista_lab.pages.policy_figures import Samples, first_shown, read
 from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, fine_turns, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
 from vista_lab.policies.named import policies_by_judge
@@ -114,3 +114,21 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     assert fine == {changed.case.report_id: False}
     assert "100 %" in policy_figures.agreement(found.agreement(fine), ("first", "second")).text()
     assert "people: not fine" in policy_figures.example(changed, None, False).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "total", "first"),
+    [
+        (None, 45, 0),
+        ("20", 45, 20),
+        ("7", 45, 7),
+        ("45", 45, 40),
+        ("99999", 40, 20),
+        ("99999", 0, 0),
+        ("-1", 45, 0),
+        ("some", 45, 0),
+        ("9" * 5000, 45, 0),
+    ],
+)
+def test_a_page_that_the_address_names_has_something_to_show(text: str | None, total: int, first: int) -> None:
+    assert first_shown(text, 20, total) == first

@@ -21,7 +21,16 @@ from vista_guard.types import Label
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
 from vista_lab.papers.vista import agrees, table
-from vista_lab.people.agreeing import AnnotatedTurn, Discussed, key, match, of_sheets, rates, read_discussed, settle
+from vista_lab.people.agreeing import (
+    AnnotatedTurn,
+    DiscussedClaims,
+    key,
+    match,
+    of_sheets,
+    rates,
+    read_discussed_claims,
+    settle,
+)
 from vista_lab.people.annotations import Annotations
 from vista_lab.people.consensus import Category, transitions
 from vista_lab.people.database import import_sheets, take
@@ -77,7 +86,7 @@ def turns(sheets: list[Filled], material: StudyData) -> list[AnnotatedTurn]:
     return of_sheets(sheets, material)
 
 
-def results(turns: list[AnnotatedTurn], material: StudyData, discussed: Discussed | None = None) -> Results:
+def results(turns: list[AnnotatedTurn], material: StudyData, discussed: DiscussedClaims | None = None) -> Results:
     how = match(turns, None)
     return Results(turns, how, "they read the same", settle(turns, how, discussed), material, [material.study.about])
 
@@ -155,14 +164,14 @@ def test_most_decide_and_the_rest_is_discussed(turns: list[AnnotatedTurn], mater
     assert (row["id"], row["answer"], row["label"]) == ("c003.t1", text, "")
     path = tmp_path / "discuss.tsv"
     path.write_bytes(sheet)
-    assert read_discussed(path, turns, found.match, found.form) == {}
+    assert read_discussed_claims(path, turns, found.match, found.form) == {}
     for answer, label, said in (
         (text, "Abstention", ConsensusClaim(text=text, label=Label.ABSTENTION, source_claim_id="t1.c1")),
         ("It goes.", "verified", ConsensusClaim(text="It goes.", label=V, op=Op.EDIT, source_claim_id="t1.c1")),
         ("no claim", "", None),
     ):
         rows = [{**row, "answer": answer, "label": label}]
-        answers = read_discussed(_queue(path, rows), turns, found.match, found.form)
+        answers = read_discussed_claims(_queue(path, rows), turns, found.match, found.form)
         assert answers == {("c003.t1", row["item"]): said}
         (again,) = [one for one in results(turns, material, answers).settled if one.turn.id == "c003.t1"]
         assert (again.method, again.claims) == (Method.DISCUSSION, () if said is None else (said,))
@@ -184,7 +193,7 @@ def test_wrong_answers_are_named(
     (item,) = [item for one in found.settled for item in one.open]
     row = {"id": "c003.t1", "item": key(item), "answer": "x", "label": "", **changed}
     with pytest.raises(InputError) as caught:
-        read_discussed(_queue(tmp_path / "discuss.tsv", [row]), turns, found.match, found.form)
+        read_discussed_claims(_queue(tmp_path / "discuss.tsv", [row]), turns, found.match, found.form)
     assert said in str(caught.value)
 
 

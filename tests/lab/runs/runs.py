@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from tests.lab.policies.turns import stored
 from vista_guard.types import JudgeInfo, TurnReport
-from vista_lab.runs.folder import Manifest
-from vista_lab.runs.line_file import REPORT_LINES, ReportFile
+from vista_lab.runs.folder import REPORT_LINES, Manifest, ReportFile
 from vista_lab.runs.reading import Run
 from vista_lab.systems.protocol import SystemInfo
 

@@ -196,6 +196,8 @@ def test_wrong_exports_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         export([tmp_path / "none"], tmp_path / "data", Exporting())
     again = set_of(tmp_path / "again", doubtful)
+    with pytest.raises(InputError, match="give each set once"):
+        export([ours, ours], tmp_path / "data", Exporting(doubtful=True))
     with pytest.raises(InputError, match="both hold passage"):
         export([ours, again], tmp_path / "data", Exporting(doubtful=True))
     (tmp_path / "full").mkdir()

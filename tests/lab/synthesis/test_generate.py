@@ -17,10 +17,11 @@ from tests.lab.synthesis.model import ScriptedModel
 from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
 from vista_guard.judges.model import ChatRequest, Reply
 from vista_lab.synthesis.chat import ATTEMPTS, Calls, ModelGenerator
+from vista_lab.synthesis.gates import GATES
 from vista_lab.synthesis.generate import HowGenerated, Making, Outcome, generate, join
 from vista_lab.synthesis.passages import Cut, survey
 from vista_lab.synthesis.records import RECORDS, Grade, Record, State, read_records
-from vista_lab.synthesis.scripted import ANSWER_FAULTS, CERTAIN_FAULTS, House, houses
+from vista_lab.synthesis.scripted import ANSWER_FAULTS, House, houses
 
 
 def written(folder: Path, known: list[House]) -> Path:
@@ -46,7 +47,7 @@ def by_house(out: Path, known: list[House]) -> list[tuple[House, Record]]:
 
 @pytest.mark.parametrize(("calls", "count"), [("unified", 600), ("stepwise", 50)])
 def test_certain_gates_catch_every_fault_and_nothing_sound(tmp_path: Path, calls: Calls, count: int) -> None:
-    known = houses(count, CERTAIN_FAULTS, share=0.1)
+    known = houses(count, GATES, share=0.1)
     outcome = run(written(tmp_path / "docs", known), tmp_path / "ours", ScriptedModel(known), calls=calls)
     assert outcome.total == outcome.made == count
     caught: Counter[str] = Counter()
@@ -54,7 +55,7 @@ def test_certain_gates_catch_every_fault_and_nothing_sound(tmp_path: Path, calls
         failed = {one.gate for one in record.verdicts if one.grade is Grade.FAILED}
         assert record.state is (State.REJECTED if house.fault else State.ACCEPTED), (house, record.reason)
         caught[house.fault] += house.fault in failed
-    assert [caught[fault] for fault in CERTAIN_FAULTS] == [count // 10] * len(CERTAIN_FAULTS)
+    assert [caught[fault] for fault in GATES] == [count // 10] * len(GATES)
 
 
 def test_answers_without_a_pair_are_rejected_with_the_raw_answer(tmp_path: Path) -> None:
@@ -98,7 +99,7 @@ def test_a_set_made_in_another_way_is_not_resumed(tmp_path: Path) -> None:
 
 
 def test_shards_add_up(tmp_path: Path) -> None:
-    known = houses(60, CERTAIN_FAULTS, share=0.1)
+    known = houses(60, GATES, share=0.1)
     folder = written(tmp_path / "docs", known)
     run(folder, tmp_path / "whole", ScriptedModel(known))
     parts = [tmp_path / f"part{number}" for number in (1, 2, 3)]

@@ -12,7 +12,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ScriptedJudge
 from vista_lab.datasets.files import Task
-from vista_lab.systems.catalogue import SYSTEMS, make_system, names
+from vista_lab.systems.catalogue import SYSTEMS, Ordered, make_system, names, with_cost
 
 URL = "openai:m@http://127.0.0.1:9/v1"
 OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge", "fact-check", "fact-check+evidence")
@@ -106,6 +106,18 @@ def test_a_model_judge_that_is_an_object_lends_its_model(name: str) -> None:
 )
 def test_what_makes_no_sense_is_refused(name: str, given: dict[str, Any], said: str) -> None:
     assert said in told(name, **given)
+
+
+def test_a_limit_on_cost_leaves_the_models_other_settings() -> None:
+    model = {"assistant_name": "guide", "budget": {"turn": {"calls": 9}, "run": {"calls": 7}}}
+    given = {"judge": URL, "model": model}
+    assert with_cost(given, None) == given
+    budget = {"turn": {"calls": 9}, "run": {"calls": 7, "cost": 2.0}}
+    assert with_cost(given, 2.0) == {"judge": URL, "model": {"assistant_name": "guide", "budget": budget}}
+    assert with_cost({}, 2.0) == {"model": {"budget": {"run": {"cost": 2.0}}}}
+    priced = {"assistant_name": "guide", "prices": {"m": {"input": 1.0, "output": 1.0}}}
+    order = Ordered("vista", settings={"judge": URL, "model": priced})
+    assert order(max_cost=2.0).info == order().info
 
 
 def test_contexts_of_the_environment_do_not_turn_one_system_into_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -193,6 +193,12 @@ def test_wishes_that_make_no_sense(wish: dict[str, Any]) -> None:
         Scoring(**wish)
 
 
+@pytest.mark.parametrize(("term", "needs"), [("verifier", "a verifier"), ("checklist", "a judge")])
+async def test_a_term_without_what_scores_it_is_refused(term: str, needs: str) -> None:
+    with pytest.raises(ConfigError, match=f"{term} needs {needs}"):
+        await score([row()], Scoring(check_terms(["format", term])))
+
+
 def test_unknown_terms() -> None:
     with pytest.raises(ConfigError, match="charm"):
         check_terms(["format", "charm"])

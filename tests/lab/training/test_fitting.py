@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from vista_guard import InputError
 from vista_guard.judges.verifiers.calibrated import apply_temperature
+from vista_guard.settings.model import LabelName
 from vista_guard.testing import WordEmbedder, assistant, conversation
+from vista_lab.training.rows import LABELS
 from vista_lab.training.verifiers import (
     Case,
-    Gold,
     Judged,
     best_temperature,
     calibrate,
@@ -29,15 +30,14 @@ from vista_lab.training.verifiers import (
 Floats = NDArray[np.float32]
 
 
-def judged(gold: Gold, supported: float, contradicted: float = 0.0, document: str = "d") -> Judged:
+def judged(gold: LabelName, supported: float, contradicted: float = 0.0, document: str = "d") -> Judged:
     return Judged(gold, document, supported, contradicted)
 
 
 def test_a_verifier_that_is_too_sure_is_cooled_down() -> None:
     random = np.random.default_rng(3)
     true = random.dirichlet([1, 1, 1], 3000).astype(np.float32)
-    labels: tuple[Gold, ...] = ("supported", "contradicted", "not_enough")
-    gold = [labels[random.choice(3, p=row / row.sum())] for row in true.astype(float)]
+    gold = [LABELS[random.choice(3, p=row / row.sum())] for row in true.astype(float)]
     assert best_temperature(true, gold) == pytest.approx(1.0, abs=0.1)
     assert best_temperature(apply_temperature(true, 0.5), gold) == pytest.approx(2.0, abs=0.2)
 

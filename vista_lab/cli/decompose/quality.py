@@ -66,7 +66,7 @@ def quality(
     desiderata, then vista-guard agree. Exits with 0, 1 when the judge left sentences unmarked, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_lab.runs.line_file import write_whole
+        from vista_guard.stores.line_file import write_whole
         from vista_lab.tables.output import chosen_formats
 
         wanted = chosen_formats(formats, out, figures=False)
@@ -137,8 +137,8 @@ def _report(
     has_log: bool,
 ) -> None:
     from vista_guard.stores.entries import OnnxEmbedder
+    from vista_guard.stores.line_file import write_whole
     from vista_lab.runs.decompositions import measure_run
-    from vista_lab.runs.line_file import write_whole
     from vista_lab.tables.output import text, write
 
     used = verifier_of(verifier)

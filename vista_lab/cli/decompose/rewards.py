@@ -73,7 +73,7 @@ def rewards(
     for again. Exits with 0, 1 when rows are unscored, or 2 for wrong usage or input.
     """
     with exit_codes():
-        from vista_lab.runs.line_file import write_whole
+        from vista_guard.stores.line_file import write_whole
         from vista_lab.tables.output import text
         from vista_lab.training.decomposer.completions import TERMS, as_lines, read_rows
 

@@ -44,8 +44,8 @@ def attribute(
     with 0, or 2 for wrong usage or input, or where no dialogue is left.
     """
     with exit_codes():
+        from vista_guard.stores.line_file import write_whole
         from vista_lab.runs.dialogues.attribution import load_local
-        from vista_lab.runs.line_file import write_whole
 
         if setting not in ("single", "multi"):
             raise ConfigError(f"--setting {setting}: attribution knows the history of single and multi")

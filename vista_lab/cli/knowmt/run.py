@@ -284,9 +284,9 @@ def _wrong_answers(items: Sequence[QuestionItem], errors: Errors) -> list[WrongA
     """The run's wrong answers; generates, confirms and stores them if it has none yet."""
     import asyncio
 
+    from vista_guard.stores.line_file import write_whole
     from vista_lab.cli.knowmt.judge import pair_judge
     from vista_lab.runs.dialogues.records import NOISE
-    from vista_lab.runs.line_file import write_whole
     from vista_lab.synthesis.noise import read_noise, read_wrong, wrong_answers
 
     place = errors.out / NOISE

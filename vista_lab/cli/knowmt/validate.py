@@ -104,8 +104,8 @@ def _pairs(folder: Path, questions: Path | None, sample: int, seed: int) -> list
 
 
 def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, out: Path) -> None:
+    from vista_guard.stores.line_file import write_whole
     from vista_lab.runs.dialogues.validating import answers_of
-    from vista_lab.runs.line_file import write_whole
 
     out.mkdir(parents=True, exist_ok=True)
     items = {PAIRS: _pairs(folder, questions, sample, seed), ANSWERS: answers_of(folder, sample, seed)}

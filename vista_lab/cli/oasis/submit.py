@@ -25,7 +25,7 @@ def submit(
     or input.
     """
     with exit_codes():
-        from vista_lab.runs.line_file import write_whole
+        from vista_guard.stores.line_file import write_whole
         from vista_lab.runs.submission import read_submission
 
         submission = read_submission(run)

@@ -168,7 +168,7 @@ def _show_recall(model: str, curve: RecallCurve, json_lines: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from vista_lab.metrics.intervals import percent
+    from vista_lab.metrics.intervals import share_text
     from vista_lab.training.figures import KS
 
     if json_lines:
@@ -177,5 +177,5 @@ def _show_recall(model: str, curve: RecallCurve, json_lines: bool) -> None:
         return
     table = Table("k", "R@k", title=f"{visible(model)}, {len(curve.shares):,} claims")
     for k in sorted({*(k for k in KS if k < curve.depth), curve.depth}):
-        table.add_row(str(k), percent(curve.at(k), curve.interval(k)))
+        table.add_row(str(k), share_text(curve.at(k), curve.interval(k)))
     Console(highlight=False).print(table)

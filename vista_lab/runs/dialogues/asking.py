@@ -24,6 +24,7 @@ from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, In
 from vista_guard.guard import Guard
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
 from vista_guard.types import Document, Passage, TurnReport
 from vista_lab.datasets.questions import QuestionItem, QuestionSet, unrelated
 from vista_lab.runs.dialogues.prompting import (
@@ -51,7 +52,6 @@ from vista_lab.runs.dialogues.records import (
 from vista_lab.runs.dialogues.retrieving import ORACLE, PassageFinder, documents_of
 from vista_lab.runs.dialogues.settings import DialogueSetting
 from vista_lab.runs.folder import MANIFEST, claim_folder
-from vista_lab.runs.line_file import ANOTHER_OUT, LineFile, refuse_differences, write_whole
 from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.metrics import import_named
 
@@ -219,11 +219,13 @@ class FunctionAssistant:
             text = await self._call([{"role": message.role, "content": message.content} for message in messages])
             return AssistantReply(text, failure=None if text.strip() else "empty")
         thread = f"{THREAD.get()} {self._process}"
-        questions = [message.content for message in messages if message.role == "user"][self._told[thread] :]
-        for question in questions:
+        asked = [message.content for message in messages if message.role == "user"]
+        # A guard's remark on a draft was told, and is in no later turn's messages: the last message is always told.
+        told = min(self._told[thread], len(asked) - 1)
+        for number, question in enumerate(asked[told:], told + 1):
             text = await self._call(question, thread_id=thread)
-            self._told[thread] += 1
-        return AssistantReply(text, failure=None if text.strip() else "empty", calls=len(questions))
+            self._told[thread] = number
+        return AssistantReply(text, failure=None if text.strip() else "empty", calls=len(asked) - told)
 
     async def _call(self, prompt: object, **more: str) -> str:
         try:

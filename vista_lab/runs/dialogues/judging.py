@@ -28,6 +28,7 @@ from vista_guard.judges.model.prompt_files import fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.protocols import Decomposer, Judge, Verifier
 from vista_guard.reading.passages import passages, sentence_spans
+from vista_guard.stores.line_file import LineFile
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.runs.dialogues.asking import read_dialogue_manifest, without_thoughts
@@ -46,7 +47,6 @@ from vista_lab.runs.dialogues.records import (
     read_dialogues,
     read_lines,
 )
-from vista_lab.runs.line_file import LineFile
 from vista_lab.runs.workers import WorkDone, work_through
 
 WINDOW = 120

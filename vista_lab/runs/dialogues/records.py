@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from vista_guard.errors import InputError
-from vista_lab.runs.line_file import LineKind
+from vista_guard.stores.line_file import LineKind
 
 ANSWERS, STATEMENTS, JUDGEMENTS = "answers.jsonl", "statements.jsonl", "judgements.jsonl"
 NOISE = "noise.jsonl"

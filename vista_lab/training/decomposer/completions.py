@@ -176,7 +176,14 @@ class Scoring:
 
 
 async def score(rows: Sequence[CompletionRow], how: Scoring) -> list[ScoredRow]:
-    """Scores all rows in order, with advantages where rows share a group."""
+    """Scores all rows in order, with advantages where rows share a group.
+
+    Raises:
+        ConfigError: a term lacks its verifier or its judge.
+    """
+    for term, needed, there in (("verifier", "a verifier", how.verifier), ("checklist", "a judge", how.judge)):
+        if term in how.terms and there is None:
+            raise ConfigError(f"the term {term} needs {needed}; give one, or leave it out of the terms")
     free = asyncio.Semaphore(AT_ONCE)
 
     async def one(number: int, row: CompletionRow) -> ScoredRow:
@@ -215,7 +222,7 @@ async def _score_row(number: int, row: CompletionRow, how: Scoring) -> ScoredRow
 
 
 async def _verifier_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
-    assert how.verifier is not None
+    assert how.verifier is not None  # `score` checks it
     assert row.label is not None  # `read_rows` checks it
     pieces = [piece.text for text in row.evidence for piece in passages(Document(id="evidence", text=text))]
     probabilities = await asyncio.to_thread(best_support, how.verifier, claims, pieces)
@@ -230,7 +237,7 @@ async def _verifier_rewards(row: CompletionRow, claims: Sequence[str], how: Scor
 
 
 async def _checklist_rewards(row: CompletionRow, claims: Sequence[str], how: Scoring) -> dict[str, Any]:
-    assert how.judge is not None  # `Scoring` saw to it
+    assert how.judge is not None  # `score` checks it
     if not claims:
         return {"checklist": checklist_reward(())}
     try:

@@ -17,7 +17,7 @@ from typing import Any
 import vista_guard
 from vista_guard._extras import require
 from vista_guard.errors import InputError, VistaGuardError
-from vista_lab.runs.line_file import write_whole
+from vista_guard.stores.line_file import write_whole
 from vista_lab.training.decomposer.completions import CompletionRow, ScoredRow, Scoring, SentenceRow, as_lines
 from vista_lab.training.decomposer.exemplars import Exemplar, StepsPrompt
 from vista_lab.training.decomposer.inputs import Chat, Division, Fitting, input_of, sample

@@ -14,12 +14,21 @@ pytest.importorskip("openai")
 
 from tests.lab.runs.dialogues.runs import HARBOUR, TOWER, Scripted
 from vista_guard.errors import ConfigError, UnreadableError
-from vista_guard.judges.model import ChatModel, ModelOptions, OpenAIChat
+from vista_guard.judges.model import ChatModel, Message, ModelOptions, OpenAIChat
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer, WordEmbedder
 from vista_guard.types import Document, Passage, SourceKind
 from vista_lab.datasets.questions import QuestionSet
-from vista_lab.runs.dialogues.asking import Assistant, ChatAssistant, Dialogues, FunctionAssistant, Held, ask, check
+from vista_lab.runs.dialogues.asking import (
+    THREAD,
+    Assistant,
+    ChatAssistant,
+    Dialogues,
+    FunctionAssistant,
+    Held,
+    ask,
+    check,
+)
 from vista_lab.runs.dialogues.records import read_answers
 from vista_lab.runs.dialogues.reranking import build_reranker
 from vista_lab.runs.dialogues.retrieving import PassageFinder
@@ -195,6 +204,40 @@ def test_an_agent_with_a_memory_of_its_own_gets_text_and_a_thread(
     assert (last.answer, last.calls) == ("3 so far", 3)
     with pytest.raises(ConfigError, match="keeps its own"):
         check(dialogues(assistant, "multi+concat"))
+
+
+def test_an_agent_with_a_memory_of_its_own_is_told_what_a_guard_objects_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "careless.py").write_text(
+        "threads = {}\n"
+        "def agent(text, thread_id):\n"
+        "    threads.setdefault(thread_id, []).append(text)\n"
+        f"    return 'The mayor of Rome paid for it.' if text == {ONE!r} else 'It cost nine million.'\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert held(tmp_path / "run", FunctionAssistant("agent:careless:agent"), "multi+guard=strict").complete
+    import careless  # type: ignore[import-not-found]
+
+    ((one, note, *later),) = careless.threads.values()
+    assert (one, later) == (ONE, [TWO, THREE])
+    assert note not in HARBOUR.questions
+    assert [line.drafts for line in read_answers(tmp_path / "run")] == [2, 1, 1]
+
+
+async def test_an_agent_with_a_memory_of_its_own_is_asked_again_where_it_said_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "silent.py").write_text(
+        "told = []\ndef agent(text, thread_id):\n    told.append(text)\n    return 'Yes.' if len(told) > 1 else ''\n",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assistant = FunctionAssistant("agent:silent:agent")
+    THREAD.set("a dialogue")
+    replies = [await assistant.answer([Message("user", ONE)]) for _ in range(2)]
+    assert [(reply.text, reply.failure, reply.calls) for reply in replies] == [("", "empty", 1), ("Yes.", None, 1)]
 
 
 def test_a_guard_is_never_given_the_reference_answers() -> None:
