@@ -27,7 +27,7 @@ from benchmarks.turns import turn
 from vista_guard import Guard
 from vista_guard.types import Conversation, JudgeInfo, Role, Turn, TurnReport
 from vista_lab.logs.formats import LoggedConversation
-from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.evaluate import RunSettings, evaluate
 from vista_lab.runs.loop import ClaimsMode, Steering
 from vista_lab.runs.plan import Source, make_plan
 from vista_lab.systems.protocol import System, SystemInfo
@@ -105,7 +105,7 @@ async def measured(system: System, count: int, text: str, at_once: int, out: Pat
             marks.append((time.monotonic(), psutil.Process().memory_info().rss / 1e6))
 
     used = _cpu()
-    done = await evaluate(system, plan, out, Made(), Steering(at_once, look))
+    done = await evaluate(system, plan, out, RunSettings(), Steering(at_once, look))
     reports = done.figures.reported
     # The first fifth begins with nobody sending, the last ends with a few: between them all workers send.
     steady = 3 * fifth / (marks[4][0] - marks[1][0])

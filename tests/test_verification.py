@@ -25,7 +25,7 @@ from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Span
-from vista_guard.verification import Made, TextResult, Verdict, verify
+from vista_guard.verification import PieceManifest, TextResult, Verdict, verify
 
 KNOWN = [f"Hall {number} opened in {1900 + number}." for number in range(40)]
 
@@ -76,8 +76,8 @@ async def guard(judge: Words | None = None) -> Guard:
     return Guard(judge or Words(), "monitor", documents=store, retrieve_by="claim", limits=Limits(retrieved=3))
 
 
-def made(text: str = "t") -> Made:
-    return Made("words 1", {"passages": "3"}, {"text": text})
+def made(text: str = "t") -> PieceManifest:
+    return PieceManifest("words 1", {"passages": "3"}, {"text": text})
 
 
 async def results(text: str, judge: Words | None = None, **options: object) -> TextResult:
@@ -163,7 +163,7 @@ async def test_a_run_is_resumed_and_judges_nothing_twice(tmp_path: Path) -> None
 async def test_a_run_of_other_making_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     await results(KNOWN[0], out=out)
-    other = Made("words 2", {"passages": "3"}, {"text": "t"})
+    other = PieceManifest("words 2", {"passages": "3"}, {"text": "t"})
     with pytest.raises(ConfigError, match="judge words 1 instead of words 2"):
         async for _ in verify(await guard(), [Document(id="text", text=KNOWN[0])], other, out=out):
             pass

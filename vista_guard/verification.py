@@ -110,7 +110,7 @@ PIECE_LINES = LineKind(
 
 
 @dataclass(frozen=True)
-class Made:
+class PieceManifest:
     """How pieces are made: the judge, what changes a verdict, and the fingerprint of each text."""
 
     judge: str
@@ -137,7 +137,7 @@ class Made:
 async def verify(
     guard: Guard,
     texts: Sequence[Document],
-    made: Made,
+    made: PieceManifest,
     *,
     out: Path | None = None,
     first: bool = False,
@@ -233,7 +233,7 @@ def _claim(outcome: Outcome, offset: int) -> ClaimResult:
     )
 
 
-def _result(text: Document, made: Made, piece_results: Sequence[PieceResult], *, complete: bool) -> TextResult:
+def _result(text: Document, made: PieceManifest, piece_results: Sequence[PieceResult], *, complete: bool) -> TextResult:
     claims = tuple(claim for piece in piece_results for claim in piece.claims)
     verdict = verdict_of(claims)
     return TextResult(

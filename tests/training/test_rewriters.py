@@ -209,8 +209,8 @@ def test_doubtful_denials_are_left(sentence: str) -> None:
 
 def test_frames_make_mentions_and_assertions() -> None:
     assert len(mention.FRAMES) >= 40
-    first = mention.Said("The well was dug by hand.", "The well was dug by hand.")
-    second = mention.Said("The chapel has two bells.", "The chapel has two bells.")
+    first = mention.FramedSentence("The well was dug by hand.", "The well was dug by hand.")
+    second = mention.FramedSentence("The chapel has two bells.", "The chapel has two bells.")
     seen = set()
     for seed in range(150):
         group = mention.mention_group(first, second, Random(seed))

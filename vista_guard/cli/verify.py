@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_guard.settings.sources import Settings
     from vista_guard.types import Document
-    from vista_guard.verification import Made, TextResult
+    from vista_guard.verification import PieceManifest, TextResult
 
 Weighing = Literal["all", "first"]
 _UNLIMITED = 10**9
@@ -277,8 +277,8 @@ def build_guard(settings: Settings, store: DocumentStore, embedder: Embedder, pa
     )
 
 
-def _recipe(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> Made:
-    from vista_guard.verification import Made
+def _recipe(guard: Guard, settings: Settings, mark: str, texts: Sequence[Document]) -> PieceManifest:
+    from vista_guard.verification import PieceManifest
 
     info = guard.parts.judge.info
     changing = {
@@ -287,7 +287,9 @@ def _recipe(guard: Guard, settings: Settings, mark: str, texts: Sequence[Documen
         "passages": str(guard.parts.limits.retrieved),
         "recommendations": settings.recommendations,
     }
-    return Made(f"{info.name} {info.version}", changing, {text.id: str(text.metadata["fingerprint"]) for text in texts})
+    return PieceManifest(
+        f"{info.name} {info.version}", changing, {text.id: str(text.metadata["fingerprint"]) for text in texts}
+    )
 
 
 def _tell(line: str) -> None:

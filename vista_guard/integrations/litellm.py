@@ -9,7 +9,7 @@ from typing import Any, Final
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer
+from vista_guard.openai_api.judging import DIALECTS, AnswerJudgement, Events, Exchange, StreamedAnswer, judge_answer
 from vista_guard.openai_api.wire import Json, Problem, check_name
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.stream.gates import Gate, check_gate
@@ -115,7 +115,7 @@ async def _ask_nobody(_: Json) -> Any:
     raise AssertionError("an exchange with repeats=False asks nobody again")
 
 
-async def _tell_nobody(_: Judged) -> None:
+async def _tell_nobody(_: AnswerJudgement) -> None:
     """Does nothing: each request of LiteLLM's brings its history."""
 
 

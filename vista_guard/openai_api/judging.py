@@ -105,7 +105,7 @@ _NO_ANSWER: Final = (TypeError, ValueError, AttributeError, LookupError)
 
 
 @dataclass(frozen=True)
-class Judged:
+class AnswerJudgement:
     report: TurnReport
     documents: tuple[Document, ...]
     """From the request and from upstream's own tools."""
@@ -137,7 +137,7 @@ class Exchange:
     asked: ReadRequest
     past: Conversation
     documents: tuple[Document, ...]
-    on_judged: Callable[[Judged], Awaitable[None]]
+    on_judged: Callable[[AnswerJudgement], Awaitable[None]]
     name: str | None = None
     find: Callable[[Conversation], Sequence[Document]] | None = None
     gate: Gate = "sentence"
@@ -237,7 +237,9 @@ async def _judge_text(exchange: Exchange, answer: Json, place: int, text: str, a
     if report.response != text or report.blocked:
         dialect.deliver(answer, place, report.response, blocked=report.blocked)
     evidence = join_documents(exchange.documents, dialect.documents(answer))
-    await exchange.on_judged(Judged(report, evidence, _index(answer, place), dialect.response_id(answer), alone))
+    await exchange.on_judged(
+        AnswerJudgement(report, evidence, _index(answer, place), dialect.response_id(answer), alone)
+    )
     return report
 
 
@@ -294,7 +296,7 @@ async def _judge_or_ask_again(
     if text.strip() and (report.response != text or report.blocked):
         dialect.deliver(last, 0, report.response, blocked=report.blocked)
     evidence = join_documents(exchange.documents, dialect.documents(last))
-    await exchange.on_judged(Judged(report, evidence, _index(last, 0), dialect.response_id(last)))
+    await exchange.on_judged(AnswerJudgement(report, evidence, _index(last, 0), dialect.response_id(last)))
     return last, report
 
 
@@ -391,7 +393,7 @@ class StreamedAnswer:
                         yield event
                     continue
                 evidence = join_documents(exchange.documents, self._found)
-                await exchange.on_judged(Judged(item, evidence, self._choice, self.stream.response_id, alone))
+                await exchange.on_judged(AnswerJudgement(item, evidence, self._choice, self.stream.response_id, alone))
                 verdict = unjudged_field(field(item, exchange.name), self.stream.unjudged)
                 for event in self.stream.end(verdict, blocked=item.blocked):
                     yield event

@@ -15,7 +15,15 @@ from starlette.responses import Response, StreamingResponse
 from vista_guard.errors import InputError, VistaGuardError
 from vista_guard.openai_api import judging
 from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.judging import (
+    DIALECTS,
+    AnswerJudgement,
+    Events,
+    Exchange,
+    StreamedAnswer,
+    judge_answer,
+    worst,
+)
 from vista_guard.openai_api.wire import (
     Api,
     Json,
@@ -102,7 +110,7 @@ class Proxy:
         return await _unless_caller_left(request, self._judge(request, path, exchange))
 
     def _exchange(self, api: Api, parsed: ReadRequest, identity: Identity) -> Exchange:
-        async def make_known(judged: Judged) -> None:
+        async def make_known(judged: AnswerJudgement) -> None:
             next_time = parsed.followed_by(judged.report.response)
             stored_id = judged.response_id if judged.alone and parsed.sent.get("store") is not False else None
             owner = identity if judged.alone else Identity(identity.tenant)

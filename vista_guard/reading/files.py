@@ -29,7 +29,7 @@ from pydantic import JsonValue, ValidationError
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.html import INVISIBLE, Read, declared_encoding, join_pages, one_line, read_html
+from vista_guard.reading.html import INVISIBLE, FileText, declared_encoding, join_pages, one_line, read_html
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.reading.visible import storable
 from vista_guard.types import Document, Persona
@@ -42,16 +42,16 @@ _FRONT_MATTER = re.compile(r"(---|\+\+\+)[^\S\n]*\n(.*?)^(?:\1|\.\.\.)[^\S\n]*(?
 _LIGATURES = str.maketrans({"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"})
 
 
-def read_markdown(source: str) -> Read:
+def read_markdown(source: str) -> FileText:
     """Reads Markdown as its page shows it: no front matter, links as their words, tables as in `read_html`."""
     from markdown_it import MarkdownIt
 
     title, body = _without_front_matter(source)
     page = read_html(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(body))
-    return Read(title or page.title, page.text)
+    return FileText(title or page.title, page.text)
 
 
-def read_pdf(raw: bytes) -> Read:
+def read_pdf(raw: bytes) -> FileText:
     """Reads the text of every page, joining the lines of a sentence where that is certain.
 
     Raises:
@@ -436,7 +436,7 @@ def _format(file: DocumentFile, raw: bytes) -> str | None:
     return "markdown" if suffix in _MARKDOWN else suffix[1:] if suffix in PLAIN else "text"
 
 
-def _read(form: str, raw: bytes) -> Read:
+def _read(form: str, raw: bytes) -> FileText:
     if form == "pdf":
         return read_pdf(raw)
     if form in LIBRARIES:
@@ -446,7 +446,7 @@ def _read(form: str, raw: bytes) -> Read:
     text = _decode(raw, None).replace("\r\n", "\n").replace("\r", "\n")
     if form == "markdown":
         return read_markdown(text)
-    return PLAIN[f".{form}"](text) if f".{form}" in PLAIN else Read(None, text)
+    return PLAIN[f".{form}"](text) if f".{form}" in PLAIN else FileText(None, text)
 
 
 def _decode(raw: bytes, declared: str | None) -> str:

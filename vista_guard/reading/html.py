@@ -54,7 +54,7 @@ _DEEPEST = 3
 """Tables in tables that may be written out as rows; what is nested deeper is layout."""
 
 
-class Read(NamedTuple):
+class FileText(NamedTuple):
     """A file's text and title. `pages` are the offsets of its pages; empty for a file without pages."""
 
     title: str | None
@@ -62,7 +62,7 @@ class Read(NamedTuple):
     pages: tuple[int, ...] = ()
 
 
-def read_html(markup: str) -> Read:
+def read_html(markup: str) -> FileText:
     """Reads the text without scripts, styles, navigation and hidden parts; a table row reads `column: value; column: value`.
 
     Headings have the marks of Markdown (`## Fees`).
@@ -71,7 +71,7 @@ def read_html(markup: str) -> Read:
     """
     page = _Page()
     page.read(markup.translate(INVISIBLE))
-    return Read(page.title, page.text)
+    return FileText(page.title, page.text)
 
 
 def declared_encoding(raw: bytes) -> str | None:
@@ -81,13 +81,13 @@ def declared_encoding(raw: bytes) -> str | None:
     return _BROWSERS.get(name, name) or None
 
 
-def join_pages(title: str | None, texts: Sequence[str]) -> Read:
+def join_pages(title: str | None, texts: Sequence[str]) -> FileText:
     """Joins pages and records where each starts."""
     pages, length = [], 0
     for text in texts:
         pages.append(length)
         length += len(text) + 2
-    return Read(title, "\n\n".join(texts).rstrip(), tuple(pages))
+    return FileText(title, "\n\n".join(texts).rstrip(), tuple(pages))
 
 
 def one_line(text: str) -> str:

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.html import INVISIBLE, Read, join_pages, one_line
+from vista_guard.reading.html import INVISIBLE, FileText, join_pages, one_line
 
 UNPACKED_BYTES = 200_000_000
 """Largest unpacked size of an office file, which is a zip archive."""
@@ -29,7 +29,7 @@ LIBRARIES = {"docx": "docx", "pptx": "pptx", "xlsx": "openpyxl"}
 """Library that reads each format, from the extra `documents`."""
 
 
-def read_office(form: str, raw: bytes) -> Read:
+def read_office(form: str, raw: bytes) -> FileText:
     """Reads a DOCX, PPTX or XLSX file.
 
     Raises:
@@ -60,7 +60,7 @@ def _expect_archive(raw: bytes) -> None:
         )
 
 
-def _docx(raw: bytes) -> Read:
+def _docx(raw: bytes) -> FileText:
     from docx import Document
     from docx.table import Table
 
@@ -76,7 +76,7 @@ def _docx(raw: bytes) -> Read:
         level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
         first = first or (text if level else "")
         blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _list_item(text, style))
-    return Read(one_line(document.core_properties.title or "") or one_line(first) or None, _paragraphs(blocks))
+    return FileText(one_line(document.core_properties.title or "") or one_line(first) or None, _paragraphs(blocks))
 
 
 def _list_item(text: str, style: str) -> str:
@@ -91,7 +91,7 @@ def _row_cells(cells: Iterable[Any]) -> list[str]:
     return list(texts.values())
 
 
-def _pptx(raw: bytes) -> Read:
+def _pptx(raw: bytes) -> FileText:
     from pptx import Presentation
 
     presentation = Presentation(BytesIO(raw))
@@ -117,7 +117,7 @@ def _shape_texts(shape: Any, depth: int) -> Iterator[str]:
         yield from _shape_texts(inner, depth - 1)
 
 
-def _xlsx(raw: bytes) -> Read:
+def _xlsx(raw: bytes) -> FileText:
     from openpyxl import load_workbook
 
     book = load_workbook(BytesIO(raw), read_only=True, data_only=True)
@@ -126,7 +126,7 @@ def _xlsx(raw: bytes) -> Read:
         rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
         lines = table_lines([row for row in rows if any(row)])
         sheets.append("\n".join([f"## {sheet.title}", "", *lines]) if lines else "")
-    return Read(one_line(book.properties.title or "") or None, _paragraphs(sheets))
+    return FileText(one_line(book.properties.title or "") or None, _paragraphs(sheets))
 
 
 def _cell(value: object) -> str:
@@ -137,7 +137,7 @@ def _cell(value: object) -> str:
     return value.isoformat() if isinstance(value, date | time) else one_line(str(value))
 
 
-def read_csv(text: str, *, tabs: bool) -> Read:
+def read_csv(text: str, *, tabs: bool) -> FileText:
     """Reads a table with one line a row; the delimiter is detected from the first lines.
 
     >>> read_csv("hall;opened\\nWhale;1925\\n", tabs=False).text
@@ -154,7 +154,7 @@ def read_csv(text: str, *, tabs: bool) -> Read:
         rows = [[one_line(cell) for cell in row] for row in csv.reader(StringIO(text), dialect, strict=True)]
     except csv.Error as exc:
         raise InputError(f"is no table: {exc}") from exc
-    return Read(None, "\n".join(table_lines([row for row in rows if any(row)])))
+    return FileText(None, "\n".join(table_lines([row for row in rows if any(row)])))
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -177,7 +177,7 @@ def _is_figure(name: str) -> bool:
     return name.translate(str.maketrans("", "", " .,-+%€$£")).isdigit()
 
 
-def read_json(text: str, *, lines: bool) -> Read:
+def read_json(text: str, *, lines: bool) -> FileText:
     """Reads JSON as `name: value` lines, one paragraph for each item of a list, and JSON lines as such a list.
 
     >>> read_json('[{"hall": "Whale", "fee": {"adult": 8}}]', lines=False).text
@@ -192,7 +192,7 @@ def read_json(text: str, *, lines: bool) -> Read:
         raise InputError(f"is no JSON: {exc}") from exc
     title = content.get("title") if isinstance(content, Mapping) else None
     items = content if isinstance(content, list) else [content]
-    return Read(
+    return FileText(
         one_line(title) if isinstance(title, str) else None,
         _paragraphs("\n".join(_value_lines(item)) for item in items),
     )
@@ -237,7 +237,7 @@ def _tidy(text: str) -> str:
     return "\n".join(one_line(line) for line in text.translate(INVISIBLE).replace("\x0b", "\n").splitlines()).strip()
 
 
-PLAIN: Mapping[str, Callable[[str], Read]] = {
+PLAIN: Mapping[str, Callable[[str], FileText]] = {
     ".csv": lambda text: read_csv(text, tabs=False),
     ".tsv": lambda text: read_csv(text, tabs=True),
     ".json": lambda text: read_json(text, lines=False),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from vista_lab.tables.output import Picture
-    from vista_lab.tables.runs import Measured
+    from vista_lab.tables.runs import RunMeasures
     from vista_lab.tables.writers import Sheet
 
 
@@ -110,7 +110,7 @@ def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: Paper) -> 
 
 
 def _fill(
-    paper: Paper, runs: Sequence[Measured], tables: str | None, scores: Sequence[Path]
+    paper: Paper, runs: Sequence[RunMeasures], tables: str | None, scores: Sequence[Path]
 ) -> tuple[list[Sheet], list[str], Draw]:
     """The paper's tables, notes on those without runs, and a function that draws the figures."""
     from vista_lab.tables import dad, oasis, output
@@ -125,7 +125,7 @@ def _fill(
     return sheets, empty, lambda folder: draw(runs, folder)
 
 
-def _write_errors(runs: Sequence[Measured], paper: Paper, path: Path) -> None:
+def _write_errors(runs: Sequence[RunMeasures], paper: Paper, path: Path) -> None:
     from vista_lab.people.dad_errors import write_errors
 
     if paper != "dad":

@@ -24,9 +24,9 @@ from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.replay import CacheOption, Claims
 
 if TYPE_CHECKING:
-    from vista_lab.runs.evaluate import Evaluated, Made
+    from vista_lab.runs.evaluate import Evaluation, RunSettings
     from vista_lab.runs.plan import Plan, Source
-    from vista_lab.systems.catalogue import Ordered
+    from vista_lab.systems.catalogue import SystemOrder
     from vista_lab.systems.evidence import EvidenceOrder
     from vista_lab.systems.guarded import GuardSystem
     from vista_lab.systems.protocol import System, SystemInfo
@@ -180,14 +180,14 @@ def evaluate(
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.runs.cluster import SERVICE
-        from vista_lab.runs.evaluate import Made
+        from vista_lab.runs.evaluate import RunSettings
         from vista_lab.runs.loop import ClaimsMode
         from vista_lab.runs.plan import fit_options, make_plan
-        from vista_lab.systems.catalogue import Ordered, asks_judge
+        from vista_lab.systems.catalogue import SystemOrder, asks_judge
 
         place = _workers(engine, workers, each, address)
         source = source_of(_disjoint(data) if disjoint_topics else data, folder, log_format, columns)
-        made = Made(ClaimsMode(claims), limit, seed, engine)
+        made = RunSettings(ClaimsMode(claims), limit, seed, engine)
         plan = make_plan(source, made.claims, limit=limit, seed=seed)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         settings = _settings(models, policy, persona, cache)
@@ -200,14 +200,14 @@ def evaluate(
             fitted = fit_options(fit_on, folder, system=system, measured=source, claims=made.claims)
             own = _add_fitted_options(system, own, fitted)
         evidence_order = _evidence(evidence, passages, out, engine)
-        order = Ordered(system, source.task, own, settings, source.is_log or source.retrieves, evidence_order)
+        order = SystemOrder(system, source.task, own, settings, source.is_log or source.retrieves, evidence_order)
         with configured(SERVICE):
             code = run(order, plan, out, made, place, max_cost=max_cost, gold=gold)
     raise typer.Exit(code)
 
 
 def run(
-    order: Ordered, plan: Plan, out: Path, made: Made, place: Workers, *, max_cost: float | None, gold: Gold
+    order: SystemOrder, plan: Plan, out: Path, made: RunSettings, place: Workers, *, max_cost: float | None, gold: Gold
 ) -> int:
     """Evaluates. Progress and the estimate go to stderr, the summary to stdout.
 
@@ -225,7 +225,7 @@ def run(
 
     stopped: list[int] = []
 
-    async def evaluate_and_close() -> Evaluated:
+    async def evaluate_and_close() -> Evaluation:
         info = await _rehearse(order, plan, out, made, max_cost)
         progress = ReplayProgress(len(plan.rows.conversations))
         system, at_once = await _start(order, place, max_cost, info, progress.say)
@@ -287,7 +287,7 @@ def _tell_left_out(plan: Plan) -> None:
 
 
 async def _start(
-    order: Ordered, place: Workers, max_cost: float | None, info: SystemInfo, say: Callable[[str], None]
+    order: SystemOrder, place: Workers, max_cost: float | None, info: SystemInfo, say: Callable[[str], None]
 ) -> tuple[System, int]:
     """The system, and the number of conversations it judges at once. Ray workers must have this process's settings."""
     if place.engine == "local":
@@ -306,7 +306,7 @@ async def _start(
     return cluster, cluster.places
 
 
-async def _rehearse(order: Ordered, plan: Plan, out: Path, made: Made, max_cost: float | None) -> SystemInfo:
+async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings, max_cost: float | None) -> SystemInfo:
     """Builds the system once for its settings, and prints an estimate of the calls and costs of a model."""
     from vista_lab.runs.folder import count_reports
     from vista_lab.runs.loop import prepare, wanted_turns

@@ -21,7 +21,7 @@ from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.runs.loop import Event
 
 if TYPE_CHECKING:
-    from vista_lab.synthesis.chat import Estimated
+    from vista_lab.synthesis.chat import GenerationEstimate
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ SHOWN = 20
 """Most broken entries that are shown one by one; the others are only counted."""
 
 
-def tell_estimate(noun: str, found: Estimated, max_cost: float | None) -> None:
+def tell_estimate(noun: str, found: GenerationEstimate, max_cost: float | None) -> None:
     """Prints an estimate of a model's calls and costs to stderr, and a warning if it exceeds `max_cost`."""
     cost = "at a price that is not known" if found.cost is None else f"about ${found.cost:,.2f}"
     typer.echo(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vista_lab.people.agreeing import AnnotatedTurn, SettledTurn
     from vista_lab.people.agreement import FormResults
     from vista_lab.people.results import Results
-    from vista_lab.people.sheets import Filled
+    from vista_lab.people.sheets import FilledSheet
     from vista_lab.people.study import StudyData
     from vista_lab.tables.output import Picture
     from vista_lab.tables.writers import Sheet
@@ -176,7 +176,7 @@ def remove(
         typer.echo(f"removed batch {batch}", err=True)
 
 
-def _take_in(database: Database, batch: str, filled: Sequence[Filled], data: StudyData) -> str:
+def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data: StudyData) -> str:
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.people.agreement import by_annotator
     from vista_lab.people.batches import FormBatches
@@ -353,7 +353,7 @@ def _results(wish: _Wish) -> Results | FormResults:
     return results(wish, data, filled, about)
 
 
-def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> Results:
+def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> Results:
     from vista_lab.people.agreeing import of_sheets
     from vista_lab.people.agreement import FormResults, by_annotator, remaining_marks
 
@@ -366,7 +366,7 @@ def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about
     return _settle_claims(wish, data, turns, {}, about, others)
 
 
-def _form_results(wish: _Wish, data: StudyData, filled: Sequence[Filled], about: list[str]) -> FormResults:
+def _form_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> FormResults:
     from vista_lab.people.agreement import FormResults, by_annotator
 
     if not any(sheet.answers for sheet in filled):

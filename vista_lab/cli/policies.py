@@ -12,7 +12,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
 from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
-from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, decide, turns
+from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, decide, turns
 from vista_lab.runs.gold import read_gold
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Against:
     log: Path
     gold: Gold | None = None
     html: Path | None = None
-    heard: Heard = field(default_factory=Heard)
+    heard: LogNotes = field(default_factory=LogNotes)
 
     @classmethod
     def parse(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
@@ -77,7 +77,7 @@ class Against:
             write_page(self.html, self.log.name, out, self.heard, replayed, now=datetime.now(UTC))
             console.print(f"wrote {visible(str(self.html))}", markup=False, soft_wrap=True)
 
-    def _changes(self, out: Path, replayed: Replayed) -> list[ReplayedTurn]:
+    def _changes(self, out: Path, replayed: PolicyReplay) -> list[ReplayedTurn]:
         wanted = [it.case.report_id for it in replayed.found.changed[:SHOWN]]
         by_id = {turn.report.id: turn for turn in turns(out, self.heard, replayed, frozenset(wanted))}
         return [by_id[name] for name in wanted]

@@ -88,7 +88,7 @@ def _is_supported(findings: Sequence[Finding]) -> bool:
 
 
 @dataclass(frozen=True)
-class Supported:
+class UnitFigures:
     """Units of one run: `n` of them, those without claims, and the figures.
 
     The positive class is NOT SUPPORTED. Figures count a unit without claims as supported (an AND over nothing holds), unless

@@ -17,7 +17,7 @@ from vista_guard.types import Label
 from vista_lab.metrics.agreement import Agreement, Figure, Method, PairAgreement, agreement, answers, as_consensus
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.pages.annotating import TASK, annotations_of, form_reading, items_of, open_task, reading, steps, within
-from vista_lab.people.agreement import Discussed, FormResults, Settled
+from vista_lab.people.agreement import CaseConsensus, Discussed, FormResults
 from vista_lab.people.annotations import CompleteTask, Condition
 from vista_lab.people.batches import FormBatch, FormBatches
 from vista_lab.people.forms import ChoiceMark, ChoicesMark, display
@@ -275,11 +275,11 @@ def form_disagreements(batches: FormBatches, batch: FormBatch, who: str) -> None
             _settle_form(batches, batch, who, replies)
 
 
-def _name(question: Settled) -> tuple[str, str, str]:
+def _name(question: CaseConsensus) -> tuple[str, str, str]:
     return question.case.item, question.case.part, question.mark
 
 
-def _answer(question: Settled, batch: FormBatch) -> str | list[str] | None:
+def _answer(question: CaseConsensus, batch: FormBatch) -> str | list[str] | None:
     mark = batch.form.mark(question.mark)
     versions = (el("li", el("strong", who), " ", display(value)) for who, value in sorted(question.case.by.items()))
     key = "-".join(_name(question))

@@ -23,7 +23,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
 from vista_lab.metrics.intervals import Share
 from vista_lab.policies import replayed
-from vista_lab.policies.comparison import Changed, Comparison, PolicyAgreement, PolicyCase, case_of, without_texts
+from vista_lab.policies.comparison import ChangedTurn, Comparison, PolicyAgreement, PolicyCase, case_of, without_texts
 from vista_lab.policies.named import fit_of
 
 BATCH: Final = 200
@@ -221,7 +221,7 @@ def honesty(found: Comparison, sample: Sample, names: Sequence[str], same: Share
     return el("section", el("h2", "What this can't tell"), el("ul", *items, cls="honest small"))
 
 
-def example(it: Changed, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
+def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] | None, fine: bool | None) -> Node:
     """One turn on which the policies differ: what was said, and both decisions with their reasons."""
     text, first, second = said or ("(this report cannot be read)", None, None)
     person = None if fine is None else el("span", "people: fine" if fine else "people: not fine", cls="small faint")

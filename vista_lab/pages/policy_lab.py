@@ -24,7 +24,7 @@ from vista_guard.types import Action, Decision, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Sample, read, samples
 from vista_lab.policies.comparison import (
-    Changed,
+    ChangedTurn,
     Comparison,
     PolicyCase,
     PolicyFor,
@@ -52,7 +52,7 @@ ALWAYS: Final = {"unchecked": "on_unchecked", "nothing": "on_no_evidence"}
 
 
 @dataclass(frozen=True)
-class Ruled:
+class LabelRule:
     """The rule for a label: `action` from this confidence on, else a flag that the turn's risk has to confirm."""
 
     action: Action
@@ -64,7 +64,7 @@ class PolicyChoice:
     """One side of the lab. What is not in the mappings is as in the preset."""
 
     base: str
-    rules: Mapping[str, Ruled] = field(default_factory=dict)
+    rules: Mapping[str, LabelRule] = field(default_factory=dict)
     risks: Mapping[str, float] = field(default_factory=dict)
     always: Mapping[str, Action] = field(default_factory=dict)
 
@@ -119,10 +119,10 @@ def to_params(side: str, choice: PolicyChoice) -> dict[str, str | None]:
     return params | {f"{side}.{name}": str(action) for name, action in choice.always.items()}
 
 
-def _parse_rule(text: str) -> Ruled | None:
+def _parse_rule(text: str) -> LabelRule | None:
     action, _, at = text.partition("@")
     limit = _share(at)
-    return Ruled(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
+    return LabelRule(Action(action), limit) if action in set(map(str, Action)) and limit is not None else None
 
 
 def _share(text: str) -> float | None:
@@ -190,7 +190,7 @@ def _rule(name: str, rule: str, choice: PolicyChoice, policy: LabelPolicy) -> No
     action = _select(left, f"lab-{name}-{rule}", f"Do with {WORDS[rule]}", current.action, policy)
     at = _slider(right, f"lab-{name}-{rule}-at", "From a confidence of", current.min_confidence)
     if (action, at) != (current.action, round(current.min_confidence, 2)):
-        _write(name, replace(choice, rules={**choice.rules, rule: Ruled(action, at)}))
+        _write(name, replace(choice, rules={**choice.rules, rule: LabelRule(action, at)}))
         st.rerun()
 
 
@@ -395,7 +395,7 @@ def _draw_changed_turns(
 
 
 def _words(
-    change: Changed, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
+    change: ChangedTurn, turn: GuardedTurn | str | None, sides: list[PolicyFor | None]
 ) -> tuple[str, Decision | None, Decision | None] | None:
     """The draft, or its claims where it was not kept, and each side's decision: the recorded one for a side without policy."""
     if not isinstance(turn, GuardedTurn):

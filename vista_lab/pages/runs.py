@@ -25,7 +25,7 @@ from vista_lab.metrics.intervals import Share
 from vista_lab.pages.policy_figures import first_shown, pager, table_of_labels
 from vista_lab.runs.comparing import (
     ClaimPair,
-    Paired,
+    PairedRuns,
     TurnChange,
     calibration,
     confusion,
@@ -58,7 +58,7 @@ def provenance(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) 
     return el("section", el("h2", "What was compared"), el("p", summary, cls="small"), body, note)
 
 
-def accuracy(found: Paired | None) -> Node:
+def accuracy(found: PairedRuns | None) -> Node:
     """Agreement of each run with people, on the same claims."""
     heading = el("h2", "Who is right")
     if found is None:

@@ -30,7 +30,7 @@ from vista_lab.metrics.agreement import (
 from vista_lab.metrics.agreement import ClaimVersions as Disagreement
 from vista_lab.metrics.claim_sets import STEPS, ClaimGroup, Same, alike, groups, same_text
 from vista_lab.people.forms import Answers, Form, Level, Measure, TextMark, Value
-from vista_lab.people.sheets import QUEUE, Faults, Field, Filled, Row, Table, read
+from vista_lab.people.sheets import QUEUE, Faults, Field, FilledSheet, Row, Table, read
 from vista_lab.people.study import StudyData, StudyTurn
 
 
@@ -78,7 +78,7 @@ class Rates:
     shared: int
 
 
-def of_sheets(sheets: Sequence[Filled], data: StudyData) -> list[AnnotatedTurn]:
+def of_sheets(sheets: Sequence[FilledSheet], data: StudyData) -> list[AnnotatedTurn]:
     """Turns that somebody annotated, in the order of the study."""
     turns = []
     for turn in data.study.turns:
@@ -91,7 +91,7 @@ def of_sheets(sheets: Sequence[Filled], data: StudyData) -> list[AnnotatedTurn]:
     return turns
 
 
-def works_of(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> dict[str, Work]:
+def works_of(turn: StudyTurn, sheets: Sequence[FilledSheet], data: StudyData) -> dict[str, Work]:
     """Work on a turn, by annotator; only those who began it."""
     return {
         sheet.annotator: work_of(sheet.answers[turn.id], turn, data) for sheet in sheets if turn.id in sheet.answers

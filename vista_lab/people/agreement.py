@@ -220,7 +220,7 @@ def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:
 
 
 @dataclass(frozen=True)
-class Settled:
+class CaseConsensus:
     """The annotators' consensus on one case. `open`: no value has a majority, and no discussion has decided it."""
 
     mark: str
@@ -233,22 +233,22 @@ Discussed = Mapping[tuple[str, str, str], Value]
 """Answers of a discussion, by item, part and mark."""
 
 
-def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[Settled]:
+def settle(mark: Mark, cases: Sequence[Case], discussed: Discussed) -> list[CaseConsensus]:
     """Settles choices by majority and numbers by their mean. Cases that only one person marked are left out."""
     if isinstance(mark, TextMark):
         return []
     return [_settle_case(mark, case, discussed) for case in cases if len(case.by) > 1]
 
 
-def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> Settled:
+def _settle_case(mark: Mark, case: Case, discussed: Discussed) -> CaseConsensus:
     if not isinstance(mark, ChoiceMark | ChoicesMark):
         mean = fmean(float(value) for value in case.by.values() if isinstance(value, float))
-        return Settled(mark.name, case, mean, False)
+        return CaseConsensus(mark.name, case, mean, False)
     value, votes = Counter(case.by.values()).most_common(1)[0]
     if 2 * votes > len(case.by):
-        return Settled(mark.name, case, value, False)
+        return CaseConsensus(mark.name, case, value, False)
     answer = discussed.get((case.item, case.part, mark.name))
-    return Settled(mark.name, case, answer, answer is None)
+    return CaseConsensus(mark.name, case, answer, answer is None)
 
 
 def read_discussed(path: Path, form: Form, results: FormResults) -> Discussed:
@@ -314,7 +314,7 @@ class FormResults:
         return [measure(mark, self.cases[mark.name], people) for mark in self.form.marks if mark.agreement]
 
     @cached_property
-    def settled(self) -> list[Settled]:
+    def settled(self) -> list[CaseConsensus]:
         """In the order of the form's marks."""
         return [one for mark in self.form.marks for one in settle(mark, self.cases[mark.name], self.discussed)]
 
@@ -444,7 +444,7 @@ _OF_PAIR: Mapping[str, tuple[Measure | None, Callable[[tuple[str, str], PairFigu
 }
 
 
-def by_annotator(filled: Sequence[sheets.Filled]) -> dict[str, Mapping[str, Answers]]:
+def by_annotator(filled: Sequence[sheets.FilledSheet]) -> dict[str, Mapping[str, Answers]]:
     """Answers of several sheets, by annotator."""
     return {sheet.annotator: sheet.answers for sheet in filled}
 

@@ -20,7 +20,7 @@ from vista_lab.people.forms import load_form
 from vista_lab.people.study import StudyData, StudyTurn, document_texts
 from vista_lab.runs.folder import GoldLine, TurnName
 from vista_lab.tables.output import find_folders
-from vista_lab.tables.runs import Measured, read_measured
+from vista_lab.tables.runs import RunMeasures, read_measured
 
 LOG, LABELS = "consensus.json", "labels.jsonl"
 
@@ -80,7 +80,7 @@ def _label_lines(consensus: SettledTurn, turn: StudyTurn) -> Iterator[dict[str, 
 # Runs against the consensus (Figure 2)
 
 
-def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[Measured]:
+def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: StudyData) -> list[RunMeasures]:
     """Runs over the study's data sets, or over its consensus as a log, limited to turns with both kinds of gold.
 
     Raises:
@@ -96,7 +96,7 @@ def measure_runs(places: Sequence[Path], settled: Sequence[SettledTurn], data: S
     return [_measure_run(read_measured(folder, name), known) for name, folder in find_folders(places).items()]
 
 
-def _measure_run(run: Measured, known: Sequence[tuple[SettledTurn, StudyTurn]]) -> Measured:
+def _measure_run(run: RunMeasures, known: Sequence[tuple[SettledTurn, StudyTurn]]) -> RunMeasures:
     gold = {_place(turn, run): _gold(one, turn, run) for one, turn in known if run.data_set in (LOG, turn.data_set)}
     kept: Mapping[TurnName, GoldLine] = {name: line for name, line in gold.items() if name in run.gold}
     if not kept:
@@ -108,11 +108,11 @@ def _measure_run(run: Measured, known: Sequence[tuple[SettledTurn, StudyTurn]]) 
     return replace(run, gold=kept, reports=reports)
 
 
-def _place(turn: StudyTurn, run: Measured) -> TurnName:
+def _place(turn: StudyTurn, run: RunMeasures) -> TurnName:
     return (turn.conversation_id if run.data_set == turn.data_set else turn.talk), turn.turn_index
 
 
-def _gold(consensus: SettledTurn, turn: StudyTurn, run: Measured) -> GoldLine:
+def _gold(consensus: SettledTurn, turn: StudyTurn, run: RunMeasures) -> GoldLine:
     talk, index = _place(turn, run)
     claims = {f"t{index}.c{number}": claim.label for number, claim in enumerate(consensus.claims, 1)}
     return GoldLine(conversation_id=talk, turn_index=index, label=turn.label, positive=turn.positive, claims=claims)

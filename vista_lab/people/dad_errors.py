@@ -16,7 +16,7 @@ from vista_lab.people.sheets import Field, Table, content
 from vista_lab.runs.folder import TurnName
 from vista_lab.systems.evidence import EVIDENCE, EVIDENCE_LINES, FoundEvidence
 from vista_lab.tables.dad import Lines, Setting, UnitName, lines_of
-from vista_lab.tables.runs import Measured
+from vista_lab.tables.runs import RunMeasures
 
 CAUSES = ("decomposition", "evidence", "annotation", "verifier", "several", "unclear")
 """The kinds of errors of App. F, and two more for the rest."""
@@ -39,7 +39,7 @@ MOST = 30_000
 """Most characters of a cell: a spreadsheet holds 32,767."""
 
 
-def write_errors(runs: Sequence[Measured], path: Path) -> int:
+def write_errors(runs: Sequence[RunMeasures], path: Path) -> int:
     """Writes the sheet, `.xlsx` or `.tsv`.
 
     Returns:
@@ -97,7 +97,7 @@ def _text(setting: Setting, name: UnitName) -> str:
     return line.places[name[2]].text(report.response) if line.places else report.response
 
 
-def _read_evidence(run: Measured) -> Mapping[FoundKey, FoundEvidence]:
+def _read_evidence(run: RunMeasures) -> Mapping[FoundKey, FoundEvidence]:
     """Evidence found for each claim of a run with `--evidence`. A last line that is still being written is left out."""
     path = run.folder / EVIDENCE
     lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []

@@ -12,7 +12,7 @@ from vista_guard.types import Role, TurnTexts
 from vista_lab.metrics.agreement import answers, compare, method_of
 from vista_lab.people.agreeing import AnnotatedTurn, Match, SettledTurn, match, of_sheets, works_of
 from vista_lab.people.annotations import Annotations, CompleteTask, Condition, FinishedTurn, take_in
-from vista_lab.people.sheets import Filled
+from vista_lab.people.sheets import FilledSheet
 from vista_lab.people.study import StudyData, StudyTurn
 
 WHO = "import"
@@ -20,7 +20,7 @@ WHO = "import"
 
 
 @dataclass(frozen=True)
-class Kept:
+class SettledBatch:
     """A batch in the database: turns that all annotators submitted, and their consensus in the dashboard.
 
     `left_out` counts turns that are excluded, since an annotator saw the judge's labels.
@@ -40,7 +40,7 @@ class TakenIn:
 
 
 def import_sheets(
-    database: Database, batch: str, sheets: Sequence[Filled], data: StudyData, embedder: Embedder | None = None
+    database: Database, batch: str, sheets: Sequence[FilledSheet], data: StudyData, embedder: Embedder | None = None
 ) -> TakenIn:
     """Imports sheets as a batch of finished work: all of it, or nothing.
 
@@ -76,7 +76,7 @@ def _settle(annotations: Annotations, batch: str, how: Match) -> None:
             annotations.settle(task.id, answers(items), method=method, who=WHO)
 
 
-def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -> FinishedTurn:
+def _finished_turn(turn: StudyTurn, sheets: Sequence[FilledSheet], data: StudyData) -> FinishedTurn:
     talk, report = data.conversations[turn.talk], data.reports[turn.id]
     reply = talk.turns[turn.turn_index]
     question = next(
@@ -88,7 +88,7 @@ def _finished_turn(turn: StudyTurn, sheets: Sequence[Filled], data: StudyData) -
     return FinishedTurn(report, texts, {who: (work.claims, work.notes) for who, work in works.items()})
 
 
-def take(database: Database, batch: str, data: StudyData | None) -> Kept:
+def take(database: Database, batch: str, data: StudyData | None) -> SettledBatch:
     """The annotators' work on a batch, from the dashboard or from imported sheets.
 
     With a study, turns have its ids, else those of their reports.
@@ -114,7 +114,7 @@ def take(database: Database, batch: str, data: StudyData | None) -> Kept:
         for task in kept
         if task.consensus is not None
     }
-    return Kept(list(turns.values()), settled, len(tasks) - len(kept))
+    return SettledBatch(list(turns.values()), settled, len(tasks) - len(kept))
 
 
 def _turns(database: Database, tasks: Sequence[CompleteTask], data: StudyData | None) -> list[AnnotatedTurn]:

@@ -19,7 +19,7 @@ BATCH = 200
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportSummary:
     """Number of turns and labels written, their judge, and the turns left out, by reason."""
 
     turns: int
@@ -35,7 +35,7 @@ def export(
     labels: Path,
     *,
     judge: str | None = None,
-) -> Exported:
+) -> ExportSummary:
     """Writes the reports that people decided on, and their labels.
 
     Args:
@@ -59,7 +59,7 @@ def export(
     lines = [line for report in own for line in _lines(report, decisions[report.id])]
     _write(reports, (report.model_dump_json() for report in own))
     _write(labels, map(json.dumps, lines))
-    return Exported(len(own), len(lines), chosen, {why: count for why, count in left_out.items() if count})
+    return ExportSummary(len(own), len(lines), chosen, {why: count for why, count in left_out.items() if count})
 
 
 def _usable(reader: ReportReader, names: Sequence[str], left_out: Counter[str]) -> Iterator[TurnReport]:

@@ -26,7 +26,7 @@ from vista_lab.metrics.intervals import Share, share_interval
 from vista_lab.people import sheets
 from vista_lab.people.agreement import ANSWER, Discussed, FormResults, answers_of
 from vista_lab.people.forms import Answers, Form, Item, Level, Part, Value, load_form
-from vista_lab.people.sheets import Faults, Filled, Table, collect_sheets
+from vista_lab.people.sheets import Faults, FilledSheet, Table, collect_sheets
 from vista_lab.people.study import Study, StudyData, StudySet, annotator_names, load
 from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.runs.plan import sample_names
@@ -231,7 +231,7 @@ def read_work(folder: Path, records: Sequence[Record]) -> list[StepWork]:
     return works
 
 
-def _unfinished(annotators: Sequence[str], filled: Sequence[Filled]) -> Iterator[str]:
+def _unfinished(annotators: Sequence[str], filled: Sequence[FilledSheet]) -> Iterator[str]:
     yield from (f"{sheet.annotator} left {sheet.open:,} as they were." for sheet in filled if sheet.open)
     yield from (f"{who} has no sheet." for who in annotators if who not in {sheet.annotator for sheet in filled})
 
@@ -277,7 +277,7 @@ LINES = (
 
 
 @dataclass(frozen=True)
-class Marked:
+class MarkedRow:
     """A row of the sheets, a claim or a pair, with each annotator's mark. `settled` is None while there is no majority."""
 
     item: Item
@@ -315,7 +315,7 @@ class AnnotatorFigures:
     unlike: Share
 
 
-def marked_rows(line: Line, work: StepWork) -> list[Marked]:
+def marked_rows(line: Line, work: StepWork) -> list[MarkedRow]:
     """Rows of a line with at least one mark."""
     rows = []
     for item in work.items:
@@ -326,7 +326,7 @@ def marked_rows(line: Line, work: StepWork) -> list[Marked]:
             if by:
                 settled = {mark: _settle(mark, item, part, values, work.results.discussed) for mark in line.marks}
                 known = {mark: value for mark, value in settled.items() if value is not None}
-                rows.append(Marked(item, by, _word(known, line.marks)))
+                rows.append(MarkedRow(item, by, _word(known, line.marks)))
     return rows
 
 
@@ -374,7 +374,7 @@ def figures(line: Line, work: StepWork) -> LineFigures:
     )
 
 
-def _passages(rows: Sequence[Marked]) -> dict[str, bool]:
+def _passages(rows: Sequence[MarkedRow]) -> dict[str, bool]:
     """By passage id, True if all its rows are right; passages that are open or discarded whole are left out."""
     by_item: dict[str, list[str | None]] = {}
     for row in rows:

@@ -22,7 +22,7 @@ from vista_lab.people.forms import Form, load_form
 from vista_lab.people.sheets import Table
 from vista_lab.people.study import StudyData
 from vista_lab.tables.overview import accuracy_text
-from vista_lab.tables.runs import Measured, names_of
+from vista_lab.tables.runs import RunMeasures, names_of
 from vista_lab.tables.vista import PAPER, title_of
 from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
 
@@ -209,7 +209,7 @@ def diverging(found: Transitions) -> Sheet:
     return Sheet("table-7-turns", "Turns on which people and data set differ", heads, tuple(rows))
 
 
-def figure_2(runs: Sequence[Measured], about: Sequence[str]) -> Sheet:
+def figure_2(runs: Sequence[RunMeasures], about: Sequence[str]) -> Sheet:
     """Accuracy of runs by both kinds of gold, over the turns that have both."""
     names = names_of(runs)
     rows: list[Row] = []

@@ -507,7 +507,7 @@ def _file(item: Item, name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledSheet:
     """A filled sheet. Items that the annotator did not begin are not in `answers`; `open` counts them."""
 
     annotator: str
@@ -515,7 +515,7 @@ class Filled:
     open: int
 
 
-def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> list[Filled]:
+def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> list[FilledSheet]:
     """The sheets of several annotators, each named after its file.
 
     Raises:
@@ -527,7 +527,7 @@ def read_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item]) -> lis
     return filled
 
 
-def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[Filled]:
+def collect_sheets(paths: Sequence[Path], form: Form, items: Sequence[Item], faults: Faults) -> list[FilledSheet]:
     """The sheets of several annotators; wrong cells go to `faults`, so that one error names those of several forms.
 
     Raises:
@@ -550,7 +550,7 @@ class _Reader:
         self.unit = "" if form.parts is None else form.parts.unit.value
         self.marks = {level: form.marks_of(level) for level in Level}
 
-    def filled(self, annotator: str) -> Filled:
+    def filled(self, annotator: str) -> FilledSheet:
         unread = Faults()
         by_item: dict[str, list[Row]] = defaultdict(list)
         for row in self.rows(unread):
@@ -573,7 +573,7 @@ class _Reader:
             answers = self.answers(item, by_item.get(item.id, []), whole=not unread)
             if answers is not None:
                 answered[item.id] = answers
-        return Filled(annotator, answered, len(self.items) - len(answered))
+        return FilledSheet(annotator, answered, len(self.items) - len(answered))
 
     def rows(self, unread: Faults) -> list[Row]:
         """The rows of the file, in the engine's columns or in those of the form's layout."""

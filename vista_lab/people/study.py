@@ -474,7 +474,7 @@ class _Candidate:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _DrawnSet:
     told: StudySet
     run: JudgedRun | None
     chosen: Sequence[_Candidate]
@@ -493,7 +493,7 @@ def _run_of(source: Source, runs: Sequence[JudgedRun], *, only: bool) -> JudgedR
     return matches[0] if matches else None
 
 
-def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
+def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_DrawnSet]) -> None:
     unused = next((run for run in runs if all(one.run is not run for one in drawn)), None)
     if unused is not None:
         judged = unused.data_set or "a log that it does not name"
@@ -503,7 +503,7 @@ def _check_used(runs: Sequence[JudgedRun], drawn: Sequence[_Drawn]) -> None:
         )
 
 
-def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _Drawn:
+def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wanted: Sampling) -> _DrawnSet:
     if run is None and (wanted.enrich or wanted.shown):
         raise ConfigError(f"--enrich and --suggestions need a run over {source.name}; give its folder with --run")
     candidates = list(_candidates(source, run, claims=wanted.form.parts is not None))
@@ -539,7 +539,7 @@ def _draw_source(source: Source, run: JudgedRun | None, count: int | None, wante
         run=run and run.name,
         judge=run and run.judge,
     )
-    return _Drawn(study_set, run, [candidate for candidate in candidates if candidate.name in chosen])
+    return _DrawnSet(study_set, run, [candidate for candidate in candidates if candidate.name in chosen])
 
 
 def _rare(candidates: Sequence[_Candidate], wanted: Sampling, name: str) -> Mapping[Label, Sequence[_Candidate]]:
@@ -600,7 +600,7 @@ def _turn(name: str, entry: LoggedConversation, place: int, **known: object) -> 
 
 
 def _number_turns(
-    drawn: Sequence[_Drawn],
+    drawn: Sequence[_DrawnSet],
 ) -> tuple[list[StudyTurn], dict[str, Conversation], dict[str, TurnReport]]:
     """Turns with their ids in sheets, conversations by a unique name, and reports with that name."""
     turns: list[StudyTurn] = []

@@ -173,7 +173,7 @@ class PolicyAgreement:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedTurn:
     """A turn on which two policies differ."""
 
     case: PolicyCase
@@ -200,10 +200,10 @@ class Comparison:
         return Counter(zip(self.first, self.second, strict=True))
 
     @cached_property
-    def changed(self) -> tuple[Changed, ...]:
+    def changed(self) -> tuple[ChangedTurn, ...]:
         """Turns on which the policies differ: largest steps first, then newest first."""
         changes = [
-            Changed(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
+            ChangedTurn(case, one, other, case.cut_short and not (withholds(one) and withholds(other)))
             for case, one, other in zip(self.cases, self.first, self.second, strict=True)
             if one is not other
         ]
@@ -276,7 +276,7 @@ def _totals(cases: Sequence[PolicyCase], actions: Sequence[Action]) -> Totals:
     return Totals({action: counts[action] for action in Action}, cut)
 
 
-def _step(it: Changed) -> int:
+def _step(it: ChangedTurn) -> int:
     return abs(SEVERITY[it.first] - SEVERITY[it.second])
 
 

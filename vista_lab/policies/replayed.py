@@ -93,7 +93,7 @@ def join_parts(told: Iterable[str | None]) -> list[str]:
 
 
 @dataclass
-class Heard:
+class LogNotes:
     """Users' messages and people's labels, collected from a log while it is read."""
 
     questions: dict[TurnName, str] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class Heard:
 
 
 @dataclass(frozen=True)
-class Replayed:
+class PolicyReplay:
     """Two policies on the turns of one log.
 
     `fine` has people's labels by report id. `fits` has the risk models of the judges that reported. `unjudged` counts
@@ -162,7 +162,9 @@ class ReplayedTurn:
         return self.first.action is not self.second.action
 
 
-def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], gold: Gold | None = None) -> Replayed:
+def decide(
+    out: Path, heard: LogNotes, policies: tuple[NamedPolicy, NamedPolicy], gold: Gold | None = None
+) -> PolicyReplay:
     """Decides on each report of a log with both policies. No judge is asked, and no text is kept.
 
     Args:
@@ -191,7 +193,7 @@ def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], g
         verdict = labels[_name(report)].verdict(case.outcomes) if _name(report) in labels else None
         if verdict is not None:
             fine[report.id] = verdict
-    return Replayed(
+    return PolicyReplay(
         policies,
         compare(cases, *actions),
         fine,
@@ -202,7 +204,9 @@ def decide(out: Path, heard: Heard, policies: tuple[NamedPolicy, NamedPolicy], g
     )
 
 
-def turns(out: Path, heard: Heard, replayed: Replayed, wanted: Collection[str] | None = None) -> Iterator[ReplayedTurn]:
+def turns(
+    out: Path, heard: LogNotes, replayed: PolicyReplay, wanted: Collection[str] | None = None
+) -> Iterator[ReplayedTurn]:
     """Turns with all of their texts, in the order of the reports; those with these report ids, or all."""
     first, second = _deciders(replayed.policies)
     for report in _log_reports(out, heard):
@@ -217,7 +221,7 @@ def _deciders(policies: Sequence[NamedPolicy]) -> tuple[Decider, Decider]:
     return first, second
 
 
-def _log_reports(out: Path, heard: Heard) -> Iterator[TurnReport]:
+def _log_reports(out: Path, heard: LogNotes) -> Iterator[TurnReport]:
     return (report for report in read_reports(out) if _name(report) in heard.questions)
 
 

@@ -118,7 +118,7 @@ def _right(outcome: Outcome | None, word: Word | None) -> bool | None:
 
 
 @dataclass(frozen=True)
-class Paired:
+class PairedRuns:
     """Two runs over the claims that people labelled and both runs judged or tried to.
 
     `better` counts claims that only the second run has right, `worse` those that only the first has; `p` is McNemar's exact
@@ -132,7 +132,7 @@ class Paired:
     p: float
 
 
-def paired_accuracy(pairs: Sequence[ClaimPair]) -> Paired | None:
+def paired_accuracy(pairs: Sequence[ClaimPair]) -> PairedRuns | None:
     """Accuracy of each run against people, on the same claims. None if no claim of both runs is labelled."""
     known = [(left, right) for pair in pairs for left, right in [pair.right] if left is not None and right is not None]
     first = wilson(sum(left for left, _ in known), len(known))
@@ -140,7 +140,7 @@ def paired_accuracy(pairs: Sequence[ClaimPair]) -> Paired | None:
     if first is None or second is None:
         return None
     better, worse = known.count((False, True)), known.count((True, False))
-    return Paired(first, second, better, worse, mcnemar(better, worse))
+    return PairedRuns(first, second, better, worse, mcnemar(better, worse))
 
 
 def transitions(pairs: Sequence[ClaimPair]) -> Counter[tuple[str, str]]:

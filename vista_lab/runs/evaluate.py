@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Made:
+class RunSettings:
     """A run's settings, apart from its rows and its system."""
 
     claims: ClaimsMode = ClaimsMode.JUDGE
@@ -41,14 +41,16 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluation:
     """Results of an evaluation: `figures` of the whole folder, `session` of this call."""
 
     figures: RunSummary
     session: ReplaySummary
 
 
-async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: Steering | None = None) -> Evaluated:
+async def evaluate(
+    system: System, plan: Plan, out: Path, made: RunSettings, steering: Steering | None = None
+) -> Evaluation:
     """Judges every turn of the plan that has no report in `out` yet.
 
     Args:
@@ -76,10 +78,10 @@ async def evaluate(system: System, plan: Plan, out: Path, made: Made, steering: 
     session = tally.summary(seconds=time.monotonic() - began, interrupted=steering.stop.is_set())
     figures = summarise(out)
     write_summary(out, figures.model_dump_json(indent=2))
-    return Evaluated(figures, replace(session, exhausted=exhausted))
+    return Evaluation(figures, replace(session, exhausted=exhausted))
 
 
-def manifest(system: System, rows: Rows | None, made: Made) -> Manifest:
+def manifest(system: System, rows: Rows | None, made: RunSettings) -> Manifest:
     """The manifest of a run that begins now."""
     return Manifest(
         made_by=f"vista-guard {__version__}",
@@ -147,7 +149,7 @@ async def replay(
     steering = Steering(concurrency, on_progress, stop or asyncio.Event())
     began = time.monotonic()
     system = GuardSystem("vista", guard)
-    file = ReportFile.open(out, REPORT_LINES, manifest(system, None, Made(claims)))
+    file = ReportFile.open(out, REPORT_LINES, manifest(system, None, RunSettings(claims)))
     try:
         tally, exhausted = await judge_all(system, log, file, claims, steering)
     finally:

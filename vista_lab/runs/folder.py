@@ -210,11 +210,11 @@ def open_run(folder: Path, manifest: Manifest, gold: Iterable[GoldLine]) -> Repo
     else, is in use, or cannot be written.
     """
     claim_folder(folder, "run", {MANIFEST, REPORTS})
-    return ReportFile.open(folder / REPORTS, REPORT_LINES, _Made(folder, manifest, gold))
+    return ReportFile.open(folder / REPORTS, REPORT_LINES, _RunSource(folder, manifest, gold))
 
 
 @dataclass(frozen=True)
-class _Made:
+class _RunSource:
     """The manifest and gold of a run's reports."""
 
     folder: Path

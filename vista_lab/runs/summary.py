@@ -19,7 +19,7 @@ class _Figures(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Found(_Figures):
+class DetectionSummary(_Figures):
     """Detection figures under one reading. Shares are in [0, 1]; None if nothing is counted.
 
     `turns` have gold. `unchecked` of them have no prediction, as a claim or the whole turn was not judged: they count in
@@ -64,7 +64,7 @@ class RunSummary(_Figures):
     micro: float | None
     macro: float | None
     evidence_missing: int
-    readings: Mapping[Reading, Found]
+    readings: Mapping[Reading, DetectionSummary]
     agreement: LabelAgreement | None
     usage: Usage
     judging_seconds: float
@@ -118,7 +118,7 @@ class _Counting:
         for reading, wanted in self.wanted.items():
             self.predicted[reading][name] = has_any_label(labels_of(report.outcomes), wanted)
 
-    def readings(self) -> dict[Reading, Found]:
+    def readings(self) -> dict[Reading, DetectionSummary]:
         """Figures of the readings that the gold allows."""
         by_reading = {}
         for reading, wanted in self.wanted.items():
@@ -140,11 +140,13 @@ def gold_of(line: GoldLine, reading: Reading, wanted: frozenset[Label]) -> bool 
     return has_any_label([*line.claims.values(), *[None] * line.unlabelled], wanted) if line.claims else None
 
 
-def _figures(pairs: Mapping[TurnName, tuple[bool, bool | None]], lines: Mapping[TurnName, GoldLine]) -> Found:
+def _figures(
+    pairs: Mapping[TurnName, tuple[bool, bool | None]], lines: Mapping[TurnName, GoldLine]
+) -> DetectionSummary:
     detection = Detection.of(pairs.values())
     judged = [(gold, predicted) for gold, predicted in pairs.values() if predicted is not None]
     groups = [lines[name].drawn_with for name, (_, predicted) in pairs.items() if predicted is not None]
-    return Found(
+    return DetectionSummary(
         turns=detection.turns,
         tp=detection.tp,
         fp=detection.fp,

@@ -173,7 +173,7 @@ _BINGCHECK = {
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenStatement:
     """A statement with evidence of its own. `history`: the turns before it."""
 
     text: str
@@ -182,37 +182,43 @@ class Given:
     history: tuple[Turn, ...] = ()
 
 
-def begin(path: Path) -> list[Given]:
+def begin(path: Path) -> list[GivenStatement]:
     """BEGIN (Dziri et al. 2022): "Fully attributable" is supported; "Not fully" and "Generic" are not."""
     gold = {True: SUPPORTED, False: NOT_ENOUGH}
     return [
-        Given(row.text, documents([row.knowledge]), gold[row.label == begin_set.FULLY], turns_of([row.message]))
+        GivenStatement(
+            row.text, documents([row.knowledge]), gold[row.label == begin_set.FULLY], turns_of([row.message])
+        )
         for row in whole(begin_set.responses(path))
     ]
 
 
-def fever(path: Path) -> list[Given]:
+def fever(path: Path) -> list[GivenStatement]:
     """FEVER: the gold sentences of a claim, joined, are its document."""
-    return [Given(row.claim, documents([" ".join(row.sentences)]), _FEVER[row.label]) for row in fever_rows(path)]
+    return [
+        GivenStatement(row.claim, documents([" ".join(row.sentences)]), _FEVER[row.label]) for row in fever_rows(path)
+    ]
 
 
-def dialfact(path: Path) -> list[Given]:
+def dialfact(path: Path) -> list[GivenStatement]:
     """DialFact (Gupta et al. 2022): a response with its evidence."""
     return [_given(entry, _FEVER) for entry in whole(dialfact_set.read((path,)))]
 
 
-def kqa(path: Path) -> list[Given]:
+def kqa(path: Path) -> list[GivenStatement]:
     """K-QA (Manes et al. 2024): a physicians' claim against a model's answer; the majority of three labels."""
     return [
-        Given(row["claim"], documents([row["answer"]]), _KQA[row["majority_label"]], turns_of([row["Question"]]))
+        GivenStatement(
+            row["claim"], documents([row["answer"]]), _KQA[row["majority_label"]], turns_of([row["Question"]])
+        )
         for row in read_csv(path)
     ]
 
 
-def bingcheck(path: Path) -> list[Given]:
+def bingcheck(path: Path) -> list[GivenStatement]:
     """BingCheck (Li et al. 2024), one response a line: each sub-claim with what was retrieved for it."""
     return [
-        Given(claim.text, documents(claim.evidence), _BINGCHECK[claim.conclusion], turns_of([response.query]))
+        GivenStatement(claim.text, documents(claim.evidence), _BINGCHECK[claim.conclusion], turns_of([response.query]))
         for response in whole(bingcheck_set.responses(path))
         for claim in response.claims
     ]
@@ -246,7 +252,7 @@ def held_out(request: str) -> bool:
     return bool(sha256(" ".join(request.lower().split()).encode()).digest()[0] % 2)
 
 
-def _given(entry: LoggedConversation, gold: Mapping[str, str]) -> Given:
+def _given(entry: LoggedConversation, gold: Mapping[str, str]) -> GivenStatement:
     """A conversation's last turn; `gold` maps the publisher's label to ours."""
     *history, last = entry.conversation.turns
-    return Given(last.text, last.documents, gold[entry.gold[len(history)].label], tuple(history))
+    return GivenStatement(last.text, last.documents, gold[entry.gold[len(history)].label], tuple(history))

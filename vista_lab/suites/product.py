@@ -36,7 +36,7 @@ from vista_guard.types import (  # fmt: skip
     Unchecked,
 )
 from vista_lab.suites import loaders
-from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, Given
+from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
 from vista_lab.systems.guarded import NoKnowledge
 
 if TYPE_CHECKING:
@@ -244,14 +244,14 @@ class JudgedClaim:
 Turns = Sequence[Turn]
 
 
-async def judge_given(product: Product, guard: Guard, row: Given) -> JudgedClaim:
+async def judge_given(product: Product, guard: Guard, row: GivenStatement) -> JudgedClaim:
     """The row's statement as the one claim of its turn, against the row's documents."""
     claim = Claim(id="given", text=row.text)
     turn = Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents, claims=(claim,))
     return (await judge_last(product, guard, (*row.history, turn)))[0]
 
 
-async def judge_own(product: Product, guard: Guard, row: Given) -> list[JudgedClaim]:
+async def judge_own(product: Product, guard: Guard, row: GivenStatement) -> list[JudgedClaim]:
     """The claims that the judge finds in the row's text, against the row's documents."""
     turn = Turn(role=Role.ASSISTANT, text=row.text, documents=row.documents)
     return await judge_last(product, guard, (*row.history, turn))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_lab.suites.evalsets import Claims, chunks
-from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, Given
+from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, GivenStatement
 from vista_lab.suites.product import (  # fmt: skip
     Bench,
     JudgedClaim,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 UNSUPPORTED = "unsupported"
 THREE = (SUPPORTED, CONTRADICTED, NOT_ENOUGH)
 Load = Callable[[Path], Claims]
-LoadGiven = Callable[[Path], list[Given]]
+LoadGiven = Callable[[Path], list[GivenStatement]]
 
 
 def whole_response(load: Load, target: Target | None = None) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:

@@ -26,7 +26,7 @@ from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
 from vista_guard.judges.model.judge import REMINDER
 from vista_guard.judges.model.prompt_files import PromptFile, fill
 from vista_guard.judges.model.prompt_files import read as read_prompt
-from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
+from vista_lab.synthesis.records import GeneratedPair, NoPair, PairAnswer, Passage
 
 Calls = Literal["unified", "stepwise"]
 ATTEMPTS = 3
@@ -96,7 +96,7 @@ class ModelGenerator:
         """All other settings that change its answers."""
         return {"calls": self.calls, "parameters": json.dumps(dict(self.model.parameters), sort_keys=True)}
 
-    async def generate(self, passage: Passage) -> Answered:
+    async def generate(self, passage: Passage) -> PairAnswer:
         """The passage's pair, or why there is none.
 
         Raises:
@@ -107,8 +107,8 @@ class ModelGenerator:
         try:
             pair = await (self._unified(passage, asked) if self.calls == "unified" else self._stepwise(passage, asked))
         except (UnreadableError, ContextTooLongError) as exc:
-            return Answered(NoPair(f"no answer that can be used: {exc}", asked.raw[:RAW_CHARS]), asked.attempts)
-        return Answered(pair, asked.attempts)
+            return PairAnswer(NoPair(f"no answer that can be used: {exc}", asked.raw[:RAW_CHARS]), asked.attempts)
+        return PairAnswer(pair, asked.attempts)
 
     async def _unified(self, passage: Passage, asked: Asked) -> GeneratedPair:
         def pair(text: str) -> GeneratedPair:
@@ -146,7 +146,7 @@ class ModelGenerator:
         """Closes the model's connections."""
         await self.model.aclose()
 
-    def estimate(self, passages: Iterable[Passage], total: int, sample: int = 40) -> Estimated:
+    def estimate(self, passages: Iterable[Passage], total: int, sample: int = 40) -> GenerationEstimate:
         """Estimates `total` passages from a sample's prompts and the paper's answer lengths, without a call."""
         sampled = list(islice(passages, sample))
         read_chars = written_chars = 0.0
@@ -159,7 +159,7 @@ class ModelGenerator:
         tokens = [round(share * chars / CHARACTERS_A_TOKEN) for chars in (read_chars, written_chars)]
         prices = getattr(self.model, "prices", None)
         cost = prices.cost(tokens[0], tokens[1], 0) if prices is not None else None
-        return Estimated(total * len(self._files), tokens[0], tokens[1], cost)
+        return GenerationEstimate(total * len(self._files), tokens[0], tokens[1], cost)
 
 
 _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "unfactual": 1.7}
@@ -167,7 +167,7 @@ _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "un
 
 
 @dataclass(frozen=True)
-class Estimated:
+class GenerationEstimate:
     """Calls, tokens and cost of a run, without repeated attempts. `cost` in US dollars; None where no price is known."""
 
     calls: int

@@ -20,7 +20,7 @@ from vista_guard.types import Role, Turn
 from vista_lab.synthesis.alterations import FRONT, Alteration, alterations, main_verb
 from vista_lab.synthesis.gates import MOST_WORDS, PRONOUN
 from vista_lab.synthesis.paraphrases import link_sentences, paraphrase
-from vista_lab.synthesis.records import Answered, GeneratedPair, NoPair, Passage
+from vista_lab.synthesis.records import GeneratedPair, NoPair, PairAnswer, Passage
 from vista_lab.synthesis.rewriters.carrier import read_text
 from vista_lab.synthesis.rewriters.text import tokens
 
@@ -84,9 +84,9 @@ class EmbeddedGenerator:
         """All other settings that change its pairs."""
         return {"edits": self._edits}
 
-    async def generate(self, passage: Passage) -> Answered:
+    async def generate(self, passage: Passage) -> PairAnswer:
         """The passage's pair, or why there is none."""
-        return Answered(self.make(passage))
+        return PairAnswer(self.make(passage))
 
     def make(self, passage: Passage) -> GeneratedPair | NoPair:
         """The passage's pair, or why there is none."""

@@ -30,10 +30,10 @@ from vista_lab.synthesis.passages import Corpus, Cut, survey
 from vista_lab.synthesis.records import (  # fmt: skip
     RECORD_LINES,
     RECORDS,
-    Answered,
     GateVerdict,
     GeneratedPair,
     NoPair,
+    PairAnswer,
     Passage,
     Record,
     State,
@@ -55,7 +55,7 @@ class Generator(Protocol):
         """The model, or the version of the rules: all that changes the pairs."""
         ...
 
-    async def generate(self, passage: Passage) -> Answered:
+    async def generate(self, passage: Passage) -> PairAnswer:
         """The pair, or why there is none, after bounded attempts.
 
         Raises:
@@ -325,7 +325,7 @@ class _Run:
 
     async def _record(self, passage: Passage) -> Record:
         refusal = self._refusal(passage)
-        answer = Answered(NoPair(refusal), 0) if refusal else await self._making.generator.generate(passage)
+        answer = PairAnswer(NoPair(refusal), 0) if refusal else await self._making.generator.generate(passage)
         pair, origin = answer.pair, {"made_by": self._making.generator.name, "attempts": answer.attempts}
         if isinstance(pair, NoPair):
             return Record(passage=passage, state=State.REJECTED, reason=pair.reason, raw=pair.raw, **origin)

@@ -95,7 +95,7 @@ class NoPair:
 
 
 @dataclass(frozen=True)
-class Answered:
+class PairAnswer:
     """A passage's pair, or why there is none, and the calls it took."""
 
     pair: GeneratedPair | NoPair

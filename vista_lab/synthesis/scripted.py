@@ -107,7 +107,7 @@ def answer_of(house: House) -> dict[str, Any]:
     factual = [first, *(fact.told(house.wording) for fact in house.facts)]
     fact, at = house.facts[place], place + 1
     unfactual = [*factual[:at], fact.told_falsely(house.wording), *factual[at + 1 :]]
-    made = _Made(claims, at, fact.false, factual, unfactual)
+    made = _Answer(claims, at, fact.false, factual, unfactual)
     if house.fault in _FAULTS:
         _FAULTS[house.fault](made, house, fact)
     altered = {"original": made.claims[made.at], "falsified": made.falsified}
@@ -116,7 +116,7 @@ def answer_of(house: House) -> dict[str, Any]:
 
 
 @dataclass
-class _Made:
+class _Answer:
     """An answer being assembled."""
 
     claims: list[str]
@@ -131,76 +131,76 @@ class _Made:
         return 1 if self.at != 1 else 2
 
 
-def _form(made: _Made, house: House, fact: Fact) -> None:
+def _form(made: _Answer, house: House, fact: Fact) -> None:
     made.untold[made.at] += " (This is the altered claim.)"
 
 
-def _length(made: _Made, house: House, fact: Fact) -> None:
+def _length(made: _Answer, house: House, fact: Fact) -> None:
     made.claims[made.other] = f"{made.claims[made.other].rstrip('.')} {_LENGTHENED}."
 
 
-def _subject(made: _Made, house: House, fact: Fact) -> None:
+def _subject(made: _Answer, house: House, fact: Fact) -> None:
     made.claims[0] = f"It opened in {house.year}."
 
 
-def _value(made: _Made, house: House, fact: Fact) -> None:
+def _value(made: _Answer, house: House, fact: Fact) -> None:
     made.at, made.falsified = 0, f"{house.name} opened in {house.year + 7}."
     made.untold = [made.told[0].replace(str(house.year), str(house.year + 7)), *made.told[1:]]
 
 
-def _name(made: _Made, house: House, fact: Fact) -> None:
+def _name(made: _Answer, house: House, fact: Fact) -> None:
     made.falsified = fact.claim.replace(house.name, "Quillby Abbey")
     made.untold = [*made.told]
     made.untold[made.at] = made.told[made.at].replace(house.name, "Quillby Abbey")
 
 
-def _negated(made: _Made, house: House, fact: Fact) -> None:
+def _negated(made: _Answer, house: House, fact: Fact) -> None:
     made.at, made.falsified = 0, f"{house.name} did not open in {house.year}."
     made.untold = [made.falsified, *made.told[1:]]
 
 
-def _two_stretches(made: _Made, house: House, fact: Fact) -> None:
+def _two_stretches(made: _Answer, house: House, fact: Fact) -> None:
     made.untold[made.other] = house.facts[made.other - 1].told_falsely(house.wording)
 
 
-def _twice(made: _Made, house: House, fact: Fact) -> None:
+def _twice(made: _Answer, house: House, fact: Fact) -> None:
     made.claims.append(made.claims[0].replace(" opened", " had opened"))
 
 
-def _invented(made: _Made, house: House, fact: Fact) -> None:
+def _invented(made: _Answer, house: House, fact: Fact) -> None:
     for texts in (made.claims, made.told, made.untold):
         texts.append(_INVENTED.format(X=house.name))
 
 
-def _not_false(made: _Made, house: House, fact: Fact) -> None:
+def _not_false(made: _Answer, house: House, fact: Fact) -> None:
     made.falsified = fact.same
     made.untold = [*made.told]
     made.untold[made.at] = fact.same
 
 
-def _elsewhere(made: _Made, house: House, fact: Fact) -> None:
+def _elsewhere(made: _Answer, house: House, fact: Fact) -> None:
     made.falsified = f"The archive of {house.name} is closed to students."
     made.untold[made.at] = made.falsified
 
 
-def _untold(made: _Made, house: House, fact: Fact) -> None:
+def _untold(made: _Answer, house: House, fact: Fact) -> None:
     del made.told[made.other], made.untold[made.other]
 
 
-def _added(made: _Made, house: House, fact: Fact) -> None:
+def _added(made: _Answer, house: House, fact: Fact) -> None:
     for told in (made.told, made.untold):
         told.append(_INVENTED.format(X=house.name))
 
 
-def _still_true(made: _Made, house: House, fact: Fact) -> None:
+def _still_true(made: _Answer, house: House, fact: Fact) -> None:
     made.untold[made.at] = fact.same if fact.same != made.told[made.at] else fact.near
 
 
-def _lost(made: _Made, house: House, fact: Fact) -> None:
+def _lost(made: _Answer, house: House, fact: Fact) -> None:
     del made.untold[made.other]
 
 
-_FAULTS: Mapping[str, Callable[[_Made, House, Fact], None]] = {
+_FAULTS: Mapping[str, Callable[[_Answer, House, Fact], None]] = {
     "form": _form,
     "claim-length": _length,
     "pronoun-subject": _subject,

@@ -210,7 +210,7 @@ def with_cost(settings: Mapping[str, Any], max_cost: float | None) -> dict[str, 
 
 
 @dataclass(frozen=True)
-class Ordered:
+class SystemOrder:
     """The arguments of `make_system`.
 
     `settings` are plain values; `kept_documents` says whether turns without documents are checked against those of

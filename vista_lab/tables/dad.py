@@ -17,11 +17,11 @@ from vista_guard.errors import InputError
 from vista_guard.types import Finding, Outcome, Span, TurnReport
 from vista_lab.logs.source import PlaceGold
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant
-from vista_lab.metrics.units import JudgedUnit, Supported
+from vista_lab.metrics.units import JudgedUnit, UnitFigures
 from vista_lab.papers.dad import BALANCED, CLAIMS, F1, RESPONSES, printed, rows
 from vista_lab.runs.folder import GoldLine
 from vista_lab.tables.overview import in_brackets
-from vista_lab.tables.runs import Measured, check_comparable, names_of, notes_of
+from vista_lab.tables.runs import RunMeasures, check_comparable, names_of, notes_of
 from vista_lab.tables.vista import PAPER
 from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
 
@@ -52,7 +52,7 @@ class Setting:
 
     name: str
     part: str
-    run: Measured
+    run: RunMeasures
 
     @cached_property
     def units(self) -> Mapping[UnitName, JudgedUnit]:
@@ -60,8 +60,8 @@ class Setting:
         return units_of(self.run)
 
     @cached_property
-    def results(self) -> Supported:
-        return Supported(list(self.units.values()))
+    def results(self) -> UnitFigures:
+        return UnitFigures(list(self.units.values()))
 
     @property
     def n(self) -> str:
@@ -84,7 +84,7 @@ Lines = Mapping[str, Mapping[str, Setting]]
 """By row, then by the setting's name."""
 
 
-def units_of(run: Measured) -> dict[UnitName, JudgedUnit]:
+def units_of(run: RunMeasures) -> dict[UnitName, JudgedUnit]:
     """Units of a run's gold with the outcomes of their claims; those of turns without a report are unjudged.
 
     Examples: a turn with gold for four sentences gives four units, one with a single label gives one.
@@ -131,7 +131,7 @@ def _overlap(one: Span, other: Span) -> int:
     return max(0, min(one.end, other.end) - max(one.start, other.start))
 
 
-def setting_of(run: Measured) -> Setting | None:
+def setting_of(run: RunMeasures) -> Setting | None:
     """A run in its setting of the paper; None for other data sets."""
     for name, about in printed("settings").items():
         suffix = run.data_set.removeprefix(about["set"])
@@ -153,7 +153,7 @@ def numbers(asked: str) -> frozenset[int]:
     return frozenset(map(int, parts))
 
 
-def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+def sheets(runs: Sequence[RunMeasures], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The tables, and messages about requested ones that no run fills.
 
     Raises:
@@ -171,7 +171,7 @@ def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tup
     return tables, empty
 
 
-def lines_of(runs: Sequence[Measured]) -> Lines:
+def lines_of(runs: Sequence[RunMeasures]) -> Lines:
     """The rows of the tables: runs of one system and one part, by setting. Runs over other data sets are left out."""
     settings = [setting for run in runs if (setting := setting_of(run)) is not None]
     check_comparable([one.run for one in settings], any_claims=True)
@@ -358,7 +358,7 @@ def _sizes(setting: Setting) -> list[str]:
     return [*size, decimals(fmean(facts) if facts else None, 2), _source(setting.run)]
 
 
-def _source(run: Measured) -> str:
+def _source(run: RunMeasures) -> str:
     evidence = run.manifest.system.evidence
     if evidence is None:
         return "none of its own" if run.rows.grounded == 0 else "the turn's documents"
@@ -370,7 +370,7 @@ def _empty(lines: Lines) -> Iterator[str]:
     for name, by_setting in lines.items():
         for setting in by_setting.values():
             if setting.results.without_claims:
-                detection = Supported(setting.results.units, empty=False).detection
+                detection = UnitFigures(setting.results.units, empty=False).detection
                 balanced, f1 = percent(detection.balanced_accuracy), percent(detection.macro_f1)
                 yield (
                     f"{name} on {setting.name}: {setting.results.without_claims:,} of {len(setting.results.units):,} units "

@@ -25,7 +25,7 @@ from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Outcome, SourceKind, label_of
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy
-from vista_lab.policies.replayed import Heard, Replayed, ReplayedTurn, turns
+from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, turns
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -62,7 +62,7 @@ def check_place(path: Path) -> None:
         )
 
 
-def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> None:
+def write_page(path: Path, log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: datetime) -> None:
     """Writes the page atomically.
 
     `log` and `now` are the log's name and the time to print; `out` is the file of reports, `heard` the log.
@@ -80,7 +80,7 @@ def write_page(path: Path, log: str, out: Path, heard: Heard, replayed: Replayed
         raise ConfigError(f"--html {path} cannot be written: {exc.strerror}") from exc
 
 
-def page(log: str, out: Path, heard: Heard, replayed: Replayed, *, now: datetime) -> Iterator[str]:
+def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: datetime) -> Iterator[str]:
     """The page in pieces, from the arguments of `write_page`."""
     style = _style()
     changed_ids = [change.case.report_id for change in replayed.found.changed]
@@ -156,7 +156,7 @@ def _groups(changed_turns: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, A
     return list(groups.items())
 
 
-def _talks(out: Path, heard: Heard, replayed: Replayed) -> list[Talk]:
+def _talks(out: Path, heard: LogNotes, replayed: PolicyReplay) -> list[Talk]:
     """Conversations in the log's order with their turns in order, `MOST_TURNS` turns at most."""
     places = {name: place for place, name in enumerate(heard.questions)}
     order = sorted(replayed.found.cases, key=lambda case: places[case.conversation_id or "", case.turn_index])

@@ -48,7 +48,7 @@ EXPERIMENTS = (
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedSetting:
     """One setting of an experiment on the items that all of its settings have.
 
     Attributes:
@@ -79,7 +79,7 @@ SIGNS = {"S_f": 1, "S_h": -1, "D_f": -1, "D_h": 1}
 """1 where more is better, -1 where less is."""
 
 
-def comparisons(cohorts: Sequence[Cohort], one: Experiment, reading: PairReading) -> Iterator[list[Compared]]:
+def comparisons(cohorts: Sequence[Cohort], one: Experiment, reading: PairReading) -> Iterator[list[ComparedSetting]]:
     """An experiment's rows for each model that has at least two of its settings."""
     for model in dict.fromkeys(cohort.model for cohort in cohorts):
         of_model = [cohort for cohort in cohorts if cohort.model == model]
@@ -127,7 +127,7 @@ def _lengths(cohorts: Sequence[Cohort]) -> Iterator[tuple[Cohort, str, bool]]:
                 )
 
 
-def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: PairReading) -> Compared:
+def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: PairReading) -> ComparedSetting:
     answers = [answer for name, answer in cohort.by_id.items() if name in shared]
     deliveries = [delivery(item, reading) for item in answers]
     history = read_setting(cohort.setting).history
@@ -135,7 +135,7 @@ def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: Pair
         interval_over_items([item.s_f for item in deliveries], deliveries),
         interval_over_items([item.s_h for item in deliveries], deliveries),
     )
-    return Compared(cohort, label, base, history, figures(answers, reading), intervals)
+    return ComparedSetting(cohort, label, base, history, figures(answers, reading), intervals)
 
 
 def interval_over_items(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
@@ -149,7 +149,7 @@ def range_text(interval: tuple[float, float]) -> str:
     return f"{100 * low:.1f}–{100 * high:.1f}"
 
 
-def _better(setting: Compared, rows: Sequence[Compared]) -> frozenset[str]:
+def _better(setting: ComparedSetting, rows: Sequence[ComparedSetting]) -> frozenset[str]:
     bases = [base for base in rows if base.base and base.history == setting.history and base is not setting]
     return frozenset(
         name
@@ -173,7 +173,7 @@ def experiment_sheets(
             yield _sheet(experiment, groups, where)
 
 
-def _sheet(experiment: Experiment, groups: Sequence[Sequence[Compared]], where: str) -> Sheet:
+def _sheet(experiment: Experiment, groups: Sequence[Sequence[ComparedSetting]], where: str) -> Sheet:
     first = groups[0][0].cohort
     columns = headings(("run", "model", "setting"), *BRIEF)
     rows = tuple(_cells(setting, group) for group in groups for setting in group)
@@ -187,7 +187,7 @@ def _sheet(experiment: Experiment, groups: Sequence[Sequence[Compared]], where: 
     return Sheet(name, f"{experiment.title} ({where})", columns, rows, (note, *oracle), rules)
 
 
-def _cells(setting: Compared, group: Sequence[Compared]) -> Row:
+def _cells(setting: ComparedSetting, group: Sequence[ComparedSetting]) -> Row:
     rivals = [rival for rival in group if not rival.base and rival.history == "multi"]
 
     def cell(name: str) -> Cell:

@@ -22,7 +22,7 @@ from vista_lab.papers.oasis import printed
 from vista_lab.tables.output import Picture
 from vista_lab.tables.overview import in_brackets, overview
 from vista_lab.tables.plots import Point, recall_curves
-from vista_lab.tables.runs import Measured, check_comparable, discordant, names_of, notes_of
+from vista_lab.tables.runs import RunMeasures, check_comparable, discordant, names_of, notes_of
 from vista_lab.tables.vista import PAPER
 from vista_lab.tables.writers import Cell, Sheet, decimals, headings, one_line, percent, row
 
@@ -66,7 +66,7 @@ class RecallScores(BaseModel):
 class OasisMaterial:
     """Runs and scores that fill the tables."""
 
-    runs: Sequence[Measured]
+    runs: Sequence[RunMeasures]
     scores: Sequence[RecallScores] = ()
 
 
@@ -122,13 +122,13 @@ def sheets(material: OasisMaterial, asked: frozenset[int] | None = None) -> tupl
     return tables, empty
 
 
-def _fitting_runs(runs: Sequence[Measured], *, grounded: bool) -> list[Measured]:
+def _fitting_runs(runs: Sequence[RunMeasures], *, grounded: bool) -> list[RunMeasures]:
     """Runs over turns that all bring documents, or of which none does."""
     candidates = (run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL))
     return [run for run in candidates if run.rows.grounded == (run.rows.turns if grounded else 0)]
 
 
-def table_4(runs: Sequence[Measured]) -> list[Sheet]:
+def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Balanced accuracy end to end, without and with evidence: a row for each model, and for each other system."""
     fitting = _fitting_runs(runs, grounded=False)
     if not fitting:
@@ -156,9 +156,9 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     return [Sheet("oasis-table-4", f"Table 4. {printed('table04')['title']}", columns, tuple(rows), notes).below(paper)]
 
 
-def _by_model(runs: Sequence[Measured], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[Measured]]:
+def _by_model(runs: Sequence[RunMeasures], names: Mapping[str, str]) -> dict[tuple[str, str, str], list[RunMeasures]]:
     """Runs by row: a model without and with evidence share one; every other run has its own."""
-    groups: dict[tuple[str, str, str], list[Measured]] = {}
+    groups: dict[tuple[str, str, str], list[RunMeasures]] = {}
     for run in runs:
         system = WITHOUT if run.system in (WITHOUT, WITH) else run.system
         place = (run.data_set, system, names[run.name])
@@ -168,7 +168,7 @@ def _by_model(runs: Sequence[Measured], names: Mapping[str, str]) -> dict[tuple[
     return groups
 
 
-def table_5(runs: Sequence[Measured]) -> list[Sheet]:
+def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Balanced accuracy on claims with their evidence. Systems that see no documents are left out."""
     fitting = [run for run in _fitting_runs(runs, grounded=True) if run.system not in NO_EVIDENCE]
     if not fitting:
@@ -235,23 +235,23 @@ def _sizes() -> str:
     )
 
 
-def _n(run: Measured) -> str:
+def _n(run: RunMeasures) -> str:
     return f"{len(run.answers(Reading.ORIGINAL)):,}"
 
 
-def _coverage(run: Measured) -> str | None:
+def _coverage(run: RunMeasures) -> str | None:
     detection = run.detection(Reading.ORIGINAL)
     return None if detection is None else percent(detection.coverage.value, 1)
 
 
-def _balanced(run: Measured | None) -> Cell | None:
+def _balanced(run: RunMeasures | None) -> Cell | None:
     detection = None if run is None else run.detection(Reading.ORIGINAL)
     if run is None or detection is None:
         return None
     return Cell(in_brackets(detection.balanced_accuracy, run.balanced_interval(Reading.ORIGINAL)))
 
 
-def _gain(name: str, without: Measured, with_evidence: Measured) -> str:
+def _gain(name: str, without: RunMeasures, with_evidence: RunMeasures) -> str:
     detections = [run.detection(Reading.ORIGINAL) for run in (without, with_evidence)]
     values = [
         detection.balanced_accuracy

@@ -11,7 +11,7 @@ from pathlib import Path
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.runs.folder import MANIFEST
 from vista_lab.tables.overview import overview, tables_8_to_11
-from vista_lab.tables.runs import Measured, check_comparable
+from vista_lab.tables.runs import RunMeasures, check_comparable
 from vista_lab.tables.vista import table_2, table_3, table_4, table_5, table_20, table_21, tables_12_to_19
 from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
 
@@ -158,7 +158,7 @@ def numbers(asked: str) -> frozenset[int]:
     return frozenset(tables)
 
 
-def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+def sheets(runs: Sequence[RunMeasures], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables by number, and messages about requested ones that no run fills.
 
     `asked` are numbers of tables; all when None.
@@ -178,7 +178,7 @@ def sheets(runs: Sequence[Measured], asked: frozenset[int] | None = None) -> tup
     return tables, empty
 
 
-_FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[Measured]], list[Sheet]], str]] = (
+_FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[RunMeasures]], list[Sheet]], str]] = (
     ([2], table_2, "a data set of unverifiable turns with labels of its own"),
     ([3], table_3, "claims that people labelled, judged with --claims given"),
     ([4], table_4, "two of vista, no-ac, no-history and zero-shot, with one judge on one data set"),

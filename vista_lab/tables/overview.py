@@ -13,7 +13,7 @@ from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Share
 from vista_lab.metrics.labels import accuracy, macro_f1
 from vista_lab.papers.vista import differences, table
-from vista_lab.tables.runs import Interval, Measured, discordant, names_of, notes_of
+from vista_lab.tables.runs import Interval, RunMeasures, discordant, names_of, notes_of
 from vista_lab.tables.vista import PAPER, data_sets_of, paper_set, systems_of, title_of
 from vista_lab.tables.writers import NOTHING, Row, Sheet, file_name, headings, percent, row
 
@@ -38,7 +38,7 @@ NOTES = (
 )
 
 
-def overview(runs: Sequence[Measured]) -> Sheet:
+def overview(runs: Sequence[RunMeasures]) -> Sheet:
     """One row per run, in the order given."""
     names = names_of(runs)
     rows = [_row(run, names[run.name]) for run in runs]
@@ -52,7 +52,7 @@ def in_brackets(value: float | None, interval: Interval | None) -> str:
     return percent(value) + (f" [{percent(interval[0], 1)}–{percent(interval[1], 1)}]" if interval else "")
 
 
-def _row(run: Measured, name: str) -> Row:
+def _row(run: RunMeasures, name: str) -> Row:
     detection = run.detection(run.reading)
     return row(
         run.data_set,
@@ -65,7 +65,7 @@ def _row(run: Measured, name: str) -> Row:
     )
 
 
-def _turns(run: Measured, detection: Detection | None) -> list[str]:
+def _turns(run: RunMeasures, detection: Detection | None) -> list[str]:
     n = detection.turns if detection is not None else len(run.reports)
     reports = list(run.reports.values())
     # Coverage needs no gold.
@@ -73,13 +73,13 @@ def _turns(run: Measured, detection: Detection | None) -> list[str]:
     return [f"{n:,}", percent(covered.value, 1), *(accuracy_text(run, reading) for reading in Reading)]
 
 
-def accuracy_text(run: Measured, reading: Reading) -> str:
+def accuracy_text(run: RunMeasures, reading: Reading) -> str:
     """A run's turn accuracy under a reading, with its interval; a dash without gold."""
     detection = run.detection(reading)
     return NOTHING if detection is None else in_brackets(detection.accuracy.value, run.accuracy_interval(reading))
 
 
-def _score_cells(run: Measured, detection: Detection | None) -> list[str]:
+def _score_cells(run: RunMeasures, detection: Detection | None) -> list[str]:
     if detection is None:
         return [NOTHING] * 3
     return [
@@ -89,7 +89,7 @@ def _score_cells(run: Measured, detection: Detection | None) -> list[str]:
     ]
 
 
-def _claims(run: Measured) -> list[str]:
+def _claims(run: RunMeasures) -> list[str]:
     reports = list(run.reports.values())
     scores = [percent(micro_score(reports)), percent(macro_score(reports))]
     confusion = run.confusion
@@ -103,7 +103,7 @@ def _claims(run: Measured) -> list[str]:
     ]
 
 
-def _cost_cells(run: Measured) -> list[str]:
+def _cost_cells(run: RunMeasures) -> list[str]:
     spending = run.spending
     if spending is None:
         return [NOTHING] * 5
@@ -129,7 +129,7 @@ OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the
 SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", "b", "c")
 
 
-def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
+def tables_8_to_11(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """A table for each data set with at least two runs, with the paper's rows below where it has the data set.
 
     Compares systems of one judge, one system with several judges, and all runs with systems that ask no judge.
@@ -148,7 +148,7 @@ def tables_8_to_11(runs: Sequence[Measured]) -> list[Sheet]:
     return tables
 
 
-def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
+def _pairs(runs: Sequence[RunMeasures]) -> Iterator[tuple[RunMeasures, RunMeasures]]:
     order = systems_of(runs)
     ranked = sorted(runs, key=lambda run: order.index(run.system))
     for pair in combinations(ranked, 2):
@@ -158,7 +158,7 @@ def _pairs(runs: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
             yield pair
 
 
-def _significance_row(first: Measured, second: Measured, names: Mapping[str, str]) -> Row:
+def _significance_row(first: RunMeasures, second: RunMeasures, names: Mapping[str, str]) -> Row:
     left, right = names[first.name], names[second.name]
     test = discordant(first, second, first.reading)
     pair = f"{title_of(first.system)} – {title_of(second.system)}"

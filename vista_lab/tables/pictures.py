@@ -14,7 +14,7 @@ from vista_lab.metrics.intervals import mean_interval
 from vista_lab.papers.vista import table
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade
-from vista_lab.tables.runs import Measured, names_of
+from vista_lab.tables.runs import RunMeasures, names_of
 from vista_lab.tables.vista import confusion_counts, data_sets_of, systems_of, title_of
 from vista_lab.tables.writers import file_name, one_line, unique_names
 
@@ -27,7 +27,7 @@ STRATEGIES = {"per_claim": "one claim a call", "batched": "a turn's claims a cal
 """Ways to ask a model judge, by the word that its version begins with."""
 
 
-def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
+def draw(runs: Sequence[RunMeasures], folder: Path) -> list[Picture]:
     """Draws every figure that the runs fill, as SVG and PNG.
 
     Raises:
@@ -42,7 +42,7 @@ def draw(runs: Sequence[Measured], folder: Path) -> list[Picture]:
     return pictures
 
 
-def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> list[Picture]:
+def draw_readings(runs: Sequence[RunMeasures], folder: Path, remark: str = "") -> list[Picture]:
     """Draws the paper's Figure 2: each data set's runs by its own labels and by people's, where turns have both.
 
     `remark` is added to the title.
@@ -57,7 +57,7 @@ def draw_readings(runs: Sequence[Measured], folder: Path, remark: str = "") -> l
     return [picture for drawing in drawings for picture in drawing.readings(remark)]
 
 
-def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
+def _files(runs: Sequence[RunMeasures]) -> Iterator[tuple[str, str]]:
     """Each data set with its name in file names."""
     names = data_sets_of(runs)
     return zip(names, unique_names(map(file_name, names)), strict=True)
@@ -67,7 +67,7 @@ def _files(runs: Sequence[Measured]) -> Iterator[tuple[str, str]]:
 class _Drawing:
     """Draws the figures of runs on one data set. `file` is the data set's name in file names."""
 
-    runs: Sequence[Measured]
+    runs: Sequence[RunMeasures]
     names: Mapping[str, str]
     folder: Path
     file: str
@@ -76,7 +76,7 @@ class _Drawing:
     def of(self) -> str:
         return one_line(self.runs[0].data_set)
 
-    def whole_name(self, run: Measured) -> str:
+    def whole_name(self, run: RunMeasures) -> str:
         """System and judge; one name for a system that asks no judge."""
         return f"{_title(run)}, {self.names[run.name]}" if run.judge != run.system else self.names[run.name]
 
@@ -139,7 +139,7 @@ class _Drawing:
 
     def batching(self) -> Iterator[Picture]:
         """Accuracy by strategy, for each system and judge with more than one."""
-        groups: dict[tuple[str, str], dict[str, Measured]] = {}
+        groups: dict[tuple[str, str], dict[str, RunMeasures]] = {}
         for run in self.runs:
             groups.setdefault((run.system, run.judge), {}).setdefault(_strategy(run), run)
         spots = [
@@ -169,7 +169,7 @@ class _Drawing:
                 rows = [labels[place] for place in human]
                 yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
 
-    def _trade(self, quantity: str, axis: str, points: Sequence[tuple[Measured, float]]) -> Iterator[Picture]:
+    def _trade(self, quantity: str, axis: str, points: Sequence[tuple[RunMeasures, float]]) -> Iterator[Picture]:
         spots = [spot for run, x in points for spot in _spot(run, self.whole_name(run), x)]
         if len(spots) > 1 and any(spot.x for spot in spots):
             caption = f"{self.of}: turn accuracy against {quantity}"
@@ -179,19 +179,19 @@ class _Drawing:
         return file_name(figure, self.file)
 
 
-def _bar(run: Measured, reading: Reading, label: str, kind: str) -> Iterator[Bar]:
+def _bar(run: RunMeasures, reading: Reading, label: str, kind: str) -> Iterator[Bar]:
     detection = run.detection(reading)
     if detection is not None and detection.judged:
         yield Bar(label, kind, detection.accuracy.value, *(run.accuracy_interval(reading) or (None, None)))
 
 
-def _spot(run: Measured, label: str, x: float | str) -> Iterator[Spot]:
+def _spot(run: RunMeasures, label: str, x: float | str) -> Iterator[Spot]:
     detection = run.detection(run.reading)
     if detection is not None and detection.judged:
         yield Spot(label, x, detection.accuracy.value, *(run.accuracy_interval(run.reading) or (None, None)))
 
 
-def _over_turns(run: Measured) -> list[Point]:
+def _over_turns(run: RunMeasures) -> list[Point]:
     points = []
     for place, values in run.scores_by_place().items():
         if len(values) >= FEWEST:
@@ -201,10 +201,10 @@ def _over_turns(run: Measured) -> list[Point]:
     return points
 
 
-def _title(run: Measured) -> str:
+def _title(run: RunMeasures) -> str:
     return one_line(title_of(run.system))
 
 
-def _strategy(run: Measured) -> str:
+def _strategy(run: RunMeasures) -> str:
     parts = [part.split("-")[0] for part in run.manifest.system.judge.version.split("; ")]
     return next((part for part in parts if part in STRATEGIES), "")

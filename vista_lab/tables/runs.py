@@ -31,7 +31,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunMeasures:
     """A run read from its folder. `name` identifies it in messages and notes."""
 
     name: str
@@ -203,7 +203,7 @@ class Measured:
         return sum(not isinstance(outcome, Finding) for report in self.reports.values() for outcome in report.outcomes)
 
 
-def read_measured(folder: Path, name: str | None = None) -> Measured:
+def read_measured(folder: Path, name: str | None = None) -> RunMeasures:
     """Reads a run from its folder. It may be incomplete; a last line that is still being written is left out.
 
     Raises:
@@ -213,10 +213,10 @@ def read_measured(folder: Path, name: str | None = None) -> Measured:
     manifest, rows = read_evaluation(folder)
     gold = read_gold(folder, rows.turns)
     reports = {(report.conversation_id or "", report.turn_index): report for report in read_run_reports(folder, gold)}
-    return Measured(name or str(folder), manifest, rows, gold, reports, folder)
+    return RunMeasures(name or str(folder), manifest, rows, gold, reports, folder)
 
 
-def discordant(first: Measured, second: Measured, reading: Reading) -> Discordant:
+def discordant(first: RunMeasures, second: RunMeasures, reading: Reading) -> Discordant:
     """Turns that only one of two runs gets right, among those both judged."""
     one, other = first.answers(reading), second.answers(reading)
     shared = [(one[name], other[name]) for name in one.keys() & other.keys()]
@@ -230,7 +230,7 @@ def _interval_or_none(interval: Interval) -> Interval | None:
     return interval if interval[0] < interval[1] else None
 
 
-def check_comparable(runs: Sequence[Measured], *, any_claims: bool = False) -> None:
+def check_comparable(runs: Sequence[RunMeasures], *, any_claims: bool = False) -> None:
     """Checks that runs on one data set can be compared.
 
     Args:
@@ -247,12 +247,12 @@ def check_comparable(runs: Sequence[Measured], *, any_claims: bool = False) -> N
                 raise InputError(f"the two runs cannot be compared: {why}")
 
 
-def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, str]:
+def names_of(runs: Sequence[RunMeasures], *, across: bool = False) -> Mapping[str, str]:
     """Row labels by the run's name: its judge, and the settings that distinguish it from others of its system.
 
     With `across`, runs of one system share a label on all data sets, and systems never do.
     """
-    alike: dict[tuple[str, str, str], list[Measured]] = defaultdict(list)
+    alike: dict[tuple[str, str, str], list[RunMeasures]] = defaultdict(list)
     for run in runs:
         alike["" if across else run.data_set, "" if across else run.system, run.judge].append(run)
     names: dict[str, str] = {}
@@ -273,7 +273,7 @@ def names_of(runs: Sequence[Measured], *, across: bool = False) -> Mapping[str, 
     return names
 
 
-def notes_of(runs: Sequence[Measured]) -> list[str]:
+def notes_of(runs: Sequence[RunMeasures]) -> list[str]:
     """Notes that belong beside the figures of these runs: their data sets, missing reports, unchecked turns."""
     notes = []
     for name in dict.fromkeys(run.data_set for run in runs):
@@ -301,7 +301,7 @@ def notes_of(runs: Sequence[Measured]) -> list[str]:
     return notes
 
 
-def _why_not(first: Measured, second: Measured, *, any_claims: bool) -> str | None:
+def _why_not(first: RunMeasures, second: RunMeasures, *, any_claims: bool) -> str | None:
     """Reason that two runs cannot be compared; None where they can."""
     files, other_files = first.rows.files, second.rows.files
     changed_file = next(
@@ -318,7 +318,7 @@ def _why_not(first: Measured, second: Measured, *, any_claims: bool) -> str | No
     return why or _other_gold(first, second)
 
 
-def _other_evidence(first: Measured, second: Measured) -> str | None:
+def _other_evidence(first: RunMeasures, second: RunMeasures) -> str | None:
     one, other = (run.manifest.system.evidence for run in (first, second))
     if (one is None and other is None) or (one is not None and one.same_as(other)):
         return None
@@ -333,7 +333,7 @@ def _other_evidence(first: Measured, second: Measured) -> str | None:
     )
 
 
-def _other_gold(first: Measured, second: Measured) -> str | None:
+def _other_gold(first: RunMeasures, second: RunMeasures) -> str | None:
     for name in sorted(first.gold.keys() & second.gold.keys()):
         if first.gold[name] != second.gold[name]:
             where = f"turn {name[1]} of conversation {name[0]}"
@@ -341,15 +341,15 @@ def _other_gold(first: Measured, second: Measured) -> str | None:
     return None
 
 
-def _as_run(run: Measured) -> Run:
+def _as_run(run: RunMeasures) -> Run:
     return Run(run.name, run.manifest, run.reports)
 
 
-def _sample_text(run: Measured) -> str:
+def _sample_text(run: RunMeasures) -> str:
     return f"{len(run.rows.conversations):,} conversations drawn by seed {run.manifest.seed}"
 
 
-def _varying_settings(run: Measured) -> dict[str, str]:
+def _varying_settings(run: RunMeasures) -> dict[str, str]:
     """Settings that may differ between runs of one system and judge, and the chosen conversations."""
     manifest = run.manifest
     limit = "" if manifest.limit is None else _sample_text(run)

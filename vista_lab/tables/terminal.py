@@ -19,15 +19,15 @@ from vista_lab.metrics.intervals import share_text
 from vista_lab.metrics.labels import LabelAgreement, ReplaySummary
 from vista_lab.metrics.turn_risk import Fit
 from vista_lab.policies import replayed as words
-from vista_lab.policies.replayed import Replayed, ReplayedTurn
-from vista_lab.runs.summary import Found, RunSummary
+from vista_lab.policies.replayed import PolicyReplay, ReplayedTurn
+from vista_lab.runs.summary import DetectionSummary, RunSummary
 from vista_lab.tables.writers import decimals
 
 LONGEST = 300
 """Most characters shown of a turn or a reason."""
 
 
-def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> RenderableType:
+def policies_table(replayed: PolicyReplay, changed: Sequence[ReplayedTurn]) -> RenderableType:
     """Actions under each policy, agreement with people, the turns that change, and the limits of these figures.
 
     Args:
@@ -41,7 +41,7 @@ def policies_table(replayed: Replayed, changed: Sequence[ReplayedTurn]) -> Rende
     return Group(*parts)
 
 
-def _policy_totals(replayed: Replayed) -> Table:
+def _policy_totals(replayed: PolicyReplay) -> Table:
     first, second = replayed.found.totals
     table = plain_table("what each policy would have done", "turns", *_names(replayed), "change", wrap=True)
     for action in Action:
@@ -55,7 +55,7 @@ def _of(count: int, turns: int) -> str:
     return f"{count:,} ({count / turns:.1%})" if turns else f"{count:,}"
 
 
-def _transitions(replayed: Replayed) -> Table:
+def _transitions(replayed: PolicyReplay) -> Table:
     first, second = _names(replayed)
     table = plain_table(
         "from one to the other", f"{first} ↓  {second} →", *(look(one).word for one in Action), wrap=True
@@ -65,7 +65,7 @@ def _transitions(replayed: Replayed) -> Table:
     return table
 
 
-def _policy_agreement(replayed: Replayed) -> Table:
+def _policy_agreement(replayed: PolicyReplay) -> Table:
     sides = replayed.found.agreement(replayed.fine)
     table = plain_table(
         f"where people said who is right ({len(replayed.fine):,} turns; 95 % intervals)",
@@ -78,7 +78,7 @@ def _policy_agreement(replayed: Replayed) -> Table:
     return table
 
 
-def _changes_table(replayed: Replayed, turns: Sequence[ReplayedTurn]) -> RenderableType:
+def _changes_table(replayed: PolicyReplay, turns: Sequence[ReplayedTurn]) -> RenderableType:
     count = len(replayed.found.changed)
     if not count:
         return Text("no turn changes: both policies decide alike", style="bold")
@@ -86,7 +86,7 @@ def _changes_table(replayed: Replayed, turns: Sequence[ReplayedTurn]) -> Rendera
     return Group(Text(f"turns that change: {count:,}{suffix}", style="bold"), *_lines(replayed, turns))
 
 
-def _lines(replayed: Replayed, turns: Iterable[ReplayedTurn]) -> Iterable[Text]:
+def _lines(replayed: PolicyReplay, turns: Iterable[ReplayedTurn]) -> Iterable[Text]:
     for turn in turns:
         step = f"{look(turn.first.action).word} → {look(turn.second.action).word}"
         people = "" if turn.fine is None else f"; people: {'fine' if turn.fine else 'not fine'}"
@@ -103,7 +103,7 @@ def _cut(text: str) -> str:
     return flat if len(flat) <= LONGEST else f"{flat[:LONGEST]}…"
 
 
-def _names(replayed: Replayed) -> tuple[str, str]:
+def _names(replayed: PolicyReplay) -> tuple[str, str]:
     first, second = replayed.names
     return visible(first), visible(second)
 
@@ -246,7 +246,7 @@ def _with_interval(value: float | None, interval: tuple[float, float] | None) ->
     return decimals(value) if value is None or interval is None else share_text(value, interval)
 
 
-def _score_table(scores: Found, gold: str) -> Table:
+def _score_table(scores: DetectionSummary, gold: str) -> Table:
     table = plain_table(f"turns that are looked for, gold {gold}", "", "value")
     table.add_row("turns with gold", f"{scores.turns:,}")
     table.add_row("of them not judged", f"{scores.unchecked:,}", style="red" if scores.unchecked else None)

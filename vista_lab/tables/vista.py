@@ -12,7 +12,7 @@ from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
 from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
 from vista_lab.tables.printed import claim_confusion, confusions
-from vista_lab.tables.runs import Measured, discordant, names_of, notes_of
+from vista_lab.tables.runs import RunMeasures, discordant, names_of, notes_of
 from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, headings, percent, row
 
 PAPER = "paper: "
@@ -30,13 +30,13 @@ def title_of(system: str) -> str:
     return SYSTEMS.get(system, system)
 
 
-def systems_of(runs: Sequence[Measured]) -> list[str]:
+def systems_of(runs: Sequence[RunMeasures]) -> list[str]:
     """Systems in the paper's order, then the others in the order in which they come."""
     systems = dict.fromkeys(run.system for run in runs)
     return [*(name for name in SYSTEMS if name in systems), *(name for name in systems if name not in SYSTEMS)]
 
 
-def data_sets_of(runs: Sequence[Measured]) -> list[str]:
+def data_sets_of(runs: Sequence[RunMeasures]) -> list[str]:
     """Data sets in the paper's order, then the others in the order in which they come."""
     data_sets = list(dict.fromkeys(run.data_set for run in runs))
     return sorted(
@@ -44,7 +44,7 @@ def data_sets_of(runs: Sequence[Measured]) -> list[str]:
     )
 
 
-def better_than(run: Measured, others: Sequence[Measured]) -> str:
+def better_than(run: RunMeasures, others: Sequence[RunMeasures]) -> str:
     """The superscript of Table 2, computed: f better than FActScore, l than LLM-as-Judge, † than both, on the same turns and
     significantly (McNemar, p < .05), with the same judge."""
     marks = ""
@@ -69,7 +69,7 @@ OF_PAPER = {NO_CLAIM: "Decomposition Error", SCOPE: "Mislabeled Out-of-Scope", P
 """The nearest category of Table 21, whose errors people sorted."""
 
 
-def table_20(runs: Sequence[Measured]) -> list[Sheet]:
+def table_20(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Gold against predictions, two rows per run; the paper's below."""
     fitting = _runs_of_table(runs)
     if not fitting:
@@ -107,7 +107,7 @@ def _printed_abstentions() -> list[Row]:
     ]
 
 
-def table_21(runs: Sequence[Measured]) -> list[Sheet]:
+def table_21(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Errors by the labels of the turn's claims, a table for each run."""
     fitting = _runs_of_table(runs)
     names, tables = names_of(fitting), []
@@ -128,7 +128,7 @@ def table_21(runs: Sequence[Measured]) -> list[Sheet]:
     return tables
 
 
-def _runs_of_table(runs: Sequence[Measured]) -> list[Measured]:
+def _runs_of_table(runs: Sequence[RunMeasures]) -> list[RunMeasures]:
     return [run for run in runs if run.task is Task.ABSTAINS and run.answers(Reading.ORIGINAL)]
 
 
@@ -144,7 +144,7 @@ def _kind(report: TurnReport, *, missed: bool) -> str:
 COLUMNS = headings(("data set", "model", "system"), "turns", "claims", "Turn Acc.", "Claim Acc.", "Macro F1")
 
 
-def table_3(runs: Sequence[Measured]) -> list[Sheet]:
+def table_3(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Turn accuracy (strict), claim accuracy and macro-F1 on claims that people labelled; the paper's figures below."""
     fitting = [run for run in runs if run.confusion]
     if not fitting:
@@ -162,14 +162,14 @@ def table_3(runs: Sequence[Measured]) -> list[Sheet]:
     return [Sheet("table-3", title, COLUMNS, tuple(rows), notes).below(_printed_claims())]
 
 
-def _row(run: Measured, name: str) -> Row:
+def _row(run: RunMeasures, name: str) -> Row:
     confusion, turns = run.confusion, run.detection(Reading.STRICT)
     figures = (turns.accuracy.value if turns is not None else None, accuracy(confusion), macro_f1(confusion))
     n = turns.turns if turns is not None else 0
     return row(run.data_set, name, title_of(run.system), f"{n:,}", f"{confusion.total():,}", *map(percent, figures))
 
 
-def _majority(run: Measured) -> Row:
+def _majority(run: RunMeasures) -> Row:
     """Accuracy of always answering the most frequent gold: of turns, and of claims."""
     gold = [positive for positive, _ in run.answers(Reading.STRICT).values()]
     human = [label for _, label, _ in run.claims]
@@ -196,7 +196,7 @@ def _printed_claims() -> list[Row]:
     ]
 
 
-def tables_12_to_19(runs: Sequence[Measured], numbers: Collection[int] = ()) -> list[Sheet]:
+def tables_12_to_19(runs: Sequence[RunMeasures], numbers: Collection[int] = ()) -> list[Sheet]:
     """Claims by human and by model label, a table for each run; then the paper's tables with these numbers."""
     fitting = [run for run in runs if run.confusion]
     names = names_of(fitting)
@@ -222,7 +222,7 @@ Place = tuple[str, str]
 """A column of Table 2: data set and system."""
 
 
-def table_2(runs: Sequence[Measured]) -> list[Sheet]:
+def table_2(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Accuracy on turns that cannot be verified, by the data sets' own labels; the paper's figures below."""
     fitting = [run for run in runs if run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL)]
     if not fitting:
@@ -241,7 +241,7 @@ def table_2(runs: Sequence[Measured]) -> list[Sheet]:
     return [Sheet("table-2", title, columns, tuple(rows), notes).below(_printed_turns(places))]
 
 
-def _places(runs: Sequence[Measured]) -> dict[Place, str]:
+def _places(runs: Sequence[RunMeasures]) -> dict[Place, str]:
     """Columns with their group headings. A data set of the paper always has columns for its three systems."""
     columns: dict[Place, str] = {}
     for name in data_sets_of(runs):
@@ -255,7 +255,9 @@ def _places(runs: Sequence[Measured]) -> dict[Place, str]:
     return columns
 
 
-def _measured_row(label: str, places: Mapping[Place, str], runs: Sequence[Measured], names: Mapping[str, str]) -> Row:
+def _measured_row(
+    label: str, places: Mapping[Place, str], runs: Sequence[RunMeasures], names: Mapping[str, str]
+) -> Row:
     by_place = {(run.data_set, run.system): run for run in runs if names[run.name] == label}
     cells = {}
     for place, run in by_place.items():
@@ -267,7 +269,7 @@ def _measured_row(label: str, places: Mapping[Place, str], runs: Sequence[Measur
     return row(label, *(cells.get(place) for place in places))
 
 
-def _accuracy(run: Measured) -> float:
+def _accuracy(run: RunMeasures) -> float:
     detection = run.detection(Reading.ORIGINAL)
     return detection.accuracy.value if detection is not None and detection.judged else 0.0
 
@@ -282,7 +284,7 @@ def _printed_turns(places: Mapping[Place, str]) -> list[Row]:
     ]
 
 
-def _sizes(runs: Sequence[Measured]) -> list[str]:
+def _sizes(runs: Sequence[RunMeasures]) -> list[str]:
     sets = dict.fromkeys(paper_name for name in data_sets_of(runs) if (paper_name := paper_set(name)))
     if not sets:
         return []
@@ -292,10 +294,10 @@ def _sizes(runs: Sequence[Measured]) -> list[str]:
     ]
 
 
-def table_4(runs: Sequence[Measured]) -> list[Sheet]:
+def table_4(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Ablations: one column for each data set and judge with two settings or more."""
     settings = table("table04")["settings"]
-    groups: dict[Place, list[Measured]] = {}
+    groups: dict[Place, list[RunMeasures]] = {}
     for run in runs:
         if run.system in settings and run.task is Task.UNVERIFIABLE and run.answers(Reading.ORIGINAL):
             groups.setdefault((run.data_set, run.judge), []).append(run)
@@ -322,7 +324,7 @@ def table_4(runs: Sequence[Measured]) -> list[Sheet]:
     return [Sheet("table-4", "Table 4. Turn accuracy on ablations", heads, tuple(rows), notes)]
 
 
-def _duplicate_notes(groups: Mapping[Place, Sequence[Measured]]) -> Iterator[str]:
+def _duplicate_notes(groups: Mapping[Place, Sequence[RunMeasures]]) -> Iterator[str]:
     for (name, judge), group in groups.items():
         for system in dict.fromkeys(run.system for run in group):
             first, *more = [run.name for run in group if run.system == system]
@@ -330,7 +332,7 @@ def _duplicate_notes(groups: Mapping[Place, Sequence[Measured]]) -> Iterator[str
                 yield f"{name}, {judge}, {system}: {first} is taken, and not {', '.join(more)}"
 
 
-def _ablation(system: str, group: Sequence[Measured]) -> Cell | None:
+def _ablation(system: str, group: Sequence[RunMeasures]) -> Cell | None:
     by_system = {member.system: member for member in reversed(group)}
     run, full = by_system.get(system), by_system.get("vista")
     if run is None:
@@ -339,7 +341,7 @@ def _ablation(system: str, group: Sequence[Measured]) -> Cell | None:
     return Cell(percent(_accuracy(run)), marks if marks != NOT_SIGNIFICANT else "")
 
 
-def table_5(runs: Sequence[Measured]) -> list[Sheet]:
+def table_5(runs: Sequence[RunMeasures]) -> list[Sheet]:
     """Contradictions: accuracy, precision, recall and F1; the paper's figures below."""
     fitting = [run for run in runs if run.task is Task.CONTRADICTS and run.answers(Reading.ORIGINAL)]
     if not fitting:
@@ -360,7 +362,7 @@ def table_5(runs: Sequence[Measured]) -> list[Sheet]:
     return [Sheet("table-5", title, columns, tuple(rows), tuple(notes_of(fitting))).below(paper)]
 
 
-def _contradictions(run: Measured, name: str) -> Row:
+def _contradictions(run: RunMeasures, name: str) -> Row:
     detection = run.detection(Reading.ORIGINAL)
     assert detection is not None  # only runs with gold are here
     figures = (detection.accuracy.value, detection.precision.value, detection.recall.value, detection.f1)

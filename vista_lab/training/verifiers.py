@@ -125,7 +125,7 @@ SURE = 1e-6
 
 
 @dataclass(frozen=True)
-class Judged:
+class ClaimReading:
     """One claim as the embedded judge saw it over all of its evidence: the highest P(supported) and P(contradicted)."""
 
     gold: LabelName
@@ -163,13 +163,13 @@ def best_temperature(rows: NDArray[np.float32], gold: Sequence[LabelName]) -> fl
     return float(min(np.round(np.geomspace(COLDEST, HOTTEST, 43), 2), key=cost))
 
 
-def fit(claims: Sequence[Judged]) -> Thresholds:
+def fit(claims: Sequence[ClaimReading]) -> Thresholds:
     """The thresholds: supported by the best mean of both recalls, contradicted as low as `FALSE_CONTRADICTIONS` lets it be."""
     supported = _best_split([claim.supported for claim in claims], [one.gold == "supported" for one in claims])
     return Thresholds(supported=supported, contradicted=_least_contradicted(claims, supported))
 
 
-def cross_fit(claims: Sequence[Judged], folds: int = FOLDS) -> CrossFitted:
+def cross_fit(claims: Sequence[ClaimReading], folds: int = FOLDS) -> CrossFitted:
     """Cross-validates thresholds on documents that they were not fitted on, over `folds` parts of the documents."""
     documents = list(dict.fromkeys(judged.document for judged in claims))
     right = called = truly = counted = 0
@@ -203,7 +203,7 @@ def _best_split(scores: Sequence[float], positive: Sequence[bool]) -> float:
     return round(float(limits[int(smooth.argmax())]), 4)
 
 
-def _least_contradicted(claims: Sequence[Judged], supported: float) -> float:
+def _least_contradicted(claims: Sequence[ClaimReading], supported: float) -> float:
     held_against, totals = [one for one in claims if one.supported < supported], Counter(one.gold for one in claims)
     for limit in sorted({one.contradicted for one in claims if one.contradicted > SURE}):
         called = Counter(one.gold for one in held_against if one.contradicted >= limit)
@@ -275,7 +275,7 @@ def _probabilities(verifier: Verifier, cases: Sequence[Case], progress: Progress
 
 async def _judge_cases(
     verifier: Verifier, embedder: Embedder, cases: Sequence[Case], progress: Progress
-) -> list[Judged]:
+) -> list[ClaimReading]:
     """Each claim as the judge measures it; one that it cannot judge is left out."""
     eager = EmbeddedJudge.load(embedder, verifier=verifier, thresholds=(NOTHING_SUPPORTED, 0.0))
     judge = MeasuredJudge(eager, NOTHING_SUPPORTED)
@@ -285,7 +285,7 @@ async def _judge_cases(
         judge.measured.clear()
         await guard.acheck(case.turn)
         scores = judge.measured.values()
-        claims += [Judged(case.gold, case.document, score.supported, score.contradicted) for score in scores]
+        claims += [ClaimReading(case.gold, case.document, score.supported, score.contradicted) for score in scores]
         progress(1)
     return claims
 

@@ -8,7 +8,7 @@ import pytest
 
 from vista_guard.types import Claim, Finding, Label, Outcome, Unchecked
 from vista_lab.metrics.detection import Detection
-from vista_lab.metrics.units import JudgedUnit, Level, Supported, support_of
+from vista_lab.metrics.units import JudgedUnit, Level, UnitFigures, support_of
 
 YES, NO, DENIED = Label.VERIFIED, Label.LACKING_EVIDENCE, Label.CONTRADICTED
 OPINION = Label.OUT_OF_SCOPE
@@ -68,17 +68,17 @@ def test_what_was_not_judged_decides_nothing_unless_another_claim_does() -> None
 def test_units_without_claims_are_counted_and_told_both_ways() -> None:
     units = [unit("sentence", supported=True), unit("sentence", finding(OPINION), supported=False)]
     units += [unit("sentence", finding(NO), supported=False), unit("sentence", finding(YES))]
-    both = [Supported(units), Supported(units, empty=False)]
+    both = [UnitFigures(units), UnitFigures(units, empty=False)]
     assert [one.without_claims for one in both] == [2, 2]
     assert [one.detection for one in both] == [Detection(tp=1, fp=0, fn=1, tn=2), Detection(tp=2, fp=1, fn=0, tn=1)]
 
 
 def test_claims_and_atomicity_are_means_over_units() -> None:
     units = [unit("sentence", finding(YES), facts=4), unit("sentence", finding(YES), finding(NO), facts=2)]
-    found = Supported([*units, unit("sentence", finding(YES))])
+    found = UnitFigures([*units, unit("sentence", finding(YES))])
     assert found.claims == pytest.approx(4 / 3)
     assert found.atomicity == 1.0  # log2 of 4 facts a claim, and of one
-    assert Supported([unit("sentence", finding(YES))]).atomicity is None
+    assert UnitFigures([unit("sentence", finding(YES))]).atomicity is None
 
 
 def test_figures_are_scikit_learns_and_their_intervals_draw_responses() -> None:
@@ -88,7 +88,7 @@ def test_figures_are_scikit_learns_and_their_intervals_draw_responses() -> None:
         unit("sentence", finding(label), supported=gold, group=str(place % 10))
         for place, (gold, label) in enumerate(kinds)
     ]
-    found = Supported(units)
+    found = UnitFigures(units)
     gold, said = [one for one, _ in kinds], [label is YES for _, label in kinds]
     assert found.detection.balanced_accuracy == pytest.approx(sklearn.balanced_accuracy_score(gold, said))
     assert found.detection.macro_f1 == pytest.approx(sklearn.f1_score(gold, said, average="macro"))
@@ -100,5 +100,5 @@ def test_figures_are_scikit_learns_and_their_intervals_draw_responses() -> None:
     ):
         assert low_high is not None
         assert low_high[0] < (value or 0) < low_high[1]
-    alone = Supported([unit("sentence", finding(YES))])
+    alone = UnitFigures([unit("sentence", finding(YES))])
     assert (alone.balanced_interval(), alone.macro_f1_interval()) == (None, None)

@@ -16,11 +16,13 @@ from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Samples, first_shown, read
-from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, PolicyChoice, Ruled, fine_turns, from_params, to_params
+from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, LabelRule, PolicyChoice, fine_turns, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
 from vista_lab.policies.named import policies_by_judge
 
-OWN = PolicyChoice("balanced", {"contradicted": Ruled(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK})
+OWN = PolicyChoice(
+    "balanced", {"contradicted": LabelRule(Action.BLOCK, 0.65)}, {"flag": 0.35}, {"unchecked": Action.BLOCK}
+)
 NOTHING = PolicyChoice("strict")
 
 
@@ -63,7 +65,7 @@ def test_a_choice_is_a_policy_of_the_settings() -> None:
 
 
 def test_below_the_confidence_of_a_flag_nothing_happens() -> None:
-    recipe = PolicyChoice("strict", {"lacking": Ruled(Action.FLAG, 0.7)}).recipe(Recipe("strict"))
+    recipe = PolicyChoice("strict", {"lacking": LabelRule(Action.FLAG, 0.7)}).recipe(Recipe("strict"))
     assert recipe is not None
     rule = recipe.policy().rules[Label.LACKING_EVIDENCE]
     assert (rule(0.9), rule(0.5)) == (Action.FLAG, Action.ALLOW)

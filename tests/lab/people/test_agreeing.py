@@ -35,7 +35,7 @@ from vista_lab.people.annotations import Annotations
 from vista_lab.people.consensus import Category, transitions
 from vista_lab.people.database import import_sheets, take
 from vista_lab.people.results import Results
-from vista_lab.people.sheets import Filled, content, read_sheets
+from vista_lab.people.sheets import FilledSheet, content, read_sheets
 from vista_lab.people.study import StudyData
 
 TOWER, FERRY = ("c002.t1", "t1.c1"), ("c003.t1", "t1.c1")
@@ -74,7 +74,7 @@ def material(tmp_path_factory: pytest.TempPathFactory) -> StudyData:
 
 
 @pytest.fixture(scope="module")
-def sheets(material: StudyData, tmp_path_factory: pytest.TempPathFactory) -> list[Filled]:
+def sheets(material: StudyData, tmp_path_factory: pytest.TempPathFactory) -> list[FilledSheet]:
     folder = tmp_path_factory.mktemp("filled")
     study(folder)
     paths = [fill(folder / f"{name}.tsv", changes) for name, changes in SHEETS.items()]
@@ -82,7 +82,7 @@ def sheets(material: StudyData, tmp_path_factory: pytest.TempPathFactory) -> lis
 
 
 @pytest.fixture(scope="module")
-def turns(sheets: list[Filled], material: StudyData) -> list[AnnotatedTurn]:
+def turns(sheets: list[FilledSheet], material: StudyData) -> list[AnnotatedTurn]:
     return of_sheets(sheets, material)
 
 
@@ -268,7 +268,7 @@ def test_tables_hold_the_consensus_and_say_how_it_was_drawn(turns: list[Annotate
 
 
 def test_sheets_go_into_the_dashboards_database_and_come_out(
-    turns: list[AnnotatedTurn], sheets: list[Filled], material: StudyData, tmp_path: Path
+    turns: list[AnnotatedTurn], sheets: list[FilledSheet], material: StudyData, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     done = import_sheets(database, "pilot", sheets, material)
@@ -302,7 +302,7 @@ def test_sheets_go_into_the_dashboards_database_and_come_out(
 
 
 def test_nothing_of_an_import_stays_where_something_is_wrong(
-    sheets: list[Filled], material: StudyData, tmp_path: Path
+    sheets: list[FilledSheet], material: StudyData, tmp_path: Path
 ) -> None:
     database = Database(f"sqlite:///{tmp_path / 'study.sqlite'}")
     wrong = [*sheets, replace(sheets[0], annotator="\x07")]

@@ -18,7 +18,7 @@ from vista_guard.stores.reviews.queue import Op
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import AnnotatedClaim
 from vista_lab.people.agreeing import Work, work_of
-from vista_lab.people.sheets import Filled, Table, content, form_table, read_sheets, too_long
+from vista_lab.people.sheets import FilledSheet, Table, content, form_table, read_sheets, too_long
 from vista_lab.people.study import Sampling, StudyData, draw, load
 
 SAVED = {
@@ -53,12 +53,12 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t"))
 
 
-def read(path: Path, data: StudyData) -> Filled:
+def read(path: Path, data: StudyData) -> FilledSheet:
     (found,) = read_sheets([path], data.study.form, data.items)
     return found
 
 
-def works(found: Filled, data: StudyData) -> dict[str, Work]:
+def works(found: FilledSheet, data: StudyData) -> dict[str, Work]:
     return {name: work_of(answers, data.turns[name], data) for name, answers in found.answers.items()}
 
 

@@ -14,7 +14,7 @@ from vista_guard.policy.label_policy import PRESETS
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
 from vista_lab.logs.formats import read_log
-from vista_lab.policies.replayed import Heard
+from vista_lab.policies.replayed import LogNotes
 from vista_lab.runs.evaluate import replay
 
 PIER = "The pier is 310 m long"
@@ -50,8 +50,8 @@ def written(log: Path, talks: Iterable[object] = TALKS) -> Path:
     return log
 
 
-def judged(folder: Path, talks: Iterable[object] = TALKS) -> tuple[Path, Heard]:
+def judged(folder: Path, talks: Iterable[object] = TALKS) -> tuple[Path, LogNotes]:
     """Reports of the talks, and what was heard of them."""
-    log, out, heard = written(folder / "log.jsonl", talks), folder / "reports.jsonl", Heard()
+    log, out, heard = written(folder / "log.jsonl", talks), folder / "reports.jsonl", LogNotes()
     asyncio.run(replay(guard(), heard.listening(read_log(log)), out, concurrency=1))
     return out, heard

@@ -13,10 +13,10 @@ from vista_guard.types import Action
 from vista_lab.logs.formats import Columns, read_log
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy, named_policy
-from vista_lab.policies.replayed import Heard, decide, turns
+from vista_lab.policies.replayed import LogNotes, decide, turns
 from vista_lab.runs.gold import read_gold
 
-Log = tuple[Path, Heard]
+Log = tuple[Path, LogNotes]
 
 
 @pytest.fixture(scope="module")
@@ -80,21 +80,21 @@ def test_a_logs_own_word_counts_where_no_labels_are_given(tmp_path: Path) -> Non
     log.write_text(
         json.dumps([[{**turn, "human_claims": claims[:1]}, {**turn, "human_claims": claims}]]), encoding="utf-8"
     )
-    heard = Heard()
+    heard = LogNotes()
     assert len(list(heard.listening(read_log(log)))) == 1
     assert {name: gold.fine for name, gold in heard.gold.items()} == {("SHORE-7", 0): True, ("SHORE-7", 1): False}
     table = tmp_path / "talks.csv"
     table.write_text(
         "question,answer,label\nHow long?,310 m,faithful\nHow wide?,310 m,hallucinated\n", encoding="utf-8"
     )
-    heard = Heard()
+    heard = LogNotes()
     assert len(list(heard.listening(read_log(table, columns=Columns())))) == 2
     assert {name: gold.fine for name, gold in heard.gold.items()} == {("line-2", 1): True, ("line-3", 1): False}
 
 
 def test_turns_of_other_logs_and_turns_without_a_report(tmp_path: Path) -> None:
     out, _ = judged(tmp_path, [chat("a", PIER), chat("b", PIER)])
-    heard = Heard()
+    heard = LogNotes()
     log = written(tmp_path / "other.jsonl", [chat("b", PIER), chat("c", PIER)])
     assert len(list(heard.listening(read_log(log)))) == 2
     replayed = decide(out, heard, two("monitor", "strict"))

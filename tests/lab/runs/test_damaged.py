@@ -9,7 +9,7 @@ import pytest
 
 from tests.lab.runs.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
 from vista_lab.runs.plan import make_plan
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured
@@ -17,8 +17,8 @@ from vista_lab.tables.runs import read_measured
 Change = Callable[[list[str]], list[str]]
 
 
-async def run(out: Path) -> Evaluated:
-    made = Made()
+async def run(out: Path) -> Evaluation:
+    made = RunSettings()
     return await evaluate(Ruled(), make_plan(source(4), made.claims), out, made)
 
 

@@ -15,7 +15,7 @@ from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.detection import Reading
-from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
 from vista_lab.runs.folder import read_evaluation, read_gold
 from vista_lab.runs.loop import ClaimsMode, Event, Steering
 from vista_lab.runs.plan import Source, make_plan, sample_names
@@ -23,9 +23,13 @@ from vista_lab.runs.summary import RunSummary, summarise
 
 
 async def run(
-    out: Path, system: Ruled | None = None, rows: Source | None = None, made: Made | None = None, **steering: object
-) -> Evaluated:
-    made = made or Made()
+    out: Path,
+    system: Ruled | None = None,
+    rows: Source | None = None,
+    made: RunSettings | None = None,
+    **steering: object,
+) -> Evaluation:
+    made = made or RunSettings()
     found = make_plan(rows or source(), made.claims, limit=made.limit, seed=made.seed)
     return await evaluate(system or Ruled(), found, out, made, Steering(**steering))  # type: ignore[arg-type]
 
@@ -84,7 +88,12 @@ async def test_a_stopped_run_goes_on_to_the_same_reports(tmp_path: Path) -> None
                 stop.set()
 
         done = await run(
-            tmp_path / "parts", Ruled(judge), made=Made(engine="other"), concurrency=2, on_progress=after_two, stop=stop
+            tmp_path / "parts",
+            Ruled(judge),
+            made=RunSettings(engine="other"),
+            concurrency=2,
+            on_progress=after_two,
+            stop=stop,
         )
         judged += len(judge.asked)
         if done.figures.complete:
@@ -125,7 +134,7 @@ def labelled() -> Source:
 
 
 async def test_given_claims_are_held_against_peoples_labels(tmp_path: Path) -> None:
-    done = await run(tmp_path / "given", rows=labelled(), made=Made(ClaimsMode.GIVEN))
+    done = await run(tmp_path / "given", rows=labelled(), made=RunSettings(ClaimsMode.GIVEN))
     assert (done.figures.turns, done.figures.claims) == (1, 2)
     assert done.figures.agreement is not None
     assert done.figures.agreement.labels == 1.0
@@ -143,17 +152,17 @@ async def test_labels_of_other_claims_are_not_held_against_the_judges_own(tmp_pa
 async def test_another_run_is_refused_and_says_in_what(tmp_path: Path) -> None:
     await run(tmp_path)
     before = contents(tmp_path)
-    others: dict[str, tuple[Ruled, Source, Made]] = {
-        "system vista instead of majority": (Ruled(name="majority"), source(), Made()),
+    others: dict[str, tuple[Ruled, Source, RunSettings]] = {
+        "system vista instead of majority": (Ruled(name="majority"), source(), RunSettings()),
         "judge rules 1 instead of rules 2": (
             Ruled(RuleJudge(info=JudgeInfo(name="rules", version="2"))),
             source(),
-            Made(),
+            RunSettings(),
         ),
-        "option policy - instead of strict": (Ruled(options={"policy": "strict"}), source(), Made()),
-        "sha256 of piers.jsonl aa instead of bb": (Ruled(), source(sha256="bb"), Made()),
-        "seed 0 instead of 1": (Ruled(), source(), Made(seed=1)),
-        "limit None instead of 2, conversations 6": (Ruled(), source(), Made(limit=2)),
+        "option policy - instead of strict": (Ruled(options={"policy": "strict"}), source(), RunSettings()),
+        "sha256 of piers.jsonl aa instead of bb": (Ruled(), source(sha256="bb"), RunSettings()),
+        "seed 0 instead of 1": (Ruled(), source(), RunSettings(seed=1)),
+        "limit None instead of 2, conversations 6": (Ruled(), source(), RunSettings(limit=2)),
     }
     for difference, (system, rows, made) in others.items():
         with pytest.raises(ConfigError) as raised:
@@ -215,7 +224,7 @@ def test_samples_of_one_seed_are_nested_and_keep_the_order() -> None:
 
 
 async def test_a_sample_is_judged_and_no_more(tmp_path: Path) -> None:
-    done = await run(tmp_path, made=Made(limit=2, seed=3))
+    done = await run(tmp_path, made=RunSettings(limit=2, seed=3))
     assert {name for name, _ in lasting(tmp_path)} == set(read_evaluation(tmp_path)[1].conversations)
     assert (done.figures.conversations, done.figures.turns) == (2, 6)
 
@@ -245,7 +254,7 @@ async def test_a_broken_line_of_a_finished_run_is_named(tmp_path: Path) -> None:
 
 async def test_a_manifest_keeps_the_shape_that_older_versions_read(tmp_path: Path) -> None:
     """Versions 0.2 and later read and resume each other's folders."""
-    await evaluate(Ruled(), make_plan(source(1), ClaimsMode.JUDGE), tmp_path, Made())
+    await evaluate(Ruled(), make_plan(source(1), ClaimsMode.JUDGE), tmp_path, RunSettings())
     written = json.loads((tmp_path / "manifest.json").read_text("utf-8"))
     assert written["version"] == "1.0"
     assert sorted(written) == [
@@ -258,7 +267,7 @@ async def test_a_manifest_keeps_the_shape_that_older_versions_read(tmp_path: Pat
 
 
 async def test_a_replay_has_no_gold_for_tables(tmp_path: Path) -> None:
-    await evaluate(Ruled(), make_plan(source(1), ClaimsMode.JUDGE), tmp_path, Made())
+    await evaluate(Ruled(), make_plan(source(1), ClaimsMode.JUDGE), tmp_path, RunSettings())
     path = tmp_path / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "rows": None}), encoding="utf-8")
     with pytest.raises(ConfigError, match="is a replay without gold"):

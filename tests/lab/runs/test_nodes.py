@@ -20,7 +20,7 @@ from vista_guard.types import TurnReport
 from vista_lab.runs import cluster as joining
 from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import RaySystem
-from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
 from vista_lab.runs.loop import ClaimsMode, Event, Steering
 from vista_lab.runs.plan import make_plan
 
@@ -53,15 +53,15 @@ def nodes() -> Iterator[Any]:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run without Ray."""
     out = tmp_path_factory.mktemp("local")
-    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, RunSettings()))
     return out
 
 
-async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: None) -> Evaluated:
+async def run(system: RaySystem, out: Path, on_progress: Any = lambda _event: None) -> Evaluation:
     rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
     async with asyncio.timeout(SOON):
         try:
-            return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places, on_progress))
+            return await evaluate(system, rows, out, RunSettings(engine="ray"), Steering(system.places, on_progress))
         finally:
             await system.aclose()
 

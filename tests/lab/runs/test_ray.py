@@ -25,7 +25,7 @@ from vista_guard.testing import ScriptedChatServer
 from vista_lab.runs import cluster as joining
 from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import Build, RaySystem, Ready
-from vista_lab.runs.evaluate import Evaluated, Made, evaluate
+from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
 from vista_lab.runs.loop import ClaimsMode, Steering
 from vista_lab.runs.plan import make_plan
 
@@ -48,11 +48,11 @@ def cluster() -> Iterator[None]:
     ray.shutdown()
 
 
-async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | None = None) -> Evaluated:
+async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | None = None) -> Evaluation:
     system = await RaySystem.start(build, workers=workers, max_cost=max_cost, each=2)
     try:
         rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
-        return await evaluate(system, rows, out, Made(engine="ray"), Steering(system.places))
+        return await evaluate(system, rows, out, RunSettings(engine="ray"), Steering(system.places))
     finally:
         await system.aclose()
 
@@ -61,7 +61,7 @@ async def run(out: Path, build: Build, *, workers: int = 2, max_cost: float | No
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same run without Ray."""
     out = tmp_path_factory.mktemp("local")
-    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, Made()))
+    asyncio.run(evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), out, RunSettings()))
     return out
 
 
@@ -131,7 +131,7 @@ async def test_a_budget_holds_for_all_workers_together_and_the_run_goes_on(tmp_p
     assert first.session.exhausted == f"{share}, and the last one says: 5 turns are spent"
     assert (first.figures.complete, first.figures.reported, first.session.broken) == (False, 10, 1)
     # What was begun on a cluster is gone on with anywhere.
-    second = await evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), tmp_path, Made())
+    second = await evaluate(Light(), make_plan(source(TALKS), ClaimsMode.JUDGE), tmp_path, RunSettings())
     assert (second.figures.complete, second.session.resumed) == (True, 10)
     assert lasting(tmp_path) == lasting(here)
 
@@ -164,7 +164,7 @@ async def test_workers_ask_a_decomposer_as_this_process_does(tmp_path: Path) -> 
         calls = server.calls
         rows = make_plan(source(TALKS), ClaimsMode.JUDGE)
         async with aclosing(build(None)) as system:
-            await evaluate(system, rows, tmp_path / "here", Made())
+            await evaluate(system, rows, tmp_path / "here", RunSettings())
         assert server.calls == 2 * calls > 0
     there, here = (_without_cached_tokens(lasting(tmp_path / name)) for name in ("ray", "here"))
     assert there == here

@@ -11,7 +11,7 @@ from tests.lab.runs.ruled import Ruled, source
 from tests.lab.runs.runs import manifest, run, written
 from vista_guard.errors import InputError
 from vista_guard.types import Action
-from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.evaluate import RunSettings, evaluate
 from vista_lab.runs.loop import ClaimsMode
 from vista_lab.runs.plan import make_plan
 from vista_lab.runs.reading import describe, differences, find_runs, read_run, why_not_comparable
@@ -35,7 +35,7 @@ async def test_folders_of_evaluations_are_found_among_them(tmp_path: Path) -> No
     written(tmp_path / "replays" / "old.jsonl")
     for name, options in (("first", {"context": "none"}), ("second", {"context": "full"})):
         rows = make_plan(source(2), ClaimsMode.JUDGE)
-        await evaluate(Ruled(options=options), rows, tmp_path / "runs" / name, Made())
+        await evaluate(Ruled(options=options), rows, tmp_path / "runs" / name, RunSettings())
     found, wrong = find_runs([tmp_path])
     assert ([one.name for one in found], wrong) == (["replays/old.jsonl", "runs/first", "runs/second"], [])
     assert [one.name for one in find_runs([tmp_path / "runs" / "first"])[0]] == ["first"]

@@ -16,7 +16,7 @@ from vista_lab.suites.loaders import (
     NOT_ENOUGH,
     PARTLY,
     SUPPORTED,
-    Given,
+    GivenStatement,
     begin,
     bingcheck,
     coconot,
@@ -58,9 +58,9 @@ def test_begin(tmp_path: Path) -> None:
     )
     river, city = (Document(id="e1", text=text) for text in ('The "Halm" is a river.', "Oslo is a city."))
     assert begin(file) == [
-        Given('It is a "river', (river,), SUPPORTED, (user("What is the Halm?"),)),
-        Given("It has ten bridges.", (city,), NOT_ENOUGH),
-        Given("How nice!", (city,), NOT_ENOUGH, (user("Hi"),)),
+        GivenStatement('It is a "river', (river,), SUPPORTED, (user("What is the Halm?"),)),
+        GivenStatement("It has ten bridges.", (city,), NOT_ENOUGH),
+        GivenStatement("How nice!", (city,), NOT_ENOUGH, (user("Hi"),)),
     ]
     assert evalsets.begin(file) == evalsets.Claims(
         evidence=['The "Halm" is a river.', "Oslo is a city.", "Oslo is a city."],
@@ -99,7 +99,9 @@ def test_fever(tmp_path: Path) -> None:
     row = {"id": 7, "claim": "The Halm flows .", "evidence": ["Halm is a river .", "It flows ."], "label": "SUPPORTS"}
     file = lines(tmp_path / "dev.jsonl.gz", row, {**row, "label": "REFUTES"}, {**row, "label": "NOT ENOUGH INFO"})
     document = Document(id="e1", text="Halm is a river. It flows.")
-    assert fever(file) == [Given("The Halm flows.", (document,), g) for g in (SUPPORTED, CONTRADICTED, NOT_ENOUGH)]
+    assert fever(file) == [
+        GivenStatement("The Halm flows.", (document,), g) for g in (SUPPORTED, CONTRADICTED, NOT_ENOUGH)
+    ]
 
 
 def test_dialfact(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_dialfact(tmp_path: Path) -> None:
         },
     )
     assert dialfact(file) == [
-        Given(
+        GivenStatement(
             "In the Halm.",
             (
                 Document(id="e1", title="Halm River", text="It is a river."),
@@ -137,7 +139,7 @@ def test_kqa(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     answer = Document(id="e1", text="Yes, rest is good.")
-    assert kqa(file) == [Given("Rest helps.", (answer,), SUPPORTED, (user("Is rest good?"),))]
+    assert kqa(file) == [GivenStatement("Rest helps.", (answer,), SUPPORTED, (user("Is rest good?"),))]
 
 
 def test_bingcheck_reads_each_sub_claim_with_its_own_evidence(tmp_path: Path) -> None:
@@ -159,9 +161,9 @@ def test_bingcheck_reads_each_sub_claim_with_its_own_evidence(tmp_path: Path) ->
     asked = (user("Tell me of the Halm."),)
     passages = (Document(id="e1", text="The Halm, a river."), Document(id="e3", text="A bridge."))
     assert bingcheck(file) == [
-        Given("It is a river.", passages, PARTLY, asked),
-        Given("It is long.", (), NOT_ENOUGH, asked),
-        Given("It is old.", (), CONTRADICTED, asked),
+        GivenStatement("It is a river.", passages, PARTLY, asked),
+        GivenStatement("It is long.", (), NOT_ENOUGH, asked),
+        GivenStatement("It is old.", (), CONTRADICTED, asked),
     ]
 
 

@@ -12,7 +12,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ScriptedJudge
 from vista_lab.datasets.files import Task
-from vista_lab.systems.catalogue import SYSTEMS, Ordered, make_system, names, with_cost
+from vista_lab.systems.catalogue import SYSTEMS, SystemOrder, make_system, names, with_cost
 
 URL = "openai:m@http://127.0.0.1:9/v1"
 OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge", "fact-check", "fact-check+evidence")
@@ -116,7 +116,7 @@ def test_a_limit_on_cost_leaves_the_models_other_settings() -> None:
     assert with_cost(given, 2.0) == {"judge": URL, "model": {"assistant_name": "guide", "budget": budget}}
     assert with_cost({}, 2.0) == {"model": {"budget": {"run": {"cost": 2.0}}}}
     priced = {"assistant_name": "guide", "prices": {"m": {"input": 1.0, "output": 1.0}}}
-    order = Ordered("vista", settings={"judge": URL, "model": priced})
+    order = SystemOrder("vista", settings={"judge": URL, "model": priced})
     assert order(max_cost=2.0).info == order().info
 
 

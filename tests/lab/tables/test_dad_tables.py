@@ -24,7 +24,7 @@ from vista_lab.logs.source import PlaceGold
 from vista_lab.metrics.intervals import Share
 from vista_lab.systems.protocol import EvidenceInfo
 from vista_lab.tables import dad
-from vista_lab.tables.runs import Measured, read_measured
+from vista_lab.tables.runs import RunMeasures, read_measured
 
 SENTENCES = 4
 RATE = 0.8
@@ -189,7 +189,7 @@ def test_topics_that_the_other_model_trains_on_can_be_left_out(folder: Path, tmp
 # Folders by hand
 
 
-def measured(folder: Path, found: Sequence[Label | None], data_set: str = "felm-wk", **more: Any) -> Measured:
+def measured(folder: Path, found: Sequence[Label | None], data_set: str = "felm-wk", **more: Any) -> RunMeasures:
     told = [Told([label], positive) for label, positive in zip(found, (False, False, True, True), strict=True)]
     return read_measured(written(folder, told, data_set=data_set, **more))
 
@@ -211,7 +211,7 @@ def test_splits_and_disjoint_topics_are_rows_of_their_own(tmp_path: Path) -> Non
     assert dad.differences(lines).rows == ()
 
 
-def with_evidence(run: Measured, evidence: EvidenceInfo | None) -> Measured:
+def with_evidence(run: RunMeasures, evidence: EvidenceInfo | None) -> RunMeasures:
     system = run.manifest.system.model_copy(update={"evidence": evidence})
     return replace(run, manifest=run.manifest.model_copy(update={"system": system}))
 

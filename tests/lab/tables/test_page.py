@@ -14,7 +14,7 @@ from tests.lab.policies.replays import TALKS, chat, judged
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Settings
 from vista_lab.policies.named import named_policy
-from vista_lab.policies.replayed import Heard, Replayed, decide
+from vista_lab.policies.replayed import LogNotes, PolicyReplay, decide
 from vista_lab.tables import html as policies
 from vista_lab.tables.html import check_place, page, write_page
 
@@ -28,7 +28,7 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Heard]:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, LogNotes]:
     """Every place that a log fills holds something that would like to run."""
     talks = [chat(f"{text} {number}", text, question=text) for number, text in enumerate(HOSTILE)]
     for talk, text in zip(talks, HOSTILE, strict=True):
@@ -36,12 +36,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Heard]:
     return judged(tmp_path_factory.mktemp("hostile"), [*talks, *TALKS, chat("long", "x" * 500)])
 
 
-def compared(log: tuple[Path, Heard], first: str = "balanced", second: str = "strict") -> Replayed:
+def compared(log: tuple[Path, LogNotes], first: str = "balanced", second: str = "strict") -> PolicyReplay:
     settings = Settings()
     return decide(*log, (named_policy(first, settings), named_policy(second, settings)))
 
 
-def drawn(log: tuple[Path, Heard], replayed: Replayed, name: str = "log.jsonl") -> str:
+def drawn(log: tuple[Path, LogNotes], replayed: PolicyReplay, name: str = "log.jsonl") -> str:
     return "".join(page(name, *log, replayed, now=NOW))
 
 
@@ -62,7 +62,7 @@ class Elements(HTMLParser):
         self.text += data
 
 
-def test_what_a_log_says_stays_text(hostile: tuple[Path, Heard]) -> None:
+def test_what_a_log_says_stays_text(hostile: tuple[Path, LogNotes]) -> None:
     html = drawn(hostile, compared(hostile), name="<script>log</script>.jsonl")
     found = Elements()
     found.feed(html)
@@ -77,7 +77,7 @@ def test_what_a_log_says_stays_text(hostile: tuple[Path, Heard]) -> None:
     assert 'javascript:alert(1)"' not in html
 
 
-def test_the_page_says_what_was_counted(hostile: tuple[Path, Heard]) -> None:
+def test_the_page_says_what_was_counted(hostile: tuple[Path, LogNotes]) -> None:
     replayed = compared(hostile)
     found = Elements()
     found.feed(drawn(hostile, replayed))
@@ -90,7 +90,7 @@ def test_the_page_says_what_was_counted(hostile: tuple[Path, Heard]) -> None:
         assert limit in text
 
 
-def test_a_large_log_is_cut_and_says_so(hostile: tuple[Path, Heard], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_log_is_cut_and_says_so(hostile: tuple[Path, LogNotes], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policies, "MOST_CHANGED", 1)
     monkeypatch.setattr(policies, "MOST_TURNS", 3)
     found = Elements()
@@ -100,11 +100,11 @@ def test_a_large_log_is_cut_and_says_so(hostile: tuple[Path, Heard], monkeypatch
     assert "The first 3 of 11; all are counted above." in text
 
 
-def test_policies_that_agree(hostile: tuple[Path, Heard]) -> None:
+def test_policies_that_agree(hostile: tuple[Path, LogNotes]) -> None:
     assert "None: both decide alike." in drawn(hostile, compared(hostile, "strict", "strict"))
 
 
-def test_a_page_that_cannot_be_written(hostile: tuple[Path, Heard], tmp_path: Path) -> None:
+def test_a_page_that_cannot_be_written(hostile: tuple[Path, LogNotes], tmp_path: Path) -> None:
     for path, why in ((tmp_path, "it is a folder"), (tmp_path / "no" / "page.html", "its folder does not exist")):
         with pytest.raises(ConfigError, match=f"cannot be written: {why}"):
             check_place(path)
@@ -114,7 +114,7 @@ def test_a_page_that_cannot_be_written(hostile: tuple[Path, Heard], tmp_path: Pa
 
 
 def test_in_a_browser_nothing_runs_nothing_is_fetched_and_a_telephone_can_read_it(
-    hostile: tuple[Path, Heard], tmp_path: Path
+    hostile: tuple[Path, LogNotes], tmp_path: Path
 ) -> None:
     made = tmp_path / "page.html"
     write_page(made, "log.jsonl", *hostile, compared(hostile), now=NOW)

@@ -24,11 +24,11 @@ from vista_guard.types import JudgeInfo, Label
 from vista_lab.datasets.files import Task
 from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Discordant, Share, mcnemar
-from vista_lab.runs.evaluate import Made, evaluate
+from vista_lab.runs.evaluate import RunSettings, evaluate
 from vista_lab.runs.loop import Steering
 from vista_lab.runs.plan import make_plan
 from vista_lab.tables.output import numbers, sheets
-from vista_lab.tables.runs import Measured, discordant, read_measured
+from vista_lab.tables.runs import RunMeasures, discordant, read_measured
 from vista_lab.tables.writers import Sheet
 
 
@@ -41,7 +41,7 @@ def column(sheet: Sheet, head: str) -> int:
     return [one.whole for one in sheet.columns].index(head)
 
 
-def filled(runs: list[Measured], name: str) -> Sheet:
+def filled(runs: list[RunMeasures], name: str) -> Sheet:
     return next(sheet for sheet in sheets(runs)[0] if sheet.name == name)
 
 
@@ -52,7 +52,7 @@ def positives(right: int, wrong: int, n: int) -> list[Told]:
 
 
 @pytest.fixture
-def begin(tmp_path: Path) -> list[Measured]:
+def begin(tmp_path: Path) -> list[RunMeasures]:
     """Three systems of one judge on the same hundred turns, right on 90, 70 and 86 of them, and one of another judge."""
     made = {
         "vista": positives(0, 10, 100),
@@ -64,7 +64,7 @@ def begin(tmp_path: Path) -> list[Measured]:
     return [*runs, read_measured(other, "overlap")]
 
 
-def test_table_2_has_computed_superscripts_and_the_papers_rows_below(begin: list[Measured]) -> None:
+def test_table_2_has_computed_superscripts_and_the_papers_rows_below(begin: list[RunMeasures]) -> None:
     sheet = filled(begin, "table-2")
     assert [one.whole for one in sheet.columns] == [
         "model",
@@ -84,7 +84,7 @@ def test_table_2_has_computed_superscripts_and_the_papers_rows_below(begin: list
     assert any(note.startswith("The paper's turns: BEGIN 500.") for note in sheet.notes)
 
 
-def test_differences_are_tested_on_the_turns_that_both_judged(begin: list[Measured], tmp_path: Path) -> None:
+def test_differences_are_tested_on_the_turns_that_both_judged(begin: list[RunMeasures], tmp_path: Path) -> None:
     assert discordant(begin[0], begin[1], Reading.ORIGINAL) == Discordant(30, 10, 100)
     sheet = filled(begin, "significance-begin-dev-wow")
     assert sheet.title.startswith("Table 9. begin-dev-wow:")
@@ -144,7 +144,7 @@ def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def human(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
+def human(tmp_path_factory: pytest.TempPathFactory) -> list[RunMeasures]:
     """Two runs over claims that people labelled, in conversations of three turns."""
     folder = tmp_path_factory.mktemp("human")
     made = {"good": (1, 0.2, "gpt-4o"), "bad": (2, 0.5, "embedded")}
@@ -157,7 +157,7 @@ def human(tmp_path_factory: pytest.TempPathFactory) -> list[Measured]:
     ]
 
 
-def test_table_3_has_turns_claims_and_the_majority(human: list[Measured]) -> None:
+def test_table_3_has_turns_claims_and_the_majority(human: list[RunMeasures]) -> None:
     rows = texts(filled(human, "table-3"))
     good = human[0]
     right = sum(label is judged for _, label, judged in good.claims)
@@ -169,7 +169,7 @@ def test_table_3_has_turns_claims_and_the_majority(human: list[Measured]) -> Non
     assert len(rows) == 12
 
 
-def test_readings_differ_in_what_they_look_for(human: list[Measured]) -> None:
+def test_readings_differ_in_what_they_look_for(human: list[RunMeasures]) -> None:
     run = human[0]
     strict, safe = (run.answers(reading) for reading in (Reading.STRICT, Reading.SAFE))
     for name, line in run.gold.items():
@@ -179,7 +179,7 @@ def test_readings_differ_in_what_they_look_for(human: list[Measured]) -> None:
     assert run.answers(Reading.ORIGINAL).keys() == strict.keys()
 
 
-def test_intervals_are_over_conversations_where_they_have_several_turns(human: list[Measured]) -> None:
+def test_intervals_are_over_conversations_where_they_have_several_turns(human: list[RunMeasures]) -> None:
     run = human[1]
     met = run.detection(Reading.STRICT)
     assert met is not None
@@ -193,7 +193,7 @@ def test_intervals_are_over_conversations_where_they_have_several_turns(human: l
     assert run.macro_f1_interval() == run.macro_f1_interval()
 
 
-def test_confusions_in_the_papers_layout_and_the_papers_own_by_number(human: list[Measured]) -> None:
+def test_confusions_in_the_papers_layout_and_the_papers_own_by_number(human: list[RunMeasures]) -> None:
     found, empty = sheets(human, numbers("13"))
     assert [sheet.name for sheet in found] == [
         "overview", "confusion-vista-human-dev-vista-gpt-4o", "confusion-vista-human-dev-vista-embedded", "paper-table-13",
@@ -286,7 +286,7 @@ def test_rows_are_named_by_what_tells_runs_apart(tmp_path: Path) -> None:
     assert [row[2] for row in rows] == ["gpt-4o (batched-few-1)", "gpt-4o (context full, fused-few-1)"]
 
 
-def remade(folder: Path, **changes: object) -> list[Measured]:
+def remade(folder: Path, **changes: object) -> list[RunMeasures]:
     """A run, and another one that was made in another way."""
     told = changes.pop("told", turns(5, 5, 5, 5))
     first = written(folder / "a", turns(5, 5, 5, 5))
@@ -333,7 +333,7 @@ def test_tables_are_asked_for_by_number() -> None:
             numbers(asked)
 
 
-def test_what_no_run_fills_is_said(begin: list[Measured]) -> None:
+def test_what_no_run_fills_is_said(begin: list[RunMeasures]) -> None:
     found, empty = sheets(begin, numbers("2,5,21"))
     assert [sheet.name for sheet in found] == ["overview", "table-2"]
     assert empty == [
@@ -358,8 +358,8 @@ async def test_what_the_runner_writes_is_read(tmp_path: Path) -> None:
     """Two systems through the real runner: the folders are the seam."""
     judges = (RuleJudge(), RuleJudge(info=JudgeInfo(name="other", version="1")))
     for judge in judges:
-        plan = make_plan(source(4), Made().claims, limit=None, seed=0)
-        await evaluate(Ruled(judge), plan, tmp_path / judge.info.name, Made(), Steering())
+        plan = make_plan(source(4), RunSettings().claims, limit=None, seed=0)
+        await evaluate(Ruled(judge), plan, tmp_path / judge.info.name, RunSettings(), Steering())
     runs = [read_measured(tmp_path / judge.info.name, judge.info.name) for judge in judges]
     assert [run.complete for run in runs] == [True, True]
     # In each talk the first of three turns is fine, and found to be.

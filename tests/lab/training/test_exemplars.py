@@ -24,8 +24,8 @@ from vista_lab.training.decomposer.exemplars import (
     ModelTeacher,
     SentenceInput,
     StepsPrompt,
-    Taught,
     Teaching,
+    TeachingCounts,
     balanced,
     read_exemplar,
     read_exemplars,
@@ -80,7 +80,7 @@ def by_model(server: ScriptedChatServer, *, at_once: int = 4, **options: Any) ->
     return Teaching(teacher, prompt, at_once=at_once)
 
 
-async def run(logs: list[LabelledLog], out: Path, how: Teaching) -> Taught:
+async def run(logs: list[LabelledLog], out: Path, how: Teaching) -> TeachingCounts:
     try:
         return await teach(logs, out, how)
     finally:

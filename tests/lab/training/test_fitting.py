@@ -18,7 +18,7 @@ from vista_guard.testing import WordEmbedder, assistant, conversation
 from vista_lab.training.rows import LABELS
 from vista_lab.training.verifiers import (
     Case,
-    Judged,
+    ClaimReading,
     best_temperature,
     calibrate,
     challenge_cases,
@@ -30,8 +30,8 @@ from vista_lab.training.verifiers import (
 Floats = NDArray[np.float32]
 
 
-def judged(gold: LabelName, supported: float, contradicted: float = 0.0, document: str = "d") -> Judged:
-    return Judged(gold, document, supported, contradicted)
+def judged(gold: LabelName, supported: float, contradicted: float = 0.0, document: str = "d") -> ClaimReading:
+    return ClaimReading(gold, document, supported, contradicted)
 
 
 def test_a_verifier_that_is_too_sure_is_cooled_down() -> None:

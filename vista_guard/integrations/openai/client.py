@@ -22,7 +22,15 @@ from openai.types.responses import ParsedResponse
 from vista_guard.errors import ConfigError
 from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
-from vista_guard.integrations.openai.transport import TOLD, ClientGuard, ConversationId, Finder, OnBlock, Told, over
+from vista_guard.integrations.openai.transport import (
+    TOLD,
+    AnswerFacts,
+    ClientGuard,
+    ConversationId,
+    Finder,
+    OnBlock,
+    over,
+)
 from vista_guard.openai_api.wire import FIELD
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
@@ -119,10 +127,10 @@ def unjudged_of(result: object) -> tuple[str, ...]:
         ()
     """
     kinds = getattr(result, _UNJUDGED, None) or ()
-    return tuple(kinds.unjudged if isinstance(kinds, Told) else kinds)
+    return tuple(kinds.unjudged if isinstance(kinds, AnswerFacts) else kinds)
 
 
-def _attach_reports(result: Result, verdict: Told) -> Result:
+def _attach_reports(result: Result, verdict: AnswerFacts) -> Result:
     """Puts the reports on one of the SDK's objects, where neither its JSON nor its comparison shows them."""
     is_stream = isinstance(result, Stream | AsyncStream)
     object.__setattr__(result, _REPORTS, verdict.reports if is_stream else dict(verdict.reports))
@@ -174,7 +182,7 @@ class _AnyGuarded:
         """Makes an object of an answer's or an event's JSON; the verdict in it becomes the object's report."""
         inner: Any = super()
         verdict = response.extensions.get(TOLD)
-        if not isinstance(verdict, Told) or not isinstance(data, dict):
+        if not isinstance(verdict, AnswerFacts) or not isinstance(data, dict):
             return inner._process_response_data(data=data, cast_to=cast_to, response=response)
         nested = data.get("response")
         body = nested if isinstance(nested, dict) else data
@@ -226,9 +234,9 @@ def _with_lists(options: Any) -> Any:
     return options
 
 
-def _verdict_or_raise(arguments: dict[str, Any]) -> Told | None:
+def _verdict_or_raise(arguments: dict[str, Any]) -> AnswerFacts | None:
     verdict = arguments["response"].extensions.get(TOLD)
-    if not isinstance(verdict, Told):
+    if not isinstance(verdict, AnswerFacts):
         return None
     if verdict.error is not None:
         raise verdict.error
@@ -238,13 +246,13 @@ def _verdict_or_raise(arguments: dict[str, Any]) -> Told | None:
     return verdict
 
 
-def _attach_to_stream(result: Result, verdict: Told | None) -> Result:
+def _attach_to_stream(result: Result, verdict: AnswerFacts | None) -> Result:
     return (
         _attach_reports(result, verdict) if verdict is not None and isinstance(result, Stream | AsyncStream) else result
     )
 
 
-def _parser_of_delivered(parse: Callable[[Any], Any], verdict: Told) -> Callable[[Any], Any]:
+def _parser_of_delivered(parse: Callable[[Any], Any], verdict: AnswerFacts) -> Callable[[Any], Any]:
     """Wraps the SDK's parser, which refuses answers that a content filter stopped: it sees withheld ones as complete."""
 
     def parse_delivered(completion: Any) -> Any:
@@ -256,13 +264,13 @@ def _parser_of_delivered(parse: Callable[[Any], Any], verdict: Told) -> Callable
     return parse_delivered
 
 
-def _mark_finished(completion: Any, verdict: Told) -> None:
+def _mark_finished(completion: Any, verdict: AnswerFacts) -> None:
     for choice in getattr(completion, "choices", ()):
         if verdict.is_withheld(choice.index) and choice.finish_reason == _FILTERED:
             choice.finish_reason = "stop"
 
 
-def _mark_withheld(completion: Any, verdict: Told) -> None:
+def _mark_withheld(completion: Any, verdict: AnswerFacts) -> None:
     for choice in getattr(completion, "choices", ()):
         if verdict.is_withheld(choice.index):
             choice.finish_reason = _FILTERED
@@ -343,13 +351,13 @@ class GuardedAsyncResponseStream(AsyncResponseStream[Format]):
         return _attach_reports(_withheld_response(verdict) or await super().get_final_response(), verdict)
 
 
-def _verdict_of(stream: Any) -> Told:
+def _verdict_of(stream: Any) -> AnswerFacts:
     verdict = stream.response.extensions.get(TOLD)
-    return verdict if isinstance(verdict, Told) else Told()
+    return verdict if isinstance(verdict, AnswerFacts) else AnswerFacts()
 
 
 def _chat_events(
-    state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, verdict: Told
+    state: ChatCompletionStreamState[Format], chunk: ChatCompletionChunk, verdict: AnswerFacts
 ) -> Iterable[ChatCompletionStreamEvent[Format]]:
     """The SDK's events for a chunk. It raises on a content filter, so it sees a withheld answer as one that stopped."""
     if chunk.object != "chat.completion.chunk":
@@ -362,13 +370,13 @@ def _chat_events(
         yield event
 
 
-def _final_completion(state: ChatCompletionStreamState[Format], verdict: Told) -> ParsedChatCompletion[Format]:
+def _final_completion(state: ChatCompletionStreamState[Format], verdict: AnswerFacts) -> ParsedChatCompletion[Format]:
     completion = state.get_final_completion()
     _mark_withheld(completion, verdict)
     return _attach_reports(completion, verdict)
 
 
-def _withheld_response(verdict: Told) -> ParsedResponse[Any] | None:
+def _withheld_response(verdict: AnswerFacts) -> ParsedResponse[Any] | None:
     if verdict.final is None or not verdict.is_withheld():
         return None
     final: dict[str, Any] = cast("Any", verdict.final).to_dict()

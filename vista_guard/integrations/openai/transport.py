@@ -28,7 +28,15 @@ from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
 from vista_guard.openai_api.fields import request_error
-from vista_guard.openai_api.judging import DIALECTS, Events, Exchange, Judged, StreamedAnswer, judge_answer, worst
+from vista_guard.openai_api.judging import (
+    DIALECTS,
+    AnswerJudgement,
+    Events,
+    Exchange,
+    StreamedAnswer,
+    judge_answer,
+    worst,
+)
 from vista_guard.openai_api.wire import (
     Api,
     Json,
@@ -71,7 +79,7 @@ Http = Any
 
 
 @dataclass
-class Told:
+class AnswerFacts:
     """Facts about an answer that its bytes do not carry."""
 
     reports: dict[int, TurnReport] = field(default_factory=dict)
@@ -139,7 +147,7 @@ class Call:
         self.sent: Json = {name: parsed.sent.get(name, value) for name, value in body.items()}
         self.is_changed = self.sent != body
         self.streamed = body.get("stream") is True
-        self.told = Told()
+        self.told = AnswerFacts()
         self.client: Any = request.extensions[TOLD]
         self._guarding, self._request = guarding, request
         self._chain = _id_of(body.get("conversation"))
@@ -179,7 +187,7 @@ class Call:
             documents = asyncio.run_coroutine_threadsafe(_await_documents(documents), self._loop).result()
         return given_documents(documents)
 
-    async def _on_judged(self, judged: Judged) -> None:
+    async def _on_judged(self, judged: AnswerJudgement) -> None:
         report = judged.report
         if report.conversation_id != self._past.id:
             report = report.model_copy(update={"conversation_id": self._past.id})
@@ -425,7 +433,7 @@ class _Closable:
                 yield chunk
 
 
-def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
+def _judged_response(response: Http, told: AnswerFacts, headers: Iterable[tuple[str, str]] = (), **body: Any) -> Http:
     delivered = _subclass(_Closable, _http_of(response).Response)(
         response.status_code,
         headers=[*answer_headers(response.headers.multi_items()), *headers],
@@ -441,7 +449,7 @@ def _judged_response(response: Http, told: Told, headers: Iterable[tuple[str, st
 
 def _error_response(request: Http, error: Exception) -> Http:
     """Carries an error for the client to raise: the SDK would retry if it were raised here."""
-    return _http_of(request).Response(200, json={}, request=request, extensions={TOLD: Told(error=error)})
+    return _http_of(request).Response(200, json={}, request=request, extensions={TOLD: AnswerFacts(error=error)})
 
 
 def _without_quotes(response: Http) -> Http:

@@ -36,7 +36,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class Said:
+class RenderedRow:
     """A rendered row: `text` has its cells under their headers; `spoken` are the places of cells that are sentences."""
 
     start: int
@@ -97,7 +97,7 @@ def in_one_table(before: str, line: str) -> bool:
     return bool(cells) and [name for name, _ in cells] == [name for name, _ in others]
 
 
-def rows(table: Sequence[TableRow]) -> Iterator[Said]:
+def rows(table: Sequence[TableRow]) -> Iterator[RenderedRow]:
     """The rows of a table. The first is a header if a rule or more rows follow it; a header may state something, too."""
     lines = [row for row in table if not _TABLE_RULE.fullmatch(row.line)]
     ruled = len(table) > 1 and _TABLE_RULE.fullmatch(table[1].line) is not None
@@ -111,17 +111,17 @@ def rows(table: Sequence[TableRow]) -> Iterator[Said]:
         yield from _row(row, header, cells)
 
 
-def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[Said]:
+def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[RenderedRow]:
     joined = "; ".join(cell.text for cell in cells if cell.text)
     # A header without rows is no header.
     if alone or (says(joined.replace(";", " ")) and any(character.isdigit() for character in joined)):
         yield from _row(row, (), cells)
     else:
         spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text))
-        yield Said(row.start, row.start + len(row.line), joined, spoken, heads=True)
+        yield RenderedRow(row.start, row.start + len(row.line), joined, spoken, heads=True)
 
 
-def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[Said]:
+def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[RenderedRow]:
     spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text) and cell.text[-1] in ".!?")
     places = {place for place, _ in spoken}
     rest = [(index, cell) for index, cell in enumerate(cells) if cell.text and cell.start not in places]
@@ -130,9 +130,9 @@ def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iter
     if len(named) > 2 and header and len(cells) <= _MOST_COLUMNS:
         # One fact per claim, so that each is judged alone.
         for number, text in enumerate(named[1:]):
-            yield Said(start, end, f"{named[0]}; {text}", spoken if number == 0 else ())
+            yield RenderedRow(start, end, f"{named[0]}; {text}", spoken if number == 0 else ())
         return
-    yield Said(start, end, "; ".join(named), spoken)
+    yield RenderedRow(start, end, "; ".join(named), spoken)
 
 
 def _named_cell(header: Sequence[_Cell], index: int, cell: _Cell) -> str:

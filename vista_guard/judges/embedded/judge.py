@@ -25,8 +25,8 @@ from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
+    ClaimPieces,
     Scored,
-    Weighed,
     about_itself,
     can_affect_verdict,
     contradictions,
@@ -215,7 +215,7 @@ class EmbeddedJudge:
 
     def _weigh_all(
         self, claims: Sequence[Claim], texts: Sequence[str], by_claim: Sequence[Sequence[EvidencePiece]]
-    ) -> list[Weighed]:
+    ) -> list[ClaimPieces]:
         """The verifier's probabilities for all pieces of all claims, in one batch.
 
         Args:
@@ -232,12 +232,12 @@ class EmbeddedJudge:
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
         return [self._weigh(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
 
-    def _weigh(self, claim: Claim, judged: Sequence[tuple[EvidencePiece, NDArray[np.float32]]]) -> Weighed:
+    def _weigh(self, claim: Claim, judged: Sequence[tuple[EvidencePiece, NDArray[np.float32]]]) -> ClaimPieces:
         needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
         support = [(piece, support_score(piece, claim, row, needed)) for piece, row in judged if piece.supports]
         denied = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
         against = [(piece, score) for piece, score in denied if score >= self._calibration.contradicted]
-        return Weighed([piece for piece, _ in judged], needed, support, against)
+        return ClaimPieces([piece for piece, _ in judged], needed, support, against)
 
     def _on_topic(self, texts: Sequence[str], against: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
         """The evidence against each claim that is on the same topic, by one embedding call."""
@@ -360,7 +360,7 @@ def _unreadable_claim(claim: Claim, known: str, *, english: bool) -> Unchecked |
     return Unchecked(claim=claim, error=error, what="encoded")
 
 
-def _check(claim: Claim, weighed: Weighed, against: Sequence[Scored]) -> Check:
+def _check(claim: Claim, weighed: ClaimPieces, against: Sequence[Scored]) -> Check:
     """The check of a claim: `against` are contradicting pieces, which outrank the confirming ones."""
     best, confirming = weighed.best, weighed.found
     if confirming and not against:

@@ -242,7 +242,7 @@ Scored = tuple[EvidencePiece, float]
 
 
 @dataclass(frozen=True)
-class Weighed:
+class ClaimPieces:
     """The pieces read for one claim: `support` of those that may support, `against` of those that contradict."""
 
     pieces: Sequence[EvidencePiece]
@@ -270,9 +270,9 @@ class Weighed:
         denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
         return not self.found and not denied
 
-    def with_(self, more: Weighed) -> Weighed:
+    def with_(self, more: ClaimPieces) -> ClaimPieces:
         """These pieces and more."""
-        return Weighed(
+        return ClaimPieces(
             [*self.pieces, *more.pieces],
             self.needed,
             [*self.support, *more.support],
@@ -280,7 +280,7 @@ class Weighed:
         )
 
 
-def contradictions(claim: Claim, weighed: Weighed) -> list[Scored]:
+def contradictions(claim: Claim, weighed: ClaimPieces) -> list[Scored]:
     """Evidence against a claim that outranks its support; no documents for claims about the speaker itself."""
     outranked = outranking(claim, weighed.found, weighed.against)
     against = outranked if weighed.found else weighed.against

@@ -206,14 +206,14 @@ class ReportReader:
         Conversations that were forgotten and reports that were pruned still count.
         """
         key_sets = [None if names is None else frozenset(names) for names in (keys, claim_keys)]
-        request = rollups.Asked(start, end, by, self._own_filter(filter), *key_sets)
+        request = rollups.CountQuery(start, end, by, self._own_filter(filter), *key_sets)
         return self._database.run("read roll-ups", lambda connection: rollups.read(connection, request))
 
     def makers(
         self, start: datetime, end: datetime, by: Step = "hour", filter: ReportFilter = EVERYTHING
     ) -> tuple[Maker, ...]:
         """Returns the judges and policies of each hour or day, in order of time, from the roll-ups."""
-        request = rollups.Asked(start, end, by, self._own_filter(filter))
+        request = rollups.CountQuery(start, end, by, self._own_filter(filter))
         return self._database.run("read roll-ups", lambda connection: rollups.makers(connection, request))
 
     def reports(self, filter: ReportFilter = EVERYTHING) -> Iterator[KeptTurn]:

@@ -93,7 +93,7 @@ class Maker:
 
 
 @dataclass(frozen=True)
-class Asked:
+class CountQuery:
     """A request for counts from the hour of `start` to before `end`. Keys missing from `keys` are summed over; None keeps all.
 
     `claim_keys` are those of claims, where they are not those of the turns.
@@ -201,7 +201,7 @@ def _upsert(dialect_name: str, table: sql.Table) -> Any:
     return insert.on_conflict_do_update(index_elements=list(table.primary_key.columns), set_=more)
 
 
-def read(connection: sql.Connection, asked: Asked) -> Rollup:
+def read(connection: sql.Connection, asked: CountQuery) -> Rollup:
     """Reads the requested counts."""
     if asked.by == "minute":
         return _by_minute(connection, asked)
@@ -213,7 +213,7 @@ def read(connection: sql.Connection, asked: Asked) -> Rollup:
     )
 
 
-def _by_minute(connection: sql.Connection, asked: Asked) -> Rollup:
+def _by_minute(connection: sql.Connection, asked: CountQuery) -> Rollup:
     """Counts the turns' rows by minute and action. Reasons of unchecked claims are known by the hour only."""
     at, action = _at(connection, TURNS, "minute"), TURNS.c.action
     has_score = sql.case((TURNS.c.score.is_not(None), 1), else_=0)
@@ -247,7 +247,7 @@ LATENCIES: tuple[sql.ColumnElement[Any], ...] = tuple(
 """For each latency bucket 1 where a turn belongs to it, else 0."""
 
 
-def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
+def makers(connection: sql.Connection, asked: CountQuery) -> tuple[Maker, ...]:
     """Returns the judge and policy of each hour or day."""
     table = TURNS_HOUR
     at = _at(connection, table, asked.by)
@@ -258,7 +258,9 @@ def makers(connection: sql.Connection, asked: Asked) -> tuple[Maker, ...]:
     )
 
 
-def _rows(connection: sql.Connection, table: sql.Table, make: Callable[..., Count], asked: Asked) -> tuple[Count, ...]:
+def _rows(
+    connection: sql.Connection, table: sql.Table, make: Callable[..., Count], asked: CountQuery
+) -> tuple[Count, ...]:
     names = [column.name for column in table.c if column.name != "hour"]
     rows = connection.execute(_counts(connection, table, asked))
     return tuple(make(at=_moment(row.at), **{name: getattr(row, name) for name in names}) for row in rows)
@@ -270,7 +272,7 @@ def _turn_count(row: sql.Row[Any]) -> TurnCount:
     return TurnCount(at=_moment(row.at), latency=latency, **{name: getattr(row, name) for name in names})
 
 
-def _counts(connection: sql.Connection, table: sql.Table, asked: Asked) -> sql.Select[Any]:
+def _counts(connection: sql.Connection, table: sql.Table, asked: CountQuery) -> sql.Select[Any]:
     at = _at(connection, table, asked.by)
     keys = [column for column in table.c if column.primary_key and column.name != "hour"]
     named = {key.name for key in keys} if asked.keys is None else asked.keys
@@ -297,7 +299,7 @@ def _moment(at: datetime | str) -> datetime:
     return utc(datetime.fromisoformat(at) if isinstance(at, str) else at)
 
 
-def _time_conditions(table: sql.Table, asked: Asked) -> list[sql.ColumnElement[bool]]:
+def _time_conditions(table: sql.Table, asked: CountQuery) -> list[sql.ColumnElement[bool]]:
     since = utc(asked.start).replace(minute=0, second=0, microsecond=0)
     return [table.c.hour >= since, table.c.hour < utc(asked.end), *_filter_conditions(table, asked.filter)]
 

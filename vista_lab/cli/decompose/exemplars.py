@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from asyncio import Event
     from collections.abc import Callable, Sequence
 
-    from vista_lab.training.decomposer.exemplars import LabelledLog, SentenceInput, StepsPrompt, Taught, Teacher
+    from vista_lab.training.decomposer.exemplars import LabelledLog, SentenceInput, StepsPrompt, Teacher, TeachingCounts
 
 EMBEDDED = "embedded"
 
@@ -75,7 +75,7 @@ def exemplars(
             asked = ModelTeacher(chat_model_of(teacher, max_cost, at_once), prompt)
         how, chosen = Teaching(asked, prompt, limit, seed, at_once), _logs(logs, log_format)
 
-        async def work(done: Callable[[int], None], stop: Event) -> Taught:
+        async def work(done: Callable[[int], None], stop: Event) -> TeachingCounts:
             try:
                 return await teach(chosen, out, how, done, stop, _estimating(asked, prompt, max_cost))
             finally:
@@ -118,7 +118,7 @@ def _estimating(
     return tell
 
 
-def _summary(taught: Taught, out: Path) -> str:
+def _summary(taught: TeachingCounts, out: Path) -> str:
     parts = ", ".join(f"{count:,} in {part}.jsonl" for part, count in taught.parts.items())
     resumed = f" ({taught.resumed:,} were there before)" if taught.resumed else ""
     left = taught.total - taught.kept - taught.reasons.total()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from vista_guard.protocols import DocumentStore, Embedder
     from vista_lab.datasets.questions import QuestionItem, QuestionSet
-    from vista_lab.runs.dialogues.asking import Assistant, DialogueJob, Dialogues, Held, Past
+    from vista_lab.runs.dialogues.asking import Assistant, DialogueCounts, DialogueJob, Dialogues, Past
     from vista_lab.runs.dialogues.retrieving import PassageFinder
     from vista_lab.runs.dialogues.scored import Cohort
     from vista_lab.runs.dialogues.settings import DialogueSetting
@@ -169,7 +169,7 @@ def run(
             typer.echo(f"{left}: not held with {len(ids):,} items, {', '.join(ids[:5])}", err=True)
         typer.echo(_estimate(dialogues, max_tokens), err=True)
 
-        async def hold(done: Callable[[int], None], stop: Event) -> Held:
+        async def hold(done: Callable[[int], None], stop: Event) -> DialogueCounts:
             try:
                 return await ask(dialogues, out, at_once=at_once, told=done, stop=stop, finder=finder)
             finally:
@@ -452,7 +452,7 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
         raise ConfigError(f"{option} {twice} is given twice")
 
 
-def _summary(held: Held, out: Path) -> str:
+def _summary(held: DialogueCounts, out: Path) -> str:
     lines = [
         f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
     ]

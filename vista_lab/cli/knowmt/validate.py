@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from vista_lab.runs.dialogues.judging import PairJudge
-    from vista_lab.runs.dialogues.validating import Decomposed, LabelledPair, ModelTests, Validated
+    from vista_lab.runs.dialogues.validating import DecomposerValidation, JudgeValidation, LabelledPair, ModelTests
     from vista_lab.synthesis.naturalness import Naturalness
 
 PAIRS, ANSWERS = "pairs.jsonl", "answers.jsonl"
@@ -121,12 +121,12 @@ def _write_items(folder: Path, questions: Path | None, sample: int, seed: int, o
         )
 
 
-def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> Validated:
+def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> JudgeValidation:
     import asyncio
 
     from vista_lab.runs.dialogues.validating import validate
 
-    async def compare() -> Validated:
+    async def compare() -> JudgeValidation:
         try:
             return await validate(pairs, judge)
         finally:
@@ -135,7 +135,7 @@ def _validate_judge(pairs: list[LabelledPair], judge: PairJudge) -> Validated:
     return asyncio.run(compare())
 
 
-def _by_model(validated: Validated, models: Mapping[str, str]) -> list[str]:
+def _by_model(validated: JudgeValidation, models: Mapping[str, str]) -> list[str]:
     """Tests whether the judge is better on the answers of one model; empty with a single model."""
     from vista_lab.runs.dialogues.validating import model_tests
 
@@ -153,7 +153,7 @@ def _test_lines(what: str, tests: ModelTests) -> list[str]:
     return [*lines, *(f"  {one} and {other}: Mann-Whitney p {p:.3f}, r {r:.3f}" for one, other, p, r in tests.pairs)]
 
 
-def _decomposer_summary(figures: Decomposed) -> str:
+def _decomposer_summary(figures: DecomposerValidation) -> str:
     lines = [f"{figures.answers:,} answers: SMAPE {figures.smape:.1%}, omission rate {figures.omitted:.1%}"]
     lines += [
         f"  {model}: SMAPE {error:.1%}, omission rate {share:.1%}" for model, (error, share) in figures.by_model.items()
@@ -183,7 +183,7 @@ def _rate_dialogues(folder: Path, sample: int, seed: int, judge: str, max_cost: 
     return "\n".join([*lines, *(f"  no rating: {failure}" for failure in ratings.failures[:5])])
 
 
-def _summary(validated: Validated, judge: str) -> str:
+def _summary(validated: JudgeValidation, judge: str) -> str:
     from vista_lab.metrics.intervals import Share
     from vista_lab.tables.writers import NOTHING
 

@@ -257,7 +257,7 @@ def without_thoughts(text: str) -> tuple[str, str]:
 
 
 @dataclass
-class Held:
+class DialogueCounts:
     """A run's counts. `answered`: turns, those of earlier runs too; `reasons`: of turns without an answer."""
 
     dialogues: int
@@ -389,7 +389,7 @@ async def ask(
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
     finder: PassageFinder | None = None,
-) -> Held:
+) -> DialogueCounts:
     """Holds the dialogues that have no last answer yet. A turn that failed is tried again, its later turns with it.
 
     Args:
@@ -652,8 +652,8 @@ class _Unanswered(Exception):
     """The assistant behind the guard gave no answer."""
 
 
-def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> Held:
-    held = Held(len(jobs), work=work)
+def _counts(out: Path, jobs: Sequence[DialogueJob], work: WorkDone) -> DialogueCounts:
+    held = DialogueCounts(len(jobs), work=work)
     dialogues = read_dialogues(out)
     for turns in (dialogues.get(job.key, {}) for job in jobs):
         held.answered += sum(line.answer is not None for line in turns.values())

@@ -49,7 +49,7 @@ class LabelledPair:
 
 
 @dataclass(frozen=True)
-class Validated:
+class JudgeValidation:
     """A judge against people's majority.
 
     Attributes:
@@ -114,7 +114,7 @@ def model_tests(values: Mapping[str, Sequence[float]]) -> ModelTests | None:
 
 
 @dataclass(frozen=True)
-class Decomposed:
+class DecomposerValidation:
     """A decomposer against people's counts: SMAPE in [0, 2], omission rate, both also by model."""
 
     answers: int
@@ -223,7 +223,7 @@ def answers_of(folder: Path, answers: int, seed: int = 0) -> list[dict[str, str]
     return rows
 
 
-def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomposed:
+def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> DecomposerValidation:
     """Compares the statements of `answers_of` (`rows`) with people's counts: `consensus.jsonl` of `knowmt_statements`.
 
     Raises InputError if the file cannot be read, or counts none of the answers.
@@ -247,7 +247,7 @@ def validate_decomposer(path: Path, rows: Sequence[Mapping[str, str]]) -> Decomp
 
     whole = figures([one for some in by.values() for one in some])
     each = {model: [smape([own], [count]) for own, count, _ in some] for model, some in by.items()}
-    return Decomposed(
+    return DecomposerValidation(
         sum(map(len, by.values())), *whole, {model: figures(some) for model, some in by.items()}, model_tests(each)
     )
 
@@ -275,7 +275,7 @@ def _draw(folder: Path, count: int, rng: random.Random) -> list[tuple[AnswerLine
     return [(answer, statements[answer.name].statements) for answer in drawn]
 
 
-async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated:
+async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> JudgeValidation:
     """Judges the pairs that have a majority, and compares.
 
     Raises InputError if no pair has a majority; BudgetError or JudgeError if the judge gave no verdicts.
@@ -297,7 +297,7 @@ async def validate(pairs: Sequence[LabelledPair], judge: PairJudge) -> Validated
     per_label = [_precision_recall(gold, predicted, label) for label in LABELS]
     weights = [gold.count(label) for label in LABELS]
     precision, recall, f1 = (float(np.average(column, weights=weights)) for column in zip(*per_label, strict=True))
-    return Validated(
+    return JudgeValidation(
         pairs=len(settled),
         unjudged=predicted.count(""),
         accuracy=fmean(pair == other for pair, other in zip(gold, predicted, strict=True)),

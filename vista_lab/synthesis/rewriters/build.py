@@ -42,7 +42,7 @@ class Workshop:
         self.mates, self.faq_mates = (Mates(rng.sample(own, min(6000, len(own))), rng) for own in (prose, faq))
         texts = {c.claim for c in carriers if c.source.endswith(_OWN_SENTENCE)}
         self.rests = sorted({parts[1] for text in texts if (parts := logic.split_quantifier(text))})
-        self.said: dict[str, list[tuple[Carrier, mention.Said]]] = defaultdict(list)
+        self.said: dict[str, list[tuple[Carrier, mention.FramedSentence]]] = defaultdict(list)
 
     def value_quads(self, carrier: Carrier) -> Iterator[Quad]:
         """Value swaps within the evidence, and with a sentence about something else."""

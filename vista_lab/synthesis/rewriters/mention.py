@@ -78,7 +78,7 @@ def fill_frame(template: str, sentence: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Said:
+class FramedSentence:
     """A sentence to be framed and a claim that it makes true; ``same`` when a denial of one denies the other."""
 
     sentence: str
@@ -90,16 +90,16 @@ class Said:
         return self.sentence == self.claim
 
 
-def said_by(carrier: Carrier, rng: Random) -> Said | None:
+def said_by(carrier: Carrier, rng: Random) -> FramedSentence | None:
     """A sentence to frame: the claim, or the one it was written from; None if neither fits a frame."""
     source = carrier.evidence[0]
     alone = len(carrier.evidence) == 1 and rng.random() < 0.6 and frameable(source)
     if alone and (carrier.source != "fever" or names_itself(carrier)):
-        return Said(source, carrier.claim)
-    return Said(carrier.claim, carrier.claim) if frameable(carrier.claim) else None
+        return FramedSentence(source, carrier.claim)
+    return FramedSentence(carrier.claim, carrier.claim) if frameable(carrier.claim) else None
 
 
-def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
+def mention_group(one: FramedSentence, other: FramedSentence, rng: Random) -> Group | None:
     """One claim asserted while the other is only mentioned, and the other way round."""
     frame = rng.choice(FRAMES)
     plus = "{S}." if rng.random() < 0.4 else frame.asserts
@@ -128,7 +128,7 @@ def mention_group(one: Said, other: Said, rng: Random) -> Group | None:
     return Group("mention_denied" if frame.label == CONTRADICTED_CLASS else "mention_open", items)
 
 
-def verdict(frame: MentionFrame, said: Said) -> tuple[int, ...]:
+def verdict(frame: MentionFrame, said: FramedSentence) -> tuple[int, ...]:
     """The claim's label beside a mention; denying more than the claim says does not surely refute it."""
     return (frame.label,) if frame.label == NOT_ENOUGH_CLASS or said.same else UNSUPPORTED
 

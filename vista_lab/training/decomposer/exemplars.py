@@ -42,7 +42,7 @@ from vista_lab.metrics.rewards import Completion, read_completion
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
 from vista_lab.runs.plan import Source
 from vista_lab.runs.workers import work_through
-from vista_lab.synthesis.chat import Estimated
+from vista_lab.synthesis.chat import GenerationEstimate
 from vista_lab.synthesis.generate import MadeSet
 from vista_lab.synthesis.records import RECORDS
 from vista_lab.synthesis.splits import named_share
@@ -186,13 +186,15 @@ _THOUGHTS, _REPEATED = 240, 4
 """Characters of an answer beside its sentence, and how often it says the sentence: in two steps, and twice in its claims."""
 
 
-def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatModel) -> Estimated:
+def estimate(left: Sequence[SentenceInput], prompt: StepsPrompt, model: ChatModel) -> GenerationEstimate:
     """Calls, tokens and price of asking about these sentences, from their prompts' length, without a call."""
     read = sum(len(message.content) for row in left for message in prompt.request(row).messages)
     written = sum(_THOUGHTS + _REPEATED * len(row.sentence) for row in left)
     asked, answered = (round(chars / CHARACTERS_A_TOKEN) for chars in (read, written))
     prices = getattr(model, "prices", None)
-    return Estimated(len(left), asked, answered, prices.cost(asked, answered, 0) if prices is not None else None)
+    return GenerationEstimate(
+        len(left), asked, answered, prices.cost(asked, answered, 0) if prices is not None else None
+    )
 
 
 class EmbeddedTeacher:
@@ -339,7 +341,7 @@ class Teaching:
 
 
 @dataclass
-class Taught:
+class TeachingCounts:
     """A run's counts. `reasons`: exemplars that are not kept, those of earlier runs too; `skipped` what was never asked."""
 
     total: int
@@ -365,7 +367,7 @@ async def teach(
     told: Callable[[int], None] = lambda done: None,
     stop: asyncio.Event | None = None,
     before: Callable[[Sequence[SentenceInput]], None] = lambda left: None,
-) -> Taught:
+) -> TeachingCounts:
     """Asks the teacher about the sentences that have no exemplar yet, and writes the parts to train and to validate on.
 
     `before` is called with these sentences.
@@ -382,7 +384,7 @@ async def teach(
         raise InputError(f"{names}: no sentence to ask about: {dict(skipped) or 'no turns'}")
     claim_folder(out, "folder of exemplars", {MANIFEST, RECORDS})
     with closing(LineFile.open(out / RECORDS, _LINES, MadeSet(out, how.manifest(logs, chosen, skipped)))) as records:
-        outcome = Taught(len(chosen), records.lines, skipped=skipped)
+        outcome = TeachingCounts(len(chosen), records.lines, skipped=skipped)
 
         def count(exemplar: Exemplar) -> None:
             outcome.kept += exemplar.kept

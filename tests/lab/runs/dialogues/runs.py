@@ -10,7 +10,7 @@ from typing import Any
 from vista_guard.judges.model import Message
 from vista_guard.types import Claim, JudgeInfo, Turn
 from vista_lab.datasets.questions import QuestionItem, QuestionSet
-from vista_lab.runs.dialogues.asking import AssistantReply, Dialogues, Held, ask
+from vista_lab.runs.dialogues.asking import AssistantReply, DialogueCounts, Dialogues, ask
 from vista_lab.runs.dialogues.judging import PairVerdict
 from vista_lab.runs.dialogues.settings import read_setting
 
@@ -65,7 +65,7 @@ def hold(
     *settings: str,
     items: Sequence[QuestionItem] = (HARBOUR, TOWER),
     system: Mapping[str, str] | None = None,
-) -> Held:
+) -> DialogueCounts:
     """Holds the dialogues one after the other."""
     questions = QuestionSet("own", "0" * 64, tuple(items))
     dialogues = Dialogues(

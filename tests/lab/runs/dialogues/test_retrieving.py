@@ -23,9 +23,9 @@ from vista_lab.runs.dialogues.asking import (
     THREAD,
     Assistant,
     ChatAssistant,
+    DialogueCounts,
     Dialogues,
     FunctionAssistant,
-    Held,
     ask,
     check,
 )
@@ -42,7 +42,7 @@ def dialogues(assistant: Assistant, *settings: str, **more: Any) -> Dialogues:
     return Dialogues(items, Path("own.jsonl"), [assistant], [read_setting(one) for one in settings], **more)
 
 
-def held(out: Path, assistant: Assistant, *settings: str, **more: Any) -> Held:
+def held(out: Path, assistant: Assistant, *settings: str, **more: Any) -> DialogueCounts:
     return asyncio.run(ask(dialogues(assistant, *settings, **more), out, at_once=1))
 
 
