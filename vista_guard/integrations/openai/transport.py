@@ -1,6 +1,6 @@
 """The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
 
-The SDK retries after an exception here, so errors and withheld answers are left in `Told`, and the client raises them.
+The SDK retries after an exception here, so errors and withheld answers are left in `AnswerFacts`, and the client raises them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ ConversationId = str | Callable[[Mapping[str, Any]], str | None]
 OnBlock = Literal["raise", "replace"]
 
 TOLD: Final = "vista_guard"
-"""The extension of a response that holds its `Told`, and of a request that holds the SDK's client."""
+"""The extension of a response that holds its `AnswerFacts`, and of a request that holds the SDK's client."""
 
 _KEPT_CHAINS: Final = 1024
 _NOT_READ: Final = ("background", "n")
