@@ -186,6 +186,25 @@ async def test_many_at_once(store: Store) -> None:
     assert [list(hits) for hits in found] == [[*passages(document)] for document in shelf]
 
 
+async def test_what_was_stored_before_an_error_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = [Document(id=f"{n:03}", text=f"Ledger {n} lists {n * 3} ships.") for n in range(120)]
+    embedder = WordEmbedder(64)
+    embed, store = embedder.embed, ChromaDocuments(chroma_client(tmp_path), embedder)
+
+    def fails_at_the_last(texts: Sequence[str]) -> object:
+        if any("Ledger 119" in text for text in texts):
+            raise StoreError("the model is gone")
+        return embed(texts)
+
+    monkeypatch.setattr(embedder, "embed", fails_at_the_last)
+    with pytest.raises(StoreError, match="the model is gone"):
+        await store.add(shelf)
+    assert [one.id for one in await store.stored()] == [document.id for document in shelf[:100]]
+    monkeypatch.undo()
+    assert await store.add(shelf) == len(await store.stored()) == 120
+    await store.aclose()
+
+
 async def test_a_folder_opened_again_holds_the_documents(tmp_path: Path) -> None:
     store = ChromaDocuments(chroma_client(tmp_path), WordEmbedder())
     await store.add([PIER, LONG])

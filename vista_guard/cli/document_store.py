@@ -24,11 +24,9 @@ from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, fin
 from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
-from vista_guard.stores.entries import ListedDocument, SearchedDocuments, data_dir, default_dir, query_vector
+from vista_guard.stores.entries import ListedDocument, SearchedDocuments, data_dir, default_dir, is_full, query_vector
 from vista_guard.types import Document, Passage
 
-_DOCUMENTS_AT_ONCE, _CHARACTERS_AT_ONCE = 50, 100_000
-"""Stored with one call; Chroma takes as long for a call as for the passages of a short document."""
 _LONGEST_WORD = 20_000
 """Characters without a space: more than even a paragraph has in a script without spaces."""
 
@@ -299,8 +297,7 @@ class Adding:
             self._leave_out(document)
             return
         self._waiting.append((file, document, "added" if known is None else "replaced"))
-        waiting = [document for _, document, _ in self._waiting]
-        if len(waiting) == _DOCUMENTS_AT_ONCE or sum(len(one.text) for one in waiting) > _CHARACTERS_AT_ONCE:
+        if is_full([document for _, document, _ in self._waiting]):
             await self._store(store)
 
     async def _store(self, store: SearchedDocuments | None) -> None:

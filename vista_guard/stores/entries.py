@@ -195,6 +195,15 @@ def join_rankings(vectors: Ranking, words: Ranking, limit: int) -> dict[str, Ret
     }
 
 
+DOCUMENTS_AT_ONCE, CHARACTERS_AT_ONCE = 50, 100_000
+"""Stored together: a call of Chroma takes as long as the passages of a short document, and what was stored survives a kill."""
+
+
+def is_full(batch: Sequence[Document]) -> bool:
+    """True if the documents are enough to be stored together."""
+    return len(batch) >= DOCUMENTS_AT_ONCE or sum(len(document.text) for document in batch) > CHARACTERS_AT_ONCE
+
+
 class SearchedDocuments(ABC):
     """Base of the document stores: joins rankings, and reads the best passages by key."""
 
@@ -204,7 +213,12 @@ class SearchedDocuments(ABC):
 
     async def add(self, documents: Sequence[Document]) -> int:
         """Adds or replaces documents; returns the number of passages. Readers see the old ones, the new ones, or briefly both."""
-        return await self._replace_all(list({one.id: one for one in documents}.values())) if documents else 0
+        count, batch = 0, list[Document]()
+        for document in {document.id: document for document in documents}.values():
+            batch.append(document)
+            if is_full(batch):
+                count, batch = count + await self._replace_all(batch), []
+        return count + (await self._replace_all(batch) if batch else 0)
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
         """Returns the passages nearest to the query; of equal ones, always the same come first."""

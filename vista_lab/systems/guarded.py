@@ -386,20 +386,11 @@ def build(
         raise ConfigError(
             f"system {name} checks no claims, so it takes no evidence by claim; choose vista, factscore or oasis"
         )
-    # Asked for by name, as `Guard.from_settings` takes them; objects are no settings.
-    named_settings = {
-        key: value for key, value in given.items() if key not in _OBJECTS or isinstance(value, str | Path)
-    }
-    # A folder's path is a name like others.
-    named_settings |= {
-        key: str(named_settings[key]) for key in MODELS if key in named_settings and named_settings[key] is not None
-    }
-    settings = Settings.load(**named_settings)
+    settings, objects = _settings_and_objects(given)
     if recipe.context == "full" and settings.strict_reference:
         raise ConfigError(
             f"system {name} verifies with the history, which strict_reference forbids; turn strict_reference off"
         )
-    objects = {key: given[key] for key in _OBJECTS if key in given and key not in named_settings}
     embedder = build_embedder(objects.get("embedder") or settings.embedder, settings.embedder_options)
     models = (objects.get("judge"), objects.get("verifier"), objects.get("decomposer"), embedder)
     if isinstance(evidence, EvidenceOrder):
@@ -430,6 +421,13 @@ def build(
         rehearse=rehearse if order.countable else None,
         evidence=evidence,
     )
+
+
+def _settings_and_objects(given: Mapping[str, Any]) -> tuple[Settings, Mapping[str, Any]]:
+    """Splits the guard's settings: what is named, as `Guard.from_settings` takes it, and objects. A folder is a name."""
+    objects = {key: given[key] for key in _OBJECTS if key in given and not isinstance(given[key], str | Path)}
+    named = {key: value for key, value in given.items() if key not in objects}
+    return Settings.load(**named | {key: str(named[key]) for key in MODELS if key in named}), objects
 
 
 _UNKEPT: Mapping[str, Any] = {"judge_cache": None, "judge_recording": None}

@@ -38,7 +38,7 @@ def read_selection() -> Selected:
     """Reads the selection from the address. An invalid claim counts as none."""
     claim = address.read(address.CLAIM) or ""
     draft, colon, claim_id = claim.partition(":")
-    if colon and draft.isdecimal():
+    if colon and draft.isdecimal() and len(draft) < 10:
         return Selected(address.read(address.TURN), claim_id or None, int(draft))
     return Selected(address.read(address.TURN), claim or None)
 
