@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,9 +63,13 @@ def faithdial_wow(folder: Path) -> Claims:
     return _claims(rows)
 
 
-def fever(path: Path) -> Claims:
-    """FEVER three-way with its evidence sentences joined."""
-    return _claims([(_evidence(one.documents), one.text, one.gold) for one in loaders.fever(path)])
+def joined(load: Callable[[Path], list[loaders.GivenStatement]]) -> Callable[[Path], Claims]:
+    """Statements, each with its documents as one text."""
+    return lambda path: _claims([(_evidence(one.documents), one.text, one.gold) for one in load(path)])
+
+
+fever = joined(loaders.fever)
+"""FEVER three-way with its evidence sentences joined."""
 
 
 def nli(path: Path) -> Claims:

@@ -1,11 +1,12 @@
 """False alarms: reference answers that people wrote from passages (MTRAG-UN), through the guard; none should be withheld.
 
     python -m vista_lab.suites.faithful --data FOLDER [--policy balanced] [--part dev] [--twins FILE]
+    python -m vista_lab.suites.faithful --data FOLDER --part inscit --final
 
 One table of all presets, or of the named ones; the answers are judged once, because policies are pure. With a file of
 falsified twins, JSON lines of `task_id` and `text`, it also reports how many of these are flagged, and how well the turn's
 risk tells an answer from a twin. Answers of conversations whose id ends in 0 to 4 are for development, the others for
-training. Needs the extra `evaluation`.
+training. `inscit` is a test set instead (INSCIT's direct answers), opened once. Needs the extra `evaluation`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from vista_guard.types import Action, Conversation, Finding, Role, TurnReport
 from vista_lab.datasets.files import answer, whole
 from vista_lab.datasets.sets.mtrag import GenerationTask, tasks
 from vista_lab.metrics.intervals import Share
+from vista_lab.suites.unseen import inscit
 
 WITHOUT_RISK = "balanced, each alarm flags"
 """`balanced` as it is for a judge without a fitted risk."""
@@ -69,6 +71,7 @@ def claims_held(reports: Sequence[TurnReport]) -> Share:
 
 
 REFERENCE = Path("train") / "mtragun" / "reference.jsonl.gz"
+INSCIT = Path("eval") / "inscit" / "dev.json.gz"
 
 
 def answerable(path: Path, part: str = "dev") -> Iterator[Conversation]:
@@ -129,11 +132,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--policy", action="append", choices=PRESETS, help="may be repeated; all without it")
-    parser.add_argument("--part", choices=("dev", "train"), default="dev")
+    parser.add_argument("--part", choices=("dev", "train", "inscit"), default="dev")
+    parser.add_argument("--final", action="store_true", help="needed to open inscit, a test set")
     parser.add_argument("--limit", type=int, help="the first answers only")
     parser.add_argument("--twins", type=Path, metavar="FILE", help="falsified twins of the answers, to be flagged")
     args = parser.parse_args()
-    groups = {"faithful answers": list(answerable(args.data / REFERENCE, args.part))[: args.limit]}
+    test = args.part == "inscit"
+    if test and (args.twins or not args.final):
+        parser.error("inscit is for the final number and has no twins: add --final, leave out --twins")
+    answers = inscit(args.data / INSCIT) if test else answerable(args.data / REFERENCE, args.part)
+    groups = {"faithful answers": list(answers)[: args.limit]}
     if args.twins:
         groups["falsified twins"] = list(falsified_twins(args.data / REFERENCE, args.twins, args.part))[: args.limit]
     began = time.monotonic()
@@ -141,7 +149,7 @@ def main() -> None:
         info, risk = guard.parts.judge.info, guard.parts.turn_risk
         reports = {name: asyncio.run(judge(guard, conversations)) for name, conversations in groups.items()}
     seconds = time.monotonic() - began
-    print(f"MTRAG-UN, {args.part}, {info.name} {info.version}; {seconds:.0f} s\n")
+    print(f"{'INSCIT' if test else f'MTRAG-UN, {args.part}'}, {info.name} {info.version}; {seconds:.0f} s\n")
     print("\n".join(table(reports, policies(risk), args.policy)))
 
 

@@ -102,6 +102,17 @@ def given_claims(load: LoadGiven, cap: int = 0) -> Callable[[Bench, Path], Itera
     return protocol
 
 
+def given_support(load: LoadGiven, cap: int = 0) -> Callable[[Bench, Path], Iterator[TaskAnswers]]:
+    """Statements given, each through the guard with its own documents: supported or not alone, where gold knows no more."""
+
+    def protocol(bench: Bench, path: Path) -> Iterator[TaskAnswers]:
+        rows = bench.some(load(path), cap)
+        claims = bench.each(rows, judge_given, f"{path.name}, given claims")
+        yield _supported_or_not([row.gold for row in rows], claims)
+
+    return protocol
+
+
 def fever_guarded(bench: Bench, _path: Path) -> Iterator[TaskAnswers]:
     """The rows of FEVER dev that the three-way threshold is chosen on."""
     yield from given_answers(bench, *bench.fever_dev)
@@ -117,7 +128,6 @@ def given_answers(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClai
 
 
 def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim], note: str) -> Iterator[TaskAnswers]:
-    support = [claim.measured.supported for claim in claims]
     yield TaskAnswers(
         task=f"three-way, claims given{note}",
         gold=gold,
@@ -130,13 +140,17 @@ def _given_tasks(bench: Bench, gold: Sequence[str], claims: Sequence[JudgedClaim
         found=[shipped_three_way(claim) for claim in claims],
         policy="judge.json: contradicted is set for few false alarms",
     )
-    yield TaskAnswers(
+    yield _supported_or_not(gold, claims, note)
+
+
+def _supported_or_not(gold: Sequence[str], claims: Sequence[JudgedClaim], note: str = "") -> TaskAnswers:
+    return TaskAnswers(
         task=f"supported or not, claims given{note}",
         gold=[SUPPORTED if label == SUPPORTED else UNSUPPORTED for label in gold],
         found=[SUPPORTED if claim.supported else UNSUPPORTED for claim in claims],
         policy="supported of judge.json",
         positive=SUPPORTED,
-        scores=support,
+        scores=[claim.measured.supported for claim in claims],
         calibrated=True,
     )
 
