@@ -534,6 +534,33 @@ class TestHowAStreamEndsEarly:
         assert (judge.cancelled, upstream.closed) == (True, True)
         assert (await known(guard), sink.reports) == ([], [])
 
+    async def test_the_reader_leaves_and_is_cancelled_at_every_await(self) -> None:
+        """As a caller's disconnect does in Starlette: anyio cancels again and again until the scope is left."""
+        judge = HeldJudge()
+        closed: list[bool] = []
+
+        async def deltas() -> AsyncIterator[str]:
+            try:
+                yield f"{GOOD} {FREE} So"
+                await asyncio.Event().wait()
+            finally:
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                closed.append(True)
+
+        async def read() -> None:
+            upstream = deltas()
+            async with aclosing(upstream), aclosing(gated(guard_of(judge).parts, ASKED, upstream)) as stream:
+                async for _ in stream:
+                    raise AssertionError("nothing was judged yet")
+
+        reader = asyncio.create_task(read())
+        await judge.asked.wait()
+        while not reader.done():
+            reader.cancel()
+            await asyncio.sleep(0)
+        assert (reader.cancelled(), judge.cancelled, closed) == (True, True, [True])
+
     @pytest.mark.parametrize("gate", ["sentence", "none"])
     async def test_the_reader_has_read_enough(self, gate: Gate) -> None:
         upstream = Upstream(f"{GOOD} ", *[f"{FREE} "] * 1000)

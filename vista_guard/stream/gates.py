@@ -12,7 +12,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.protocols import Policy
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning, regenerates, withholds
 from vista_guard.stream.sentence_gate import SentenceGate
-from vista_guard.stream.source import Delivery, Delta, Found, Passed, Source, close
+from vista_guard.stream.source import Delivery, Delta, Found, Passed, Source, close, undisturbed
 from vista_guard.telemetry.spans import TurnTrace
 from vista_guard.turn.repair import refuse
 from vista_guard.turn.work import Parts, Work, check_limits
@@ -208,11 +208,15 @@ async def _by_sentence(
         yield await keeper
     finally:
         keeper.cancel()
-        await gate.aclose()
-        await asyncio.wait((keeper,))
-        await gate.aclose()
-        if not keeper.cancelled():
-            keeper.exception()  # retrieved: asyncio would log it when the reader left early
+        await undisturbed(_close(gate, keeper))
+
+
+async def _close(gate: SentenceGate, keeper: asyncio.Task[TurnReport]) -> None:
+    await gate.aclose()
+    await asyncio.wait((keeper,))
+    await gate.aclose()
+    if not keeper.cancelled():
+        keeper.exception()  # retrieved: asyncio would log it when the reader left early
 
 
 async def _watch(

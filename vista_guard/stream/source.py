@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_left
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
@@ -137,6 +137,19 @@ async def close(deltas: AsyncIterator[Delta]) -> None:
     if aclose is not None:
         with suppress(Exception):
             await aclose()
+
+
+async def undisturbed(closing: Coroutine[Any, Any, None]) -> None:
+    """Runs to its end, even if the caller is cancelled meanwhile: anyio cancels at every `await` of a scope it left."""
+    task, cancelled = asyncio.create_task(closing), None
+    while not task.done():
+        try:
+            await asyncio.wait((task,))
+        except asyncio.CancelledError as exc:
+            cancelled = exc
+    task.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
