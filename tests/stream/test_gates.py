@@ -353,6 +353,17 @@ class TestMending:
         )
         assert await known(guard) == [GOOD, FREE]
 
+    async def test_redact_drops_what_is_said_again(self) -> None:
+        class OnceJudge(SentenceJudge):
+            async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+                claims = await super().decompose(turn, history)
+                return list({claim.text: claim for claim in reversed(claims)}.values())[::-1]
+
+        text = f"{GOOD} {LACKING} {FREE} {LACKING} {GOOD}\n\nIn short, nobody knows about its gold."
+        shown, report = await said(guard_of(OnceJudge(), "strict"), *cut(text))
+        assert shown == [GOOD, f" {FREE}", f" {GOOD}"]
+        assert report.response == (await guard_of(OnceJudge(), "strict").acheck(ending(text))).response
+
     async def test_the_report_is_that_of_check(self) -> None:
         for policy in ("strict", build_policy("strict", {"repair": "annotate"})):
             for text in (f"{GOOD} {LACKING} {FREE}", LACKING, f"{LACKING} {GOOD}"):

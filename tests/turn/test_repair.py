@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -12,6 +13,7 @@ from vista_guard import Action, Guard, Label, RepairMode, TurnReport
 from vista_guard.policy.label_policy import MESSAGE, build_policy
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, assistant, conversation
+from vista_guard.turn.repair import says_again
 
 GOOD = "The hall opened in 1925."
 BAD = "It was built by Vikings."
@@ -48,6 +50,33 @@ async def test_redact_drops_the_sentence_and_what_it_claimed(knowledge: MemoryKn
     assert report.decision.action is Action.REPAIR
     assert report.decision.reason == f"1 sentence dropped: t0.c2 contradicted (0.90): {BAD}"
     assert await known(knowledge) == [GOOD, "Entry is free."]
+
+
+@pytest.mark.parametrize(
+    "again", [BAD, "In short, **it was built** by Vikings!", "- It was built by Vikings\n\nEnjoy."]
+)
+async def test_redact_drops_what_is_said_again(again: str) -> None:
+    """Equal claims are one claim, placed where it is first said."""
+    free, bad = Verdict("Entry is free.", needs="free"), Verdict(BAD, Label.CONTRADICTED, 0.9)
+    text = f"{GOOD} {BAD} Entry is free.\n\n{again}"
+    scripted = ScriptedJudge({text: [Verdict(GOOD, needs="1925"), bad, free]})
+    rules = {"CONTRADICTED": {"action": "REPAIR"}}
+    policy = build_policy("balanced", {"rules": rules, "repair": "redact"})
+    report = await Guard(scripted, policy).acheck(conversation(assistant(text, NOTES)))
+    assert report.response == f"{GOOD} Entry is free." + "\n\nEnjoy." * again.endswith("Enjoy.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "own", "again"),
+    [
+        ("It says 24 months.", False, True),
+        ("The lease is 24 months and it is cheap.", True, False),
+        ("So the battery holds 5000 mAh, and it is light.", True, True),
+        ("The battery holds 500 mAh.", False, False),
+    ],
+)
+def test_few_words_are_no_repetition_in_a_sentence_with_a_claim(sentence: str, own: bool, again: bool) -> None:
+    assert says_again(sentence, [" 24 months ", " the battery holds 5000 mah "], own=own) is again
 
 
 async def test_annotate_marks_the_claim_and_leaves_the_text(knowledge: MemoryKnowledge) -> None:

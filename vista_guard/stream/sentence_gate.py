@@ -15,7 +15,7 @@ from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning
 from vista_guard.stream.source import Delivery, Source
 from vista_guard.telemetry.spans import SentenceOutcome
-from vista_guard.turn.repair import decide, refuse, why
+from vista_guard.turn.repair import decide, failed_phrases, refuse, says_again, why
 from vista_guard.turn.work import Work, silent
 from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
 
@@ -96,6 +96,8 @@ class SentenceGate:
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with the note on each."""
+        self._failed: list[str] = []
+        """What the dropped sentences said: a repetition of it makes no claim of its own, and is dropped as well."""
 
     async def run(self) -> TurnReport:
         """Runs to the report. The delivery holds what goes out, and ends with this."""
@@ -225,10 +227,32 @@ class SentenceGate:
                 continue
             if decided.decided.action in (Action.REPAIR, Action.BLOCK):
                 return await self._withhold(decided, work, end)
+            self._release(decided, unit, ends)
+        return None
+
+    def _release(self, decided: Work, unit: Unit, ends: Sequence[int]) -> None:
+        """Lets the unit's sentences through, but for those that say again what was dropped."""
+        if not self._failed:
             self._out.note(decided.outcomes)
             self._out.release(unit.last)
             self._trace("released", unit.last)
-        return None
+            return
+        noted = False
+        for end in (end for end in ends if unit.end <= end <= unit.last):
+            if self._says_again(decided, end):
+                self._out.drop(end)
+                self._trace("dropped", end)
+                continue
+            if not noted:
+                self._out.note(decided.outcomes)
+                noted = True
+            self._out.release(end)
+            self._trace("released", end)
+
+    def _says_again(self, decided: Work, end: int) -> bool:
+        sentence = Span(start=self._out.upto, end=end)
+        own = any(outcome.claim.span and sentence.overlaps(outcome.claim.span) for outcome in decided.outcomes)
+        return says_again(self._source.text[sentence.start : end], self._failed, own=own)
 
     def _trace(self, outcome: SentenceOutcome, end: int) -> None:
         """Traces what became of the sentence that ends there, and how long it was held."""
@@ -284,6 +308,7 @@ class SentenceGate:
         inside = [span is not None and span.start >= self._first_open(unit) for span in spans]
         if mode is not RepairMode.REDACT or not failed or not all(inside):
             return False
+        self._failed += failed_phrases(self._source.text, failed)
         self._out.drop(end)
         self._trace("dropped", end)
         return True

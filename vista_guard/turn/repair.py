@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
@@ -136,8 +136,14 @@ def redact(work: Work, message: str) -> Work:
     spans = [outcome.claim.span for outcome in _failed_outcomes(work)]
     if not spans or None in spans:
         return refuse(work, message)
-    text = work.turn.text
-    dropped = [sentence for sentence in sentence_spans(text) if any(sentence.overlaps(span) for span in spans if span)]
+    text, phrases = work.turn.text, failed_phrases(work.turn.text, _failed_outcomes(work))
+    placed = [claim.span for claim in work.claims if claim.span]
+    dropped = [
+        sentence
+        for sentence in sentence_spans(text)
+        if any(sentence.overlaps(span) for span in spans if span)
+        or says_again(text[sentence.start : sentence.end], phrases, own=any(map(sentence.overlaps, placed)))
+    ]
     rest = without(text, dropped)
     kept = [claim for claim in work.claims if claim.span and not any(claim.span.overlaps(span) for span in dropped)]
     if not kept or not rest:
@@ -150,6 +156,34 @@ def redact(work: Work, message: str) -> Work:
         repair=RepairMode.REDACT,
         decision=work.decided.model_copy(update={"reason": reason}),
     )
+
+
+_WORD = re.compile(r"\w+")
+_PHRASE = 4
+"""Fewest words that are said again on purpose, in a sentence that makes a claim of its own."""
+
+
+def failed_phrases(text: str, failed: Iterable[Outcome]) -> list[str]:
+    """The words of failed claims, as claims and as the turn's `text` has them. See `says_again`."""
+    said = [part for claim in (one.claim for one in failed) for part in (claim.text, _source(claim, text))]
+    return [words for words in dict.fromkeys(map(_plain, said)) if words.strip()]
+
+
+def says_again(sentence: str, phrases: Sequence[str], *, own: bool) -> bool:
+    """True if a sentence repeats what failed. Equal claims of a turn are one claim, placed where it is first said.
+
+    `own`: the sentence makes a claim of its own; then phrases of a few words do not count.
+    """
+    said = _plain(sentence) if phrases else ""
+    return any(phrase in said and (not own or len(phrase.split()) >= _PHRASE) for phrase in phrases)
+
+
+def _plain(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
+
+
+def _source(claim: Claim, text: str) -> str:
+    return text[claim.span.start : claim.span.end] if claim.span else ""
 
 
 def _remaining_spans(text: str, dropped: Sequence[Span], rest: str) -> Iterator[DraftSpan]:
