@@ -41,3 +41,31 @@ def test_an_interrupt_is_no_panic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sentencex, "get_sentence_boundaries", interrupted)
     with pytest.raises(KeyboardInterrupt):
         sentence_spans("It opened.")
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["It lasts 24 months.[^1]", "It holds 5 litres.[^2] [^note]"],
+        ["It lasts 24 months.¹", "It holds 5 litres.¹²"],
+        ["It lasts 24 months.【4:0†policy.pdf】", "It holds 5 litres."],
+        ["**It lasts 24 months.**", "*It holds 5 litres.*", "It is red."],
+        ["**It lasts 24 months.", "It holds 5 litres.**"],
+    ],
+)
+def test_marks_belong_to_the_sentence_before(expected: list[str]) -> None:
+    assert sentences(" ".join(expected)) == expected
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        ["It weighs 420 g.", "That is light."],
+        ["The tower is 31 m.", "It is red."],
+        ["He is J. R. Smith."],
+        ["It covers approx. 100 m and costs est. $5 to max. 9 euros.", "It is red."],
+        ["It ran at max.", "The fan stopped."],
+    ],
+)
+def test_units_end_a_sentence_and_abbreviations_before_figures_do_not(expected: list[str]) -> None:
+    assert sentences(" ".join(expected)) == expected

@@ -260,11 +260,17 @@ _COUNTED = frozenset(
 )
 """German nouns before which "3." is the third."""
 _POINT = re.compile(r"\d[.\uff0e]\d")
+_ABOUT_FIGURE = re.compile(
+    r"(?<!\d )(?<![\w.-])(?:approx|approximately|ca|circa|est|max|min|avg|incl|excl|nos)\.\s*$", re.IGNORECASE
+)
+_FIGURE_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s?\d")
+_SIGNS_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s*\Z")
 _NEXT_WORD = re.compile(r"\s*(\w+)")
 
 
 def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
-    """True if the full stop before `end` is that of a German ordinal ("am 3. Oktober") or of a number in full-width digits.
+    """True if the full stop before `end` is that of a German ordinal ("am 3. Oktober"), of a number in full-width digits or of an
+    abbreviation before a figure ("approx. 100").
 
     Args:
         text: the sentence and what follows.
@@ -273,6 +279,8 @@ def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
     """
     if _POINT.match(text, max(0, end - 2)):
         return True
+    if _ABOUT_FIGURE.search(text[max(0, end - 16) : end]):
+        return _FIGURE_AHEAD.match(text, end) is not None or (so_far and _SIGNS_AHEAD.match(text, end) is not None)
     word = _NEXT_WORD.match(text, end)
     if word is None or not _ORDINAL.search(text[max(0, end - 5) : end]):
         return False
@@ -297,8 +305,34 @@ def _boundaries(line: str) -> list[tuple[int, int]]:
             raise
         return [(0, len(line))]
     bounds = list[tuple[int, int]]()
-    for start, end in boundaries:
+    for start, end in chain.from_iterable(_split_at_units(line, *bound) for bound in boundaries):
+        for marks in (_EMPHASIS_END, _NOTES) if bounds else ():
+            if behind := marks.match(line, start, end):  # belongs to the sentence before
+                start = behind.end()
+                bounds[-1] = (bounds[-1][0], start)
+        if not line[start:end].strip():
+            continue
         zone = bounds and _ZONE.match(line, start) and _CLOCK_END.search(line[max(0, start - 8) : start])
         goes_on = zone or (bounds and belongs_to_number(line, len(line[:start].rstrip())))
         bounds.append((bounds.pop()[0] if goes_on else start, end))
     return bounds
+
+
+_NOTES = re.compile(
+    r"(?:\s*(?:\[\^[\w-]{1,40}\](?!:)|【\d{1,3}(?::\d{1,3})?†[\w.-]{0,60}】|[¹²³⁰⁴-⁹]+(?=\s|\Z)))+(?:\s+|\Z)"
+)
+"""Marks of footnotes and citations behind a full stop."""
+_EMPHASIS_END = re.compile(r"(?<=\S)[*_~]{1,3}(?:\s+|\Z)")
+_UNIT_END = re.compile(
+    r"(?<![\w.,])\d[\d.,]*[^\S\n][gmlhstAVWJNKCF]\.(?=\s+(?:The|This|That|These|Those|It|Its|They|Their|We|Our|You|Your|He|She"
+    r"|An?|In|On|At|For|With|To|If|When|There|Each|Every|And|But|So|Also|Please)\b)"
+)
+"""A unit of one letter, which is no initial where a sentence's first word follows."""
+
+
+def _split_at_units(line: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for unit in _UNIT_END.finditer(line, start, end):
+        if line[unit.end() : end].strip():
+            yield start, unit.end()
+            start = unit.end()
+    yield start, end

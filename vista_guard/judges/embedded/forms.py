@@ -289,7 +289,12 @@ def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
 
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
-_NOTE = re.compile(r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]")
+_NOTE = re.compile(
+    r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]|(?<=\S)(?:\[\^[\w-]{1,40}\]|【\d{1,3}(?::\d{1,3})?†[\w.-]{0,60}】)"
+    r"|(?<=[.!?…])[¹²³⁰⁴-⁹]{1,3}(?=\s|$)"
+)
+_HALF_EMPHASIS = re.compile(r"^\s*\*{2,3}(?=\w)|(?<=[.!?…])\*{2,3}\s*$")
+"""Emphasis that goes on in the sentence before or behind."""
 _TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
 _EMPHASIS = re.compile(
     r"(\*{1,3}|~~|==|\|\||(?<!\w)_{1,3})(?=[^\s*_~=|])([^*~`\n]{1,300}?)(?<=[^\s*_~=|])\1(?!(?<=_)\w)"
@@ -342,7 +347,7 @@ def _clean(text: str) -> str:
 
 def _without_marks(text: str) -> str:
     text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
-    text = _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text))
+    text = _HALF_EMPHASIS.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
     text = _SHOUTED.sub(r"\1", text)
     return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
 

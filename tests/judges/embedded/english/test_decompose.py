@@ -328,6 +328,23 @@ def test_hostile_turns_end(text: str) -> None:
     decompose(Turn(role=Role.ASSISTANT, text=text), ())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is old.[^1] It is red.[^note]",
+        "It is old.¹ It is red.²",
+        "It is old【4:0†guide.pdf】. It is red.【4:12†source】",
+        "**It is old. It is red.**",
+    ],
+)
+def test_marks_of_footnotes_and_of_wide_emphasis_are_no_words(text: str) -> None:
+    assert said(text) == ["It is old.", "It is red."]
+
+
+def test_a_power_is_no_footnote() -> None:
+    assert said("The flat has 40 m².") == ["The flat has 40 m²."]
+
+
 def test_a_repeated_claim_is_one() -> None:
     assert said("It is old. It is old!  It is old.") == ["It is old.", "It is old!"]
 
