@@ -24,6 +24,20 @@ CASES = {
     "A one.\n\n\nC three. B two.": ("B two.", "A one.\n\n\nC three."),
     "- A one. B two.\n  more.": ("B two.", "- A one.\n  more."),
     "x = [\n\n]\n\nB two.": ("B two.", "x = [\n\n]"),
+    "> B two. A one.": ("> B two.", "> A one."),
+    "- B two. A one.": ("- B two.", "- A one."),
+    "- [x] B two. A one.": ("- [x] B two.", "- [x] A one."),
+    "**B two. A one.**": ("**B two.", "**A one.**"),
+    "**A one. B two.**": ("B two.**", "**A one.**"),
+    "**A one. B two. C three.**": ("B two.", "**A one. C three.**"),
+    "B **two. A** one.": ("B **two.", "**A** one."),
+    "A one. **B two.** C three.": ("**B two.**", "A one. C three."),
+    "| a | b |\n|---|---|\n| B two. |\n\nA one.": ("| B two. |", "A one."),
+    "| a | b |\n|---|---|\n| B two. |\n| c | d |": ("| B two. |", "| a | b |\n|---|---|\n| c | d |"),
+    "# A\n\nA one.\n\n## B\n\nB two.\n\n## C\n\nC three.": ("B two.", "# A\n\nA one.\n\n## C\n\nC three."),
+    "A one.\n\n## B\n\n### b\n\nB two.": ("B two.", "A one."),
+    "## B\n\n- B two.\n- A one.": ("B two.", "## B\n\n- A one."),
+    "```\n# a\n# B two.\n```": ("B two.", "```\n# a\n```"),
 }
 
 

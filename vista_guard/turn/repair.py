@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from itertools import takewhile
 from string import Template
 
 from vista_guard.protocols import RiskPolicy
@@ -34,6 +35,12 @@ def _decision(work: Work, parts: Parts) -> Decision:
 _SHELL = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)]|>+|#{1,6}|\[[ xX]\])?[\s*_~`|]*")
 """The remains of a line without its words: a list marker, a heading's mark, emphasis, an empty row."""
 _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s")
+_OPENING = re.compile(r"\s*(?:>\s*)*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+)?(?:\[[ xX]\]\s+)?")
+"""Marks before a line's words, which stay with what is left of the line."""
+_HEADING = re.compile(r"(#{1,6})\s")
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+_ROW = re.compile(r"\s*\|")
+_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 
 
 @dataclass(frozen=True)
@@ -45,8 +52,8 @@ class _Line:
 def without(text: str, dropped: Sequence[Span]) -> str:
     """The text without these sentences, each of them within one line.
 
-    A line that says nothing any more goes with them, with the blank line before it, and so does a lead-in ("It has:") when
-    every item of its list went. All other lines stay as they are.
+    A line that says nothing any more goes with them, with the blank line before it, and so does a lead-in ("It has:"), a heading
+    or a table's header when everything below it went. All other lines stay as they are.
     """
     return "\n".join(line.text for line in _tidy_lines(list(_lines(text, dropped)))).strip()
 
@@ -63,7 +70,16 @@ def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
 
 def _without_places(line: str, places: Sequence[tuple[int, int]]) -> str:
     for start, end in sorted(places, reverse=True):
+        opening = _OPENING.match(line)
+        start = max(start, opening.end() if opening else 0)
+        if start >= end:
+            continue
         before, after = line[:start], line[end:]
+        for mark in ("**", "__", "~~"):  # of emphasis that goes on beyond the sentence, the mark stays
+            if line.count(mark, start, end) % 2:
+                behind = line.rfind(mark, start, end) + len(mark)
+                opens = behind < end and not line[behind].isspace()
+                before, after = (before + mark, after) if opens else (before.rstrip(" "), mark + after)
         # The blank between two sentences goes with the first of them; one after a list's marker stays.
         line = before + after.lstrip(" ") if after.strip() else before.rstrip(" ") + after.strip(" ")
     return line
@@ -74,6 +90,8 @@ def _tidy_lines(lines: list[_Line]) -> Iterator[_Line]:
     idle = [number for number in range(len(lines)) if _leads_to_nothing(lines, number, gone)]
     lines = [_without_lead_in(line) if number in idle else line for number, line in enumerate(lines)]
     gone |= {number for number in idle if lines[number].dropped}
+    gone |= set(_empty_tables(lines, gone))
+    gone |= set(_empty_sections(lines, gone))
     last_kept: _Line | None = None
     after_gap = False
     for number, line in enumerate(lines):
@@ -82,6 +100,35 @@ def _tidy_lines(lines: list[_Line]) -> Iterator[_Line]:
         elif not (after_gap and not line.text.strip() and (last_kept is None or not last_kept.text.strip())):
             last_kept, after_gap = line, False
             yield line
+
+
+def _empty_tables(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
+    """Headers and rules of tables whose rows all went."""
+    for number, line in enumerate(lines):
+        if number == 0 or not (_ROW.match(line.text) and _RULE.fullmatch(line.text)):
+            continue
+        rows = takewhile(lambda row: row in gone or _ROW.match(lines[row].text), range(number + 1, len(lines)))
+        below = list(rows)
+        if below and all(row in gone for row in below) and _ROW.match(lines[number - 1].text):
+            yield from (number - 1, number)
+
+
+def _empty_sections(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
+    """Headings below which every line went."""
+    levels: dict[int, int] = {}
+    in_code = False
+    for number, line in enumerate(lines):
+        in_code ^= _FENCE.match(line.text) is not None
+        heading = None if in_code or number in gone else _HEADING.match(line.text)
+        if heading:
+            levels[number] = len(heading[1])
+    empty: set[int] = set()
+    for number, level in reversed(levels.items()):
+        end = next((other for other, outer in levels.items() if other > number and outer <= level), len(lines))
+        said = [other for other in range(number + 1, end) if lines[other].text.strip() or other in gone]
+        if said and all(other in gone or other in empty for other in said):
+            empty.add(number)
+    yield from empty
 
 
 def _without_lead_in(line: _Line) -> _Line:
