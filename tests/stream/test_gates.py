@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -550,7 +550,7 @@ class TestHowAStreamEndsEarly:
         judge = HeldJudge()
         closed: list[bool] = []
 
-        async def deltas() -> AsyncIterator[str]:
+        async def deltas() -> AsyncGenerator[str, None]:
             try:
                 yield f"{GOOD} {FREE} So"
                 await asyncio.Event().wait()
