@@ -81,6 +81,8 @@ def test_no_evidence_is_said_in_the_reason() -> None:
 @pytest.mark.parametrize(
     ("base", "overrides", "message"),
     [
+        ("strict", {"on_uncheked": "FLAG"}, r"there is no field policy\.on_uncheked; the fields are name, rules"),
+        ("strict", {"rules": {"CONTRADICTED": {"action": "FLAG", "mode": 1}}}, r"no field policy\.rules\.CONTRADICTED\.mode"),
         ("lenient", {}, r"policy is 'lenient'; choose one of monitor, balanced, strict"),
         ("balanced", {"rules": {"CONTRADICTED": {"action": "BLOCK", "min_confidence": 1.4}}},
          r"policy.rules.CONTRADICTED.min_confidence is 1.4: Input should be less than or equal to 1"),

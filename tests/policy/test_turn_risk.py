@@ -132,6 +132,11 @@ def test_the_reason_says_from_which_risk_on() -> None:
     assert weigh(fitted("balanced"), outcomes, 0.93).reason.startswith("risk 0.93, withheld from 0.90 on; c2 lacking")
 
 
+def test_a_block_by_a_rule_names_no_risk_that_only_flags() -> None:
+    decision = weigh(fitted("balanced"), [finding(CON, 0.9, "c1")], 0.62)
+    assert (decision.action, decision.reason) == (Action.BLOCK, "c1 contradicted (0.90): claim c1")
+
+
 def test_without_evidence_the_explicit_choice_decides() -> None:
     assert weigh(fitted("balanced"), [finding(LACK, 0.9)], 0.99, missing=True).action is Action.FLAG
     allowed = fitted("balanced", {"on_no_evidence": "ALLOW"})
@@ -156,7 +161,7 @@ def test_what_a_rule_mends_is_not_blocked_for_its_risk_as_well() -> None:
     mending = fitted("balanced", {"rules": {"CONTRADICTED": {"action": "REPAIR"}}})
     assert weigh(mending, [finding(CON, 0.9, "c1"), finding(LACK, 0.9, "c2")], 0.99) == Decision(
         action=Action.REPAIR,
-        reason="risk 0.99, flagged from 0.50 on; c1 contradicted (0.90): claim c1",
+        reason="c1 contradicted (0.90): claim c1",
         claim_ids=("c1",),
     )
     assert weigh(mending, [finding(LACK, 0.9)], 0.99).action is Action.BLOCK

@@ -207,7 +207,9 @@ class LabelPolicy(BaseModel):
         decisive = {outcome.claim.id: outcome for action, outcome in verdicts if SEVERITY[action] >= least}
         reason = "; ".join(self._reason_for(outcome) for outcome in decisive.values())
         missing = "there was no evidence to verify against; " if needing else ""
-        risk_text = self._risk_reason(risk, risk_action) if any(_is_held(cause) for cause in decisive.values()) else ""
+        # A stricter rule needs no risk: "flagged from 0.50 on" is no reason for a block.
+        at_risk = risk_action is hardest and any(_is_held(cause) for cause in decisive.values())
+        risk_text = self._risk_reason(risk, risk_action) if at_risk else ""
         return Decision(action=hardest, reason=missing + risk_text + reason, claim_ids=tuple(decisive))
 
     def _risk_action(self, risk: float | None, outcomes: Sequence[Outcome]) -> Action | None:
@@ -350,7 +352,10 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
         policy = LabelPolicy.model_validate({**fields, **changed, "rules": {**fields["rules"], **rules}})
     except ValidationError as exc:
         first = exc.errors()[0]
-        where = ".".join(str(part) for part in ("policy", *first["loc"]))
+        where = ".".join(str(part) for part in ("policy", *first["loc"]) if part != "[key]")
+        if first["type"] == "extra_forbidden":
+            known = Rule if len(first["loc"]) > 1 else LabelPolicy
+            raise ConfigError(f"there is no field {where}; the fields are {', '.join(known.model_fields)}") from exc
         raise ConfigError(f"{where} is {first['input']!r}: {first['msg']}") from exc
     _refuse_both(policy, overrides, rules)
     return policy
