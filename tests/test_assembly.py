@@ -12,6 +12,7 @@ import pytest
 
 from tests.conftest import GUIDE
 from vista_guard import Action, ConfigError, Guard, StoreError
+from vista_guard.policy.label_policy import LabelPolicy, build_policy
 from vista_guard.stores.chroma.knowledge import ChromaKnowledge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stores.qdrant import QdrantDocuments, QdrantKnowledge
@@ -106,6 +107,32 @@ def test_overrides_reach_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISTA_GUARD_POLICY_OVERRIDES", '{"on_unchecked": "BLOCK"}')
     with Guard.from_settings(judge=ScriptedJudge({}), store="memory") as guard:
         assert guard.check(conversation(assistant("unscripted"))).blocked
+
+
+def test_overrides_go_over_a_policy_file(tmp_path: Path) -> None:
+    file = tmp_path / "careful.toml"
+    file.write_text(
+        'policy_overrides = {on_unchecked = "ALLOW", on_no_evidence = "BLOCK", rules = {CONTRADICTED = {action = "FLAG"}}}'
+    )
+    rules = {"LACKING_EVIDENCE": {"action": "BLOCK"}}
+    overrides = {"on_unchecked": "BLOCK", "rules": rules}
+    policy = Guard.from_settings(policy=str(file), policy_overrides=overrides, store="memory").parts.policy
+    assert isinstance(policy, LabelPolicy)
+    assert (policy.on_unchecked, policy.on_no_evidence) == (Action.BLOCK, Action.BLOCK)
+    assert [policy.rules[label].action for label in (Label.CONTRADICTED, Label.LACKING_EVIDENCE)] == [
+        Action.FLAG,
+        Action.BLOCK,
+    ]
+
+
+def test_overrides_beside_a_policy_object_are_refused() -> None:
+    with pytest.raises(ConfigError, match="policy is an object and policy_overrides are given"):
+        Guard.from_settings(policy=build_policy("strict"), policy_overrides={"on_unchecked": "BLOCK"}, store="memory")
+
+
+def test_what_is_no_policy_is_refused_at_once() -> None:
+    with pytest.raises(ConfigError, match=r"policy is 5; give a preset's name or a policy"):
+        Guard(ScriptedJudge({}), 5)  # type: ignore[arg-type]
 
 
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -48,8 +48,13 @@ def assemble(
     # A folder's path is a name like others.
     names |= {name: str(names[name]) for name in MODELS if name in names}
     loaded = Settings.load(**names, **settings)
+    given = settings.get("policy_overrides") or {}
+    if given and _as_object(named["policy"]) is not None:
+        raise ConfigError(
+            "policy is an object and policy_overrides are given beside it; change the object's own fields"
+        )
     if Path(loaded.policy).suffix in POLICY_FILES:
-        loaded = loaded.model_copy(update=policy_file(Path(loaded.policy)))
+        loaded = loaded.model_copy(update=_with_overrides(policy_file(Path(loaded.policy)), given))
     embedder = OnnxEmbedder()
     retriever = build_embedder(_as_object(named.get("embedder")) or loaded.embedder, loaded.embedder_options)
     stores = _stores(loaded, embedder, retriever, knowledge, documents)
@@ -67,6 +72,15 @@ def assemble(
         "host_tracing": loaded.host_tracing,
         **stores,
     }
+
+
+def _with_overrides(file: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy file's settings under the arguments, rule by rule."""
+    overrides = {**file["policy_overrides"], **given}
+    rules, more = file["policy_overrides"].get("rules"), given.get("rules")
+    if isinstance(rules, Mapping) and isinstance(more, Mapping):
+        overrides["rules"] = {**rules, **more}
+    return {**file, "policy_overrides": overrides}
 
 
 def _judge(named: Mapping[str, Any], settings: Settings, embedder: Embedder, retriever: Embedder) -> Judge:

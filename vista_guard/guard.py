@@ -13,7 +13,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from vista_guard import _aio
-from vista_guard.errors import InputError
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import (
     Decomposer,
     DocumentStore,
@@ -93,6 +93,8 @@ class Guard:
         from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
 
+        if not callable(policy) and not isinstance(policy, str):
+            raise ConfigError(f"policy is {policy!r}; give a preset's name or a policy")
         base_policy = build_policy(policy) if isinstance(policy, str) else policy
         final_policy, turn_risk = calibrate_policy(
             base_policy, judge.info, None if risk_table is None else Path(risk_table)

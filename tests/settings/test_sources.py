@@ -56,6 +56,7 @@ def test_a_named_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         ({"polciy": "strict"}, "there is no setting 'polciy'; the settings are judge, verifier, "),
+        ({"limits": {"clams": 9}}, "there is no setting 'limits.clams'; the settings of limits are turn_chars, "),
         ({"limits": {"claims": 0}}, "setting limits.claims is 0: Input should be greater than 0"),
         ({"store": "redis"}, "setting store is 'redis': Input should be 'chroma', 'memory'"),
     ],

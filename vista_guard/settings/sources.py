@@ -9,7 +9,7 @@ A `Section` is a table of that file with settings of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
@@ -247,11 +247,21 @@ class Settings(_Sources):
             first = exc.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
             if first["type"] == "extra_forbidden":
-                known = ", ".join(cls.model_fields)
-                raise ConfigError(f"there is no setting {name!r}; the settings are {known}") from exc
+                raise ConfigError(f"there is no setting {name!r}{_known_names(cls, first['loc'])}") from exc
             raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
         except (OSError, ValueError) as exc:
             raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
+
+
+def _known_names(model: type[BaseModel], place: Sequence[int | str]) -> str:
+    """The settings beside an unknown one, for its error; nothing of a section that is no model."""
+    *sections, _ = place
+    fields = model.model_fields
+    for section in sections:
+        field = fields.get(str(section))
+        fields = getattr(field.annotation if field else None, "model_fields", {})
+    of = f" of {'.'.join(map(str, sections))}" if sections else ""
+    return f"; the settings{of} are {', '.join(fields)}" if fields else ""
 
 
 def config_file() -> Path | None:
