@@ -341,6 +341,20 @@ def test_marks_of_footnotes_and_of_wide_emphasis_are_no_words(text: str) -> None
     assert said(text) == ["It is old.", "It is red."]
 
 
+@pytest.mark.parametrize("question", ["What does the kayak cost?", "How much does the kayak cost?"])
+@pytest.mark.parametrize("answer", ["The kayak seats two people.", "Two people fit.", "The ride lasts 2 hours."])
+def test_what_counts_things_is_no_price(question: str, answer: str) -> None:
+    history = (Turn(role=Role.USER, text=question),)
+    assert [claim.text for claim in decompose(Turn(role=Role.ASSISTANT, text=answer), history)] == [answer]
+
+
+@pytest.mark.parametrize("answer", ["40 euros.", "40.", "40 bucks.", "2 %."])
+def test_a_bare_price_answers_the_question_for_it(answer: str) -> None:
+    history = (Turn(role=Role.USER, text="What does the kayak cost?"),)
+    claims = decompose(Turn(role=Role.ASSISTANT, text=answer), history)
+    assert [claim.text for claim in claims] == [f"The kayak does cost {answer.rstrip('.')}."]
+
+
 def test_a_power_is_no_footnote() -> None:
     assert said("The flat has 40 m².") == ["The flat has 40 m²."]
 

@@ -36,13 +36,14 @@ from vista_guard.judges.embedded.english.words import (
     SUBORDINATORS,
     TAG,
     any_of,
+    content_words,
     is_auxiliary,
     is_past,
     is_pronoun_with_verb,
     word_set,
 )
 from vista_guard.judges.embedded.forms import emphasised_words, inline_code
-from vista_guard.judges.embedded.quantities import amounts
+from vista_guard.judges.embedded.quantities import Amount, amounts
 from vista_guard.types import Role
 
 _IRREGULAR = {
@@ -301,6 +302,13 @@ def value_question(text: str) -> str:
 
 _PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
 """Questions for an amount, never a name."""
+_OF_MONEY = re.compile(
+    r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b", re.IGNORECASE
+)
+_THINGS = re.compile(
+    r"\s(?!each\b|for\b|per\b|only\b|plus\b|total\b|with\b|if\b|when\b|extra\b|more\b|less\b)[a-z]{3,}"
+)
+"""What a number without a unit counts: no money."""
 
 
 def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
@@ -309,7 +317,8 @@ def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
     question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
     timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
     claims = dict[tuple[int, int], str]()
-    for start, end, joint in sorted(_values(sentence, question_word)):
+    money = _OF_MONEY.match(question) is not None
+    for start, end, joint in sorted(_values(sentence, question_word, money=money)):
         if not any(start < last and first < end for first, last in claims) and sentence[start:end] not in question:
             claims[start, end] = joint if timed else ""
     for (start, end), joint in list(claims.items())[:_MOST_VALUES]:
@@ -317,12 +326,17 @@ def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
         yield value, name_speakers(_insert_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
 
 
-def _values(sentence: str, question_word: str) -> Iterator[tuple[int, int, str]]:
-    """Spans of possible answers to "when", "how" or "who", each with its preposition in a statement."""
+def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple[int, int, str]]:
+    """Spans of possible answers to "when", "how" or "who", each with its preposition in a statement.
+
+    With `money`, "two people" and "2 hours" are no answers.
+    """
     for amount in amounts(sentence) if question_word not in ("who", "where") else ():
         timed = amount.dimension in ("clock", "date")
         counted = sentence[amount.start].isalpha() and _COUNTED.search(sentence[: amount.end + 1])
         if counted or (timed if question_word == "how" else amount.number is None and not timed):
+            continue
+        if money and _is_no_money(amount, sentence):
             continue
         unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
         joint = "at" if amount.dimension == "clock" else "on" if timed else "in"
@@ -336,6 +350,14 @@ def _values(sentence: str, question_word: str) -> Iterator[tuple[int, int, str]]
             opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
             start = name.start() + (len(first) + 1 if opens else 0)
             yield from [(start, name.end(), "in")] if start < name.end() else []
+
+
+def _is_no_money(amount: Amount, sentence: str) -> bool:
+    """True for other units, and for what counts things. Currencies have names in capitals."""
+    if amount.dimension:
+        return amount.dimension.islower() and amount.dimension not in ("money", "share")
+    counted = _THINGS.match(sentence, amount.end)
+    return counted is not None and bool(content_words(counted[0]))
 
 
 def _insert_value(question: str, value: str, placed: str) -> str:
