@@ -7,11 +7,15 @@ from importlib.metadata import version
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langchain_core.runnables.config import ensure_config
-from langgraph.graph import START, StateGraph
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
 
+from vista_guard import Guard, InputError
 from vista_guard.graph import vendor_private
 from vista_guard.graph.agent import GuardState
+from vista_guard.testing import ScriptedJudge
 
 VERSIONS = f"langchain-core {version('langchain-core')}, langgraph {version('langgraph')}"
 
@@ -62,3 +66,30 @@ def test_a_graph_is_made_of_its_attributes() -> None:
     graph = builder.compile(name="host")
     copy = vendor_private.untraced(graph)
     assert (type(copy), copy.name, copy.nodes) == (vendor_private.UntracedGraph, "host", graph.nodes), VERSIONS
+
+
+def _talking_graph() -> Any:
+    builder = StateGraph(MessagesState)
+    builder.add_node("agent", lambda _: {"messages": [AIMessage("It opened in 1925.")]})
+    builder.add_edge(START, "agent")
+    return builder.compile()
+
+
+ASKED = {"messages": [("user", "When did it open?")]}
+
+
+async def test_a_handler_hears_of_a_guarded_graph_once(caplog: pytest.LogCaptureFixture) -> None:
+    graph = Guard(ScriptedJudge({})).graph(_talking_graph())
+    events = [event async for event in graph.astream_events(ASKED, version="v2")]
+    runs = [
+        (event["event"], event["run_id"]) for event in events if event["event"] in ("on_chain_start", "on_chain_end")
+    ]
+    assert len(runs) == len(set(runs))
+    assert "Error in" not in caplog.text
+
+
+def test_a_checkpointer_without_a_thread_says_what_it_needs() -> None:
+    graph = Guard(ScriptedJudge({})).graph(_talking_graph(), checkpointer=InMemorySaver())
+    with pytest.raises(InputError, match="needs a thread: pass"):
+        graph.invoke(ASKED)
+    assert graph.invoke(ASKED, {"configurable": {"thread_id": "1"}})["messages"][-1].content == "It opened in 1925."

@@ -17,8 +17,11 @@ from langchain_core.runnables.config import ensure_config, set_config_context, v
 from langchain_core.tracers._streaming import _StreamingCallbackHandler
 from langchain_core.tracers.base import BaseTracer
 from langchain_core.tracers.langchain import LangChainTracer
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.constants import TAG_NOSTREAM
 from langgraph.graph.state import CompiledStateGraph
+
+from vista_guard.errors import InputError
 
 Request = TypeVar("Request", contravariant=True)
 Reply = TypeVar("Reply", covariant=True)
@@ -130,24 +133,33 @@ class UntracedGraph(CompiledStateGraph[Any, Any, Any, Any]):
     """
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> Iterator[Any]:
-        run = untraced_config(config)
+        run = self._config(config)
         chunks = super().stream(input, run, **options)
         with closing(chunks) if isinstance(chunks, Generator) else nullcontext():
-            with _surrounding_run(run):
+            with _surrounding_run(_bare(run)):
                 first = next(chunks, _END)
             if first is not _END:
                 yield first
                 yield from chunks
 
     async def astream(self, input: Any, config: RunnableConfig | None = None, **options: Any) -> AsyncIterator[Any]:
-        run = untraced_config(config)
+        run = self._config(config)
         async with aclosing(cast("AsyncGenerator[Any, None]", super().astream(input, run, **options))) as chunks:
-            with _surrounding_run(run):
+            with _surrounding_run(_bare(run)):
                 first = await anext(chunks, _END)
             if first is not _END:
                 yield first
                 async for chunk in chunks:
                     yield chunk
+
+    def _config(self, config: RunnableConfig | None) -> RunnableConfig:
+        run = untraced_config(config)
+        # LangGraph takes the host's callbacks, which are kept there, for a thread.
+        if isinstance(self.checkpointer, BaseCheckpointSaver) and set(run.get("configurable") or ()) <= {HOST_KEY}:
+            raise InputError(
+                'a graph with a checkpointer needs a thread: pass {"configurable": {"thread_id": "…"}} as config'
+            )
+        return run
 
 
 def untraced(graph: CompiledStateGraph[Any, Any, Any, Any]) -> UntracedGraph:
@@ -159,6 +171,11 @@ def untraced_run() -> Iterator[None]:
     """Hides what runs inside from the tracers of the surrounding run."""
     with _surrounding_run(untraced_config(None)):
         yield
+
+
+def _bare(run: RunnableConfig) -> RunnableConfig:
+    """The config as that around itself: with its callbacks, LangGraph would call each of them twice."""
+    return {**run, "callbacks": None}
 
 
 @contextmanager
