@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.common import (
+    FAILED,
     WRONG_INPUT,
     DecomposerOption,
     EmbedderOption,
@@ -174,8 +175,8 @@ def evaluate(
 
     Writes a folder: manifest.json (how the run was made), gold.jsonl, reports.jsonl and summary.json. After Ctrl-C, a full disk
     or a kill, rerun the command to resume; a command with other settings is refused. Unchecked turns count in no average; the
-    summary gives the coverage. Exits with 0 when all was judged, 2 for wrong usage or input (also when lines of a log could not
-    be read), 1 for other failures and when the budget is spent, 130 after Ctrl-C.
+    summary gives the coverage. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when lines of a log
+    could not be read), 1 for other failures, when not one claim could be judged and when the budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
@@ -218,8 +219,9 @@ def run(
 
     from rich.console import Console
 
-    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
     from vista_lab.runs.evaluate import evaluate
+    from vista_lab.runs.folder import REPORTS
     from vista_lab.runs.loop import Steering
     from vista_lab.tables.terminal import run_table, summary_table
 
@@ -243,13 +245,16 @@ def run(
     console = Console(highlight=False)
     console.print(summary_table(done.session, "evaluation"))
     console.print(run_table(done.figures, gold))
+    tell_unchecked(done.session, out / REPORTS)
     reported = f"{done.figures.reported:,} of {done.figures.turns:,} turns are in {out}"
     code = stopped_code(reported, stopped, done.session.exhausted)
     if code is not None:
         return code
     # Unreadable rows of a published data set are only counted; those of the user's own log should be fixed.
     mendable = plan.source.is_log and done.figures.skipped > 0
-    return WRONG_INPUT if mendable or not done.figures.complete else 0
+    if mendable or not done.figures.complete:
+        return WRONG_INPUT
+    return FAILED if done.session.judged_nothing else 0
 
 
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:

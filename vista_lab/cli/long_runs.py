@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -21,6 +22,7 @@ from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.runs.loop import Event
 
 if TYPE_CHECKING:
+    from vista_lab.metrics.labels import ReplaySummary
     from vista_lab.synthesis.chat import GenerationEstimate
 
 T = TypeVar("T")
@@ -155,6 +157,20 @@ def exit_unfinished(signals: Sequence[int], why: str | None) -> None:
     if why is not None:
         typer.echo(f"not finished: {why}; run the same command again to resume", err=True)
         raise typer.Exit(FAILED)
+
+
+def tell_unchecked(summary: ReplaySummary, reports: Path) -> None:
+    """Says on stderr why claims are unchecked, and how to have them judged again; nothing if none is."""
+    if not summary.reasons:
+        return
+    reason, count = next(iter(summary.reasons.items()))
+    typer.echo(
+        visible(
+            f"{summary.unchecked:,} of {summary.claims:,} claims are unchecked, {count:,} of them: {reason}. A rerun keeps their "
+            f"turns' reports; to judge these again, drop their lines from {reports} first (docs/replay.md, Stop and resume)"
+        ),
+        err=True,
+    )
 
 
 def stopped_code(reported: str, signals: Sequence[int], exhausted: str | None) -> int | None:

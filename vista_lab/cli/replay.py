@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from vista_guard.cli.common import (
+    FAILED,
     WRONG_INPUT,
     DecomposerOption,
     EmbedderOption,
@@ -133,8 +134,8 @@ def replay(
     checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
 
     With --against the reports are those of the policy monitor: other policies can be compared over them without judging
-    again. Exits with 0 when all was judged, 2 for wrong usage or input (also when entries of the log could not be read), 1
-    for other failures and when the budget is spent, 130 after Ctrl-C.
+    again. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when entries of the log could not be
+    read), 1 for other failures, when not one claim could be judged and when the budget is spent, 130 after Ctrl-C.
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
@@ -228,7 +229,7 @@ def run(
 
     from rich.console import Console
 
-    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
     from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
     from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
@@ -265,9 +266,12 @@ def run(
         "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
     )
     Console(highlight=False).print(summary_table(summary, judged_by))
+    tell_unchecked(summary, out)
     code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
     if code is not None:
         return code
     if against is not None:
         against.show(out)
-    return WRONG_INPUT if summary.broken else 0
+    if summary.broken:
+        return WRONG_INPUT
+    return FAILED if summary.judged_nothing else 0

@@ -16,6 +16,9 @@ from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Finding, Label, Outcome, TurnReport, Usage
 from vista_lab.metrics.detection import UNVERIFIABLE, has_any_label, labels_of
 
+MOST_REASONS = 100
+"""Most different reasons that a tally counts: an unreadable answer is quoted in its own."""
+
 Confusion = Counter[tuple[Label, Label | None]]
 """Counts of claims by human and by judge's label; None stands for unchecked."""
 
@@ -103,6 +106,13 @@ class ReplaySummary:
     """The judge's usage for these turns, those of earlier runs included."""
     exhausted: str | None = None
     """Reason that the judge stopped before the end: its budget is spent."""
+    reasons: Mapping[str, int] = field(default_factory=dict)
+    """Why claims are unchecked, the most frequent first; blocks of code and unreadable text are not among them."""
+
+    @property
+    def judged_nothing(self) -> bool:
+        """True if claims were to be judged, and not one of them was."""
+        return bool(self.reasons) and self.unchecked == self.claims
 
     @property
     def turns_per_second(self) -> float | None:
@@ -128,11 +138,15 @@ class Tally:
     confusion: Confusion = field(default_factory=Counter)
     turn_hits: Counter[bool] = field(default_factory=Counter)
     usage: Usage = field(default_factory=Usage)
+    reasons: Counter[str] = field(default_factory=Counter)
 
     def add(self, report: TurnReport, labels: Mapping[str, Label], *, resumed: bool = False) -> None:
         self.turns += 1
         self.resumed += resumed
         self.unchecked += len(report.unchecked)
+        for outcome in report.unchecked:
+            if outcome.what == "claim" and (outcome.error in self.reasons or len(self.reasons) < MOST_REASONS):
+                self.reasons[outcome.error] += 1
         self.evidence_missing += report.evidence_missing
         self.usage += report.usage
         self.actions[report.decision.action] += 1
@@ -161,6 +175,7 @@ class Tally:
             interrupted=interrupted,
             usage=self.usage,
             agreement=self._agreement(),
+            reasons=dict(self.reasons.most_common()),
         )
 
     def _compare(self, report: TurnReport, labels: Mapping[str, Label]) -> None:

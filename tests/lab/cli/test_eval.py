@@ -196,6 +196,16 @@ def test_lines_of_a_log_that_cannot_be_read_are_named_and_lead_to_exit_code_2(tm
     assert {("rows that could not be read", "26"), ("with a report", "4")} <= cells(done.stdout)
 
 
+def test_a_run_that_judged_nothing_says_why_and_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_MODEL__MAX_RETRIES", "0")
+    log, out = mills(tmp_path / "log.jsonl", 1), tmp_path / "run"
+    done = evaluate(log, "--system", "llm-judge", "--judge", "openai:m@http://127.0.0.1:9/v1", "--out", out)
+    assert done.exit_code == 1, done.stderr
+    assert "2 of 2 claims are unchecked, " in done.stderr
+    assert "cannot be reached" in done.stderr
+    assert f"drop their lines from {out / 'reports.jsonl'} first" in done.stderr
+
+
 def test_a_model_is_estimated_first_stops_at_its_budget_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,7 +134,9 @@ def test_judges_that_cannot_be(
     assert not (tmp_path / "reports.jsonl").exists()
 
 
-def test_an_endpoint_that_is_not_there_leaves_every_turn_unchecked(tmp_path: Path) -> None:
+def test_an_endpoint_that_is_not_there_leaves_every_turn_unchecked_which_is_said_and_is_no_success(
+    tmp_path: Path,
+) -> None:
     write_log(tmp_path / "log.jsonl", 1, 1)
     command = [sys.executable, "-m", "vista_guard.cli", "replay", "log.jsonl", "--out", "reports.jsonl"]
     judge = ["--judge", "openai:m@http://127.0.0.1:9/v1"]
@@ -142,7 +144,9 @@ def test_an_endpoint_that_is_not_there_leaves_every_turn_unchecked(tmp_path: Pat
     done = subprocess.run(
         [*command, *judge], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=200, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
+    assert "1 of 1 claims are unchecked, 1 of them: openai:m@http://127.0.0.1:9/v1 cannot be reached" in done.stderr
+    assert "drop their lines from reports.jsonl first" in done.stderr
     (report,) = map(json.loads, (tmp_path / "reports.jsonl").read_text().splitlines())
     assert report["score"] is None
     assert "127.0.0.1:9" in report["outcomes"][0]["error"]

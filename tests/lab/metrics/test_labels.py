@@ -136,8 +136,10 @@ def test_tally() -> None:
             # decides was not judged: an error. The last has no claims.
             turn=1 / 2,
         ),
+        reasons={next(one for one in report(None).unchecked).error: 1},
     )
     assert summary.turns_per_second == 1.5
+    assert not summary.judged_nothing
 
 
 @given(st.lists(st.tuples(st.sampled_from(Label), st.sampled_from([*Label, None])), min_size=1))
