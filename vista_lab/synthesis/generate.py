@@ -208,6 +208,8 @@ def join(sets: Sequence[Path], out: Path) -> int:
         _join_manifests([manifest]).check_same(
             folder, joined.model_copy(update={"rows": _join_manifests([manifest]).rows})
         )
+    for _ in all_records(sets):  # Nothing is written of sets that cannot be joined.
+        pass
     with closing(open_set(out, joined)) as records:
         if records.lines:
             raise ConfigError(f"{out} has {records.lines} records already. {ANOTHER_OUT}")
