@@ -206,8 +206,10 @@ async def ask_until_read(model: ChatModel, request: ChatRequest, read_answer: Ca
     raise AssertionError("unreachable")
 
 
-def chat_model(name: str, options: ModelOptions) -> ChatModel:
+def chat_model(name: str, options: ModelOptions, option: str = "--model", others: str = "") -> ChatModel:
     """The model of a settings string: `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`.
+
+    The error names the command's `option`, and with `others` what else it takes.
 
     Raises:
         ConfigError: it is none of these, or cannot be set up.
@@ -216,8 +218,7 @@ def chat_model(name: str, options: ModelOptions) -> ChatModel:
     if kind in ("openai", "langchain") and spec:
         return known_chat_model(name.strip(), options)
     raise ConfigError(
-        f"model is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL, "
-        "or leave --model out to make pairs without a model"
+        f"{option} is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL{others}"
     )
 
 

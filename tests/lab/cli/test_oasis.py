@@ -104,6 +104,9 @@ def test_from_documents_to_files_without_a_model(tmp_path: Path) -> None:
     written = run("export", tmp_path / "ours", "--out", tmp_path / "data", "--test", "0", "--validation", "0")
     assert written.exit_code == 0
     assert "12  " in written.stdout
+    refused = run("join", tmp_path / "ours", tmp_path / "ours", "--out", tmp_path / "joined")
+    assert (refused.exit_code, "both hold passage" in refused.stderr) == (2, True)
+    assert not (tmp_path / "joined").exists()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +116,7 @@ def test_from_documents_to_files_without_a_model(tmp_path: Path) -> None:
         (["generate", ".", "--out", "x", "--shard", "two"], "--shard is 'two'"),
         (["generate", ".", "--out", "x", "--shard", "3/2"], "shard is 3/2"),
         (["generate", ".", "--out", "x", "--language", "de"], "language is 'de'"),
-        (["generate", ".", "--out", "x", "--model", "gpt-4o"], "model is 'gpt-4o'"),
+        (["generate", ".", "--out", "x", "--model", "gpt-4o"], "--model is 'gpt-4o'"),
         (["generate", "docs", "--out", "x", "--gate", "nobody"], "verifier is 'nobody'"),
         (["stats", "nowhere"], "nowhere/records.jsonl cannot be read"),
         (["export", "nowhere", "--out", "x"], "nowhere/records.jsonl cannot be read"),

@@ -72,7 +72,9 @@ def exemplars(
         if teacher == EMBEDDED:
             asked: Teacher = EmbeddedTeacher()
         else:
-            asked = ModelTeacher(chat_model_of(teacher, max_cost, at_once), prompt)
+            asked = ModelTeacher(
+                chat_model_of(teacher, max_cost, at_once, option="--teacher", others=", or embedded: rules"), prompt
+            )
         how, chosen = Teaching(asked, prompt, limit, seed, at_once), _logs(logs, log_format)
 
         async def work(done: Callable[[int], None], stop: Event) -> TeachingCounts:

@@ -29,8 +29,18 @@ VerifierOption = Annotated[
 ]
 
 
-def chat_model_of(name: str, max_cost: float | None, at_once: int, max_tokens: int | None = None) -> ChatModel:
+def chat_model_of(
+    name: str,
+    max_cost: float | None,
+    at_once: int,
+    max_tokens: int | None = None,
+    *,
+    option: str = "--model",
+    others: str = "",
+) -> ChatModel:
     """Builds a model by its name, with a budget for this run; `max_tokens` limits an answer, else the settings do.
+
+    The error about an unknown name says the `option` that it was given with, and with `others` what else that takes.
 
     Raises:
         ConfigError: the model is unknown, or its price is unknown while its cost is limited.
@@ -44,7 +54,7 @@ def chat_model_of(name: str, max_cost: float | None, at_once: int, max_tokens: i
     update: dict[str, object] = {"budget": budget, "concurrency": max(at_once, options.concurrency)}
     if max_tokens is not None:
         update["max_output_tokens"] = max_tokens
-    return chat_model(name, options.model_copy(update=update))
+    return chat_model(name, options.model_copy(update=update), option, others)
 
 
 def verifier_of(name: str | None) -> Verifier:

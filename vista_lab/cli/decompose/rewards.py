@@ -129,7 +129,7 @@ def _score(
         with steps("rows", len(rows)) as advance, kept_at as answers:
             if not asks or judge is None:
                 return await score(rows, replace(how, told=advance))
-            asked = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE), answers)
+            asked = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE, option="--judge"), answers)
             try:
                 return await score(rows, replace(how, judge=asked, told=advance))
             finally:

@@ -153,7 +153,7 @@ def _with_judge(job: DecomposerJob, judge: str | None, max_cost: float | None) -
     from vista_lab.training.decomposer.completions import AT_ONCE
     from vista_lab.training.decomposer.train import claim
 
-    claimed = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE))
+    claimed = checklist_judge(chat_model_of(judge, max_cost, AT_ONCE, option="--judge"))
     whole = replace(job, how=replace(job.how, judge=claimed))
     claim(whole)
     with kept_answers(job.out / JUDGED) as kept:

@@ -105,7 +105,12 @@ def _decomposer(
     from vista_lab.synthesis.question_sets import ScuDecomposer
 
     if name.startswith("scu:"):
-        return cached(ScuDecomposer(chat_model_of(name.removeprefix("scu:"), max_cost, at_once), prompts), cache)
+        return cached(
+            ScuDecomposer(
+                chat_model_of(name.removeprefix("scu:"), max_cost, at_once, option="--decomposer scu:"), prompts
+            ),
+            cache,
+        )
     settings = Settings.load()
     built = build_decomposer(name, OnnxEmbedder(), settings.decomposer_options, settings.model)
     assert built is not None  # it has a name
@@ -127,7 +132,7 @@ def pair_judge(
 
     pairs: PairJudge
     if name.startswith(("openai:", "langchain:")):
-        pairs = ModelPairs(chat_model_of(name, max_cost, at_once), prompts)
+        pairs = ModelPairs(chat_model_of(name, max_cost, at_once, option="--judge"), prompts)
     elif prompts is not None and not (prompts / "statements.txt").exists():
         raise ConfigError(f"--prompts are of a model; --judge {name} is none")
     elif name.startswith("judge:"):

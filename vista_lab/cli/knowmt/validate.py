@@ -166,7 +166,7 @@ def _rate_dialogues(folder: Path, sample: int, seed: int, judge: str, max_cost: 
 
     from vista_lab.synthesis.naturalness import draw_dialogues, rate
 
-    dialogues, model = draw_dialogues(folder, sample, seed), chat_model_of(judge, max_cost, 8)
+    dialogues, model = draw_dialogues(folder, sample, seed), chat_model_of(judge, max_cost, 8, option="--judge")
 
     async def ask() -> Naturalness:
         try:

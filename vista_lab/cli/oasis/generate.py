@@ -129,7 +129,8 @@ def _generator(
         return EmbeddedGenerator(edits, seed)
     from vista_lab.synthesis.chat import ModelGenerator
 
-    return ModelGenerator(chat_model_of(model, max_cost, at_once), calls, prompts)
+    without = ", or leave --model out to make pairs without a model"
+    return ModelGenerator(chat_model_of(model, max_cost, at_once, others=without), calls, prompts)
 
 
 def _tell_corpus(corpus: Corpus) -> None:
