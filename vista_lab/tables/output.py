@@ -27,8 +27,8 @@ class Picture:
     png: Path
 
 
-def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
-    """The runs' folders at and below these places, by unique names, in the order given.
+def find_folders(places: Sequence[Path], maker: str = "vista-guard eval") -> Mapping[str, Path]:
+    """The runs' folders at and below these places, by unique names, in the order given. `maker` wrote them, for the error.
 
     Raises:
         InputError: a place has no run's folder.
@@ -40,7 +40,7 @@ def find_folders(places: Sequence[Path]) -> Mapping[str, Path]:
             fault = (
                 "no folder" if not place.is_dir() else f"no run's folder: neither it nor one below it has a {MANIFEST}"
             )
-            raise InputError(f"{place} is {fault}; give folders that vista-guard eval wrote")
+            raise InputError(f"{place} is {fault}; give folders that {maker} wrote")
         all_folders |= dict.fromkeys(folders)
     names = {folder: str(folder) for folder in all_folders}
     short = {folder: folder.resolve().name for folder in all_folders}

@@ -114,7 +114,8 @@ def test_a_limit_of_costs_needs_a_price(tmp_path: Path) -> None:
     ("arguments", "said"),
     [
         (["run", "set.jsonl", "--model", "agent:nowhere:at_all", "--out", "x"], "agent:MODULE:NAME"),
-        (["run", "set.jsonl", "--model", "gpt", "--out", "x"], "openai:MODEL"),
+        (["run", "set.jsonl", "--model", "gpt", "--out", "x"], "--model is 'gpt'; give openai:MODEL"),
+        (["run", "set.jsonl", "--model", "gpt", "--out", "x"], "PROVIDER:MODEL, agent:MODULE:NAME for a function"),
         (["run", "set.jsonl", "--model", "openai:a", "--model", "openai:a", "--out", "x"], "given twice"),
         (
             ["run", "set.jsonl", "--model", "openai:a", "--setting", "multi+rag=base", "--out", "x"],
@@ -125,6 +126,7 @@ def test_a_limit_of_costs_needs_a_price(tmp_path: Path) -> None:
         (["run", "set.jsonl", "--model", "openai:a", "--system", "b=set.jsonl", "--out", "x"], "names no --model"),
         (["judge", "nowhere"], "knowmt run"),
         (["report", "."], "no run's folder"),
+        (["report", "nowhere"], "give folders that vista-guard knowmt run wrote"),
         (["validate", "nowhere.csv"], "nowhere.csv"),
     ],
 )
@@ -138,6 +140,40 @@ def test_what_cannot_be_used_is_named(
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_an_endpoint_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_MODEL__MAX_RETRIES", "0")
+    command = [
+        "knowmt",
+        "run",
+        str(questions(tmp_path)),
+        "--model",
+        "openai:m@http://127.0.0.1:9/v1",
+        "--setting",
+        "multi",
+    ]
+    done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "run")])
+    assert done.exit_code == 1, done.output
+    assert "no answer: no answer" not in done.stdout
+    assert "openai:m@http://127.0.0.1:9/v1 cannot be reached" in done.stderr
+
+
+def test_a_setting_that_no_answer_has_is_named_with_those_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own_agent.py").write_text("def say(messages):\n    return 'One. Two.'\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    questions(tmp_path)
+    for command in (
+        ["run", "set.jsonl", "--model", "agent:own_agent:say", "--setting", "multi", "--out", "run"],
+        ["judge", "run"],
+    ):
+        assert CliRunner().invoke(app, ["knowmt", *command]).exit_code == 0
+    done = CliRunner().invoke(app, ["knowmt", "report", "run", "--setting", "mulit"])
+    assert done.exit_code == 2
+    assert "--setting mulit is of no answer that is judged; there are multi" in done.stderr
 
 
 def test_a_budget_ends_the_run_and_the_same_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

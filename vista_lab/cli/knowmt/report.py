@@ -89,6 +89,9 @@ def report(
         counter, how = token_counter(tokens), PairReading(reading)
         cohorts = _cohorts(runs, questions, counter)
         if setting:
+            known = list(dict.fromkeys(one.setting for one in cohorts))
+            if unknown := [one for one in setting if one not in known]:
+                raise InputError(f"--setting {unknown[0]} is of no answer that is judged; there are {', '.join(known)}")
             cohorts = [one for one in cohorts if one.setting in setting]
         sheets = knowmt.sheets(cohorts, None if tables is None else knowmt.numbers(tables), how)
         for cohort in (one for one in cohorts if not one.by_id):
@@ -120,6 +123,6 @@ def _cohorts(places: Sequence[Path], questions: Path | None, counter: TokenCount
 
     return [
         cohort
-        for name, folder in find_folders(places).items()
+        for name, folder in find_folders(places, "vista-guard knowmt run").items()
         for cohort in read_cohorts(folder, run_questions(folder, questions), counter, name)
     ]

@@ -180,7 +180,8 @@ def run(
 
         held, signals = run_stoppable("dialogues", len(dialogues.jobs()), hold)
         typer.echo(_summary(held, out))
-    why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer"
+    fault = f": {held.work.fault}" if held.work.fault else ""
+    why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer{fault}"
     exit_unfinished(signals, None if held.complete else why)
 
 
@@ -344,7 +345,7 @@ def _finder(
         return None, ""
     loaded = Settings.load(**({} if embedder is None else {"embedder": embedder}))
     found = build_embedder(loaded.embedder, loaded.embedder_options)
-    ranker = build_reranker(reranker, lambda name: chat_model_of(name, max_cost, 8))
+    ranker = build_reranker(reranker, lambda name: chat_model_of(name, max_cost, 8, option="--reranker"))
     description = f"embedder {loaded.embedder or 'shipped'}, reranker {ranker.name}, corpus {corpus or 'of each item'}"
     return PassageFinder(found, ranker, _store(corpus, questions, found)), description
 
@@ -430,7 +431,8 @@ def _assistant(name: str, max_cost: float | None, at_once: int, max_tokens: int)
         from vista_lab.runs.dialogues.histories import TranscriptAssistant
 
         return TranscriptAssistant(name)
-    return ChatAssistant(chat_model_of(name, max_cost, at_once, max_tokens))
+    others = ", agent:MODULE:NAME for a function of yours, or answers:LOG for transcripts"
+    return ChatAssistant(chat_model_of(name, max_cost, at_once, max_tokens, others=others))
 
 
 def _systems(options: Sequence[str], assistants: Sequence[Assistant]) -> dict[str, str]:
@@ -453,8 +455,11 @@ def _refuse_doubles(option: str, names: Sequence[str]) -> None:
 
 
 def _summary(held: DialogueCounts, out: Path) -> str:
+    from vista_lab.runs.dialogues.asking import UNREACHED
+
     lines = [
         f"{held.whole:,} of {held.dialogues:,} dialogues have their last answer: {held.answered:,} answers, in {out}"
     ]
-    lines += [f"  {count:>6,}  no answer: {reason}" for reason, count in sorted(held.reasons.items())]
+    for reason, count in sorted(held.reasons.items()):
+        lines.append(f"  {count:>6,}  " + (UNREACHED if reason == UNREACHED else f"{UNREACHED}: {reason}"))
     return "\n".join(lines)

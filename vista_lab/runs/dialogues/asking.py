@@ -59,7 +59,8 @@ REPORTS = "reports.jsonl"
 """The guards' reports, for replay and the dashboard."""
 FILES = frozenset({MANIFEST, ANSWERS, STATEMENTS, JUDGEMENTS, REPORTS, NOISE})
 """Files of a run of dialogues."""
-_UNREACHED = "no answer"
+UNREACHED = "no answer"
+"""The failure of a turn that no endpoint answered, before its error."""
 _ANSWER_AT = re.compile(r"</think(?:ing)?>|<\|?answer\|?>|\*{0,2}final answer\*{0,2}\s*:", re.IGNORECASE)
 
 
@@ -529,7 +530,7 @@ class _Room:
                 line = await self._answer(job, base, prompt, own_guard, evidence)
                 self.lines.append(line)
             if line.answer is None:
-                if (line.failure or "").startswith(_UNREACHED):
+                if (line.failure or "").startswith(UNREACHED):
                     raise JudgeError(line.failure or "")  # written down; enough of them in a row stop the run
                 return
             history += [Message("user", history_text), Message("assistant", line.answer)]
@@ -637,7 +638,7 @@ async def _ask(assistant: Assistant, messages: Sequence[Message]) -> AssistantRe
     except BudgetError:
         raise
     except JudgeError as exc:
-        return AssistantReply("", failure=f"{_UNREACHED}: {exc}")
+        return AssistantReply("", failure=f"{UNREACHED}: {exc}")
 
 
 def _line_fields(reply: AssistantReply) -> dict[str, Any]:
