@@ -204,7 +204,7 @@ def _texts(content: object, place: str = "") -> Iterator[tuple[str, str]]:
         for name, value in content.items():
             inner = f"{place}.{name}".lstrip(".")
             text = next(_strings(value), "").strip() if _EVIDENCE.search(str(name)) else ""
-            if text:
+            if text and text.lower() not in reference.NO_DOCUMENT:
                 yield inner, text
             else:
                 yield from _texts(decode_json(value), inner)

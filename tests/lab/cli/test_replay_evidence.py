@@ -88,6 +88,16 @@ def test_fields_are_named_by_their_place(given: Mapping[str, Any], seen: str) ->
     assert f"documents: {seen}" in second
 
 
+def test_a_document_that_says_there_is_none_is_no_unread_one() -> None:
+    turns = [
+        {"role": "user", "utterance": "When?"},
+        {"role": "assistant", "utterance": HALL, "retrieved_document": "N/A"},
+    ]
+    Path("talks.json").write_text(json.dumps([turns]), encoding="utf-8")
+    _, second = evidence_seen(Path("talks.json"))
+    assert "no field that looks like evidence;" in second
+
+
 def test_a_long_prompt_may_hold_it() -> None:
     _, second = evidence_seen(log(chat("You guide through the museum. " * 20)))
     assert "system messages without a <context> block" in second
