@@ -184,7 +184,8 @@ class GoldLine(_Line):
 TurnName = tuple[str, int]
 """Conversation id and turn index."""
 
-GOLD_ANEW = f"Delete {GOLD} and rerun the command: it rewrites the file and judges nothing again"
+_ANEW = "the command: it rewrites the file and judges nothing again"
+GOLD_ANEW = f"Delete {GOLD} and rerun {_ANEW}"
 
 
 def claim_folder(folder: Path, noun: str, files: Collection[str]) -> None:
@@ -298,6 +299,10 @@ def read_manifest(place: Path) -> Manifest:
         content = json.loads(path.read_bytes())
         if path.name != MANIFEST and isinstance(content, dict) and "version" not in content:
             return _ReplayOf02.model_validate(content).manifest(datetime.fromtimestamp(path.stat().st_mtime, UTC))
+        if isinstance(content, dict) and content.get("kind") == "dialogues":
+            raise ConfigError(
+                f"{place} holds dialogues of vista-guard knowmt run: read them with vista-guard knowmt report"
+            )
         version = str(content.get("version")) if isinstance(content, dict) else "none"
         if version.partition(".")[0] != MANIFEST_VERSION.partition(".")[0]:
             raise ConfigError(
@@ -333,7 +338,7 @@ def read_gold(folder: Path, turns: int | None = None) -> dict[TurnName, GoldLine
     """
     path, found = folder / GOLD, dict[TurnName, GoldLine]()
     if not path.exists():
-        raise InputError(f"{path} does not exist. {GOLD_ANEW}")
+        raise InputError(f"{path} does not exist. Rerun {_ANEW}")
     for number, line in _lines(path):
         try:
             gold = GoldLine.model_validate_json(line)

@@ -6,7 +6,7 @@ Readable rows, a sample of them, and their gold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -99,7 +99,7 @@ def make_plan(source: Source, claims: ClaimsMode, *, limit: int | None = None, s
         else:
             silent += 1
     if not turns:
-        raise InputError(_why_empty(source, claims, skipped))
+        raise InputError(_why_empty(source, claims, skipped, broken))
     chosen = sample_names(tuple(turns), limit, seed)
     gold = tuple(line for name in chosen for line in turns[name])
     rows = Rows(
@@ -146,10 +146,12 @@ def gold_lines(entry: LoggedConversation, claims: ClaimsMode) -> tuple[GoldLine,
     return tuple(lines)
 
 
-def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str]) -> str:
+def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str], broken: Sequence[BrokenEntry]) -> str:
     if skipped:
+        # The first row's error has the value, which a reason leaves out.
+        why = f"{source.name}: none of {skipped.total():,} rows can be read; the first, {broken[0].source}: {broken[0].error}"
         reason, count = skipped.most_common(1)[0]
-        return f"{source.name}: none of {skipped.total():,} rows can be read; {count:,} of them: {reason}"
+        return why if len(skipped) == 1 else f"{why}; {count:,} of them: {reason}"
     if claims is ClaimsMode.GIVEN:
         return f"{source.name}: no turn carries claims; evaluate it with --claims judge"
     return f"{source.name} is empty: it has no assistant turn"

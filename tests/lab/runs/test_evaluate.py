@@ -179,6 +179,9 @@ async def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
         path.write_text(json.dumps({**json.loads(path.read_text()), "version": version}))
         with pytest.raises(ConfigError, match=told):
             await run(tmp_path)
+    path.write_text('{"made_by": "vista-guard", "kind": "dialogues"}')
+    with pytest.raises(ConfigError, match="read them with vista-guard knowmt report"):
+        await run(tmp_path)
     path.write_text('{"version": "1.0"}')
     with pytest.raises(ConfigError, match="made_by: Field required"):
         await run(tmp_path)
@@ -229,6 +232,15 @@ async def test_a_sample_is_judged_and_no_more(tmp_path: Path) -> None:
     assert (done.figures.conversations, done.figures.turns) == (2, 6)
 
 
+async def test_gold_that_is_gone_is_written_again(tmp_path: Path) -> None:
+    await run(tmp_path)
+    (tmp_path / "gold.jsonl").unlink()
+    with pytest.raises(InputError, match=r"gold\.jsonl does not exist\. Rerun the command"):
+        summarise(tmp_path)
+    assert (await run(tmp_path)).session.resumed
+    summarise(tmp_path)
+
+
 def test_rows_that_cannot_be_evaluated() -> None:
     twice = Source("twice", lambda: iter([next(source(1).read())] * 2), {})
     with pytest.raises(InputError, match="twice has two conversations with the id 'talk-0'"):
@@ -237,8 +249,9 @@ def test_rows_that_cannot_be_evaluated() -> None:
         make_plan(source(), ClaimsMode.GIVEN)
     with pytest.raises(InputError, match="piers is empty: it has no assistant turn"):
         make_plan(source(0), ClaimsMode.JUDGE)
-    with pytest.raises(InputError, match="piers: none of 1 rows can be read"):
-        make_plan(source(0, BrokenEntry("line 1", "is no talk")), ClaimsMode.JUDGE)
+    told = "piers: none of 1 rows can be read; the first, line 1: has the label 'goood'"
+    with pytest.raises(InputError, match=told):
+        make_plan(source(0, BrokenEntry("line 1", "has the label 'goood'")), ClaimsMode.JUDGE)
 
 
 async def test_a_broken_line_of_a_finished_run_is_named(tmp_path: Path) -> None:
