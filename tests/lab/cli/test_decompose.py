@@ -99,6 +99,14 @@ def test_a_teacher_without_answers_fails_and_can_be_gone_on_with(tmp_path: Path)
 # Rewards
 
 
+def test_a_teacher_that_is_unknown_is_named_by_its_option(tmp_path: Path) -> None:
+    log(tmp_path, 1)
+    told = run("exemplars", tmp_path / "talks.jsonl", "--teacher", "gpt", "--out", tmp_path / "out")
+    assert told.exit_code == 2
+    assert "--teacher is 'gpt'; give openai:MODEL" in told.stderr
+    assert "--model" not in told.stderr
+
+
 def completions(folder: Path) -> Path:
     good = '<think>Two.</think><output>["The hall seats 90.", "The hall opened in 1925."]</output>'
     row = {"sentence": "It seats 90 and opened in 1925.", "label": "SUPPORTED", "group": "a"}
@@ -274,6 +282,8 @@ def test_what_quality_refuses(tmp_path: Path, runs: Path) -> None:
         ([runs, "--judge", "openai:m@http://127.0.0.1:9/v1"], "--out"),
         ([runs, tmp_path / "other"], "no sentence in common"),
         ([tmp_path / "nowhere"], "nowhere"),
+        ([runs, "--log", other], "other.jsonl has no turn of"),
+        ([runs, "--judge", "gpt", "--out", tmp_path / "out"], "--judge is 'gpt'; give openai:MODEL"),
         ([runs, "--people", consensus], "line 1, item x has coverage '2'"),
         ([runs, "--people", runs.parent / "talks.jsonl"], "line 1"),
     ]

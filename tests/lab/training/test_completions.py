@@ -168,6 +168,7 @@ def test_a_table_of_rows_is_read(tmp_path: Path) -> None:
         ('{"sentence": "x", "completion": "x", "label": 1, "evidence": [" "]}', "row 1 has evidence"),
         ('{"sentence": "x", "completion": "x", "label": 1, "evidence": "y"}\n{"sente', "line 2"),
         ('{"sentence": "x", "completion": "x", "label": 1, "evidence": "y"}\n{"completion": "x"}', "row 2 lacks"),
+        ('[[{"role": "user"}], ["x"]]', "row 2 is no mapping; expected one with sentence"),
     ],
 )
 def test_wrong_rows_are_named_by_file_row_and_value(tmp_path: Path, text: str, named: str) -> None:
@@ -177,6 +178,15 @@ def test_wrong_rows_are_named_by_file_row_and_value(tmp_path: Path, text: str, n
         read_rows(path, check_terms(["format", "verifier"]))
     assert str(path) in str(caught.value)
     assert named in str(caught.value)
+
+
+def test_a_wrong_value_is_shown_in_part_where_it_is_long(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"sentence": "x", "completion": "x", "label": "y" * 9999, "evidence": "y"}
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="row 1 has label 'yyy") as caught:
+        read_rows(path, check_terms(["format", "verifier"]))
+    assert len(str(caught.value)) < 500 + len(str(path))
 
 
 def test_a_format_needs_neither_label_nor_evidence(tmp_path: Path) -> None:

@@ -312,6 +312,10 @@ async def test_exemplars_are_divided_as_their_files_and_of_one_prompt(tmp_path: 
     assert [one.asked.id for one in parts.held_out] == ids
     with pytest.raises(ConfigError, match="exemplars of prompt"):
         exemplar_parts(folder, StepsPrompt(ModelOptions(shots="zero")))
+    with pytest.raises(
+        InputError, match=r"nowhere has no manifest\.json; give a folder that vista-guard decompose exemplars"
+    ):
+        exemplar_parts(tmp_path / "nowhere", PROMPT)
 
 
 def test_memory_follows_from_the_models_shape() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
-from vista_guard.errors import ConfigError
+from vista_guard.errors import ConfigError, InputError
 from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
@@ -94,7 +94,10 @@ def _runs(places: Sequence[Path], log: Path | None) -> list[DecomposedRun]:
     from vista_lab.tables.output import find_folders
 
     known = {} if log is None else known_turns(of_log(log).read())
-    return shared_sentences([read_decompositions(path, name, known) for name, path in find_folders(places).items()])
+    runs = [read_decompositions(path, name, known) for name, path in find_folders(places).items()]
+    if log is not None and not any(turn in known for run in runs for turn in run.facts):
+        raise InputError(f"--log {log} has no turn of {', '.join(run.name for run in runs)}; give the log of the runs")
+    return shared_sentences(runs)
 
 
 def _marks(
@@ -113,7 +116,7 @@ def _marks(
 
     async def ask(name: str, folder: Path) -> tuple[Mapping[str, Marks], Mapping[str, str]]:
         with kept_answers(folder / KEPT) as answers, steps("sentences", len(sentences)) as advance:
-            asked = desiderata_judge(chat_model_of(name, max_cost, AT_ONCE), answers)
+            asked = desiderata_judge(chat_model_of(name, max_cost, AT_ONCE, option="--judge"), answers)
             try:
                 return await ask_all(asked, sentences, advance)
             finally:

@@ -38,6 +38,8 @@ TERMS: tuple[Term, ...] = get_args(Term)
 AT_ONCE = 16
 """Rows scored at the same time."""
 _MOST_TOLD = 20
+_LONGEST = 200
+"""Most characters shown of a wrong value."""
 
 _LABELS = {"supported": True, "s": True, "not supported": False, "ns": False, "1": True, "0": False}
 
@@ -138,9 +140,14 @@ def rows_of(kind: type[R], path: Path, terms: Sequence[Term]) -> list[R]:
 
 
 def _fault(where: str, error: Mapping[str, Any]) -> str:
+    if not error["loc"] and not isinstance(error["input"], Mapping):
+        return f"{where} is no mapping; expected one with sentence, label and evidence"
     name = ".".join(map(str, error["loc"])) or "the row"
     why = str(error["msg"]).removeprefix("Value error, ")
-    return f"{where} lacks {name}" if error["type"] == "missing" else f"{where} has {name} {error['input']!r}: {why}"
+    if error["type"] == "missing":
+        return f"{where} lacks {name}"
+    value = repr(error["input"])
+    return f"{where} has {name} {value if len(value) <= _LONGEST else value[:_LONGEST] + '…'}: {why}"
 
 
 def _missing(row: SentenceRow, terms: Sequence[Term]) -> Iterator[str]:

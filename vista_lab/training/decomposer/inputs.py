@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.decomposers.sentences import CUT
-from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.folder import MANIFEST, read_manifest
 from vista_lab.synthesis.splits import named_share
 from vista_lab.training.decomposer.completions import SentenceRow, Term, rows_of
 from vista_lab.training.decomposer.exemplars import Exemplar, SentenceInput, StepsPrompt, read_exemplars, validation_of
@@ -38,8 +38,10 @@ def exemplar_parts(folder: Path, prompt: StepsPrompt) -> Division[Exemplar]:
 
     Raises:
         ConfigError: they were made with another prompt.
-        InputError: the folder has none to train on.
+        InputError: the folder is none of exemplars, or has none to train on.
     """
+    if not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder} has no {MANIFEST}; give a folder that vista-guard decompose exemplars wrote")
     manifest = read_manifest(folder)
     made_with = manifest.system.prompts.get("steps")
     if made_with != prompt.fingerprint:
