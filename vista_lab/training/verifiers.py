@@ -78,8 +78,10 @@ def read_cases(file: Path) -> list[Case]:
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as exc:
-        raise InputError(f"{file} cannot be read: {exc}") from exc
+    except UnicodeDecodeError as exc:
+        raise InputError(f"{file} is not UTF-8 text (byte {exc.start})") from exc
+    except OSError as exc:
+        raise InputError(f"{file} cannot be read: {exc.strerror}") from exc
     cases = [_own_case(file, number, line) for number, line in enumerate(lines, 1) if line.strip()]
     check_labels(str(file), cases)
     return cases
@@ -94,7 +96,7 @@ def check_labels(source: str, cases: Sequence[Case]) -> None:
     supported = sum(case.gold == "supported" for case in cases)
     if not 0 < supported < len(cases):
         raise InputError(
-            f"{source} has {supported} supported claims of {len(cases)}; thresholds need a hundred of each kind"
+            f"{source} has {supported} supported claims of {len(cases)}; thresholds need both kinds, best a hundred of each"
         )
 
 

@@ -95,12 +95,12 @@ def test_pairs_of_ones_own_are_read_and_named_where_they_are_wrong(tmp_path: Pat
         line % "true": "line 1: label",
         '{"claim": "It opened."}': "line 1: evidence",
         "no JSON": "line 1",
-        line % "supported": "has 1 supported claims of 1",
+        line % "supported": "has 1 supported claims of 1; thresholds need both kinds",
     }.items():
         file.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=said):
             read_cases(file)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match=r"gone\.jsonl cannot be read: No such file or directory$"):
         read_cases(tmp_path / "gone.jsonl")
 
 
