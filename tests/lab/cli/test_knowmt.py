@@ -156,7 +156,7 @@ def test_an_endpoint_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pyt
     done = CliRunner().invoke(app, [*command, "--out", str(tmp_path / "run")])
     assert done.exit_code == 1, done.output
     assert "no answer: no answer" not in done.stdout
-    assert "openai:m@http://127.0.0.1:9/v1 cannot be reached" in done.stderr
+    assert "have no last answer: openai:m@http://127.0.0.1:9/v1 cannot be reached" in done.stderr
 
 
 def test_a_setting_that_no_answer_has_is_named_with_those_there_are(

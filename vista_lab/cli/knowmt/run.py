@@ -180,7 +180,7 @@ def run(
 
         held, signals = run_stoppable("dialogues", len(dialogues.jobs()), hold)
         typer.echo(_summary(held, out))
-    fault = f": {held.work.fault}" if held.work.fault else ""
+    fault = f": {held.work.fault.removeprefix('no answer: ')}" if held.work.fault else ""
     why = held.work.stopped or f"{held.dialogues - held.whole:,} dialogues have no last answer{fault}"
     exit_unfinished(signals, None if held.complete else why)
 
