@@ -67,7 +67,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     *_nli("glue_diagnostic", "eval/glue-diagnostic/diagnostic-full.tsv.gz", unseen.glue_diagnostic),
     *_nli("nan_nli", "eval/nan-nli/nan.csv.gz", unseen.nan_nli),
     *_nli("gqnli", "eval/gqnli/gqnli-1.0.zip", unseen.gqnli),
-    Benchmark("fm2", TEST, "eval/fm2/test.jsonl.gz", protocols.given_claims(unseen.fm2)),
+    Benchmark("fm2", TEST, "eval/fm2/test.jsonl.gz", protocols.given_support(unseen.fm2)),
     Benchmark("defacto", TEST, "eval/defacto/test.jsonl.gz", protocols.given_support(unseen.defacto)),
     Benchmark("factscore", TEST, "eval/factscore-evidence", protocols.given_support(unseen.factscore, GUARDED_ROWS)),
     Benchmark("apt", TEST, "eval/apt/test.gz", unseen.paraphrases),
