@@ -117,6 +117,20 @@ def test_days_and_minutes_are_chosen_in_the_address(folder: Path) -> None:
     assert not test.date_input[0].value
 
 
+@pytest.mark.parametrize("query", [{"since": "0001-01-01"}, {"since": "1999-12-31"}, {"until": "9999-12-31"}])
+def test_a_day_that_nobody_can_choose_filters_nothing(folder: Path, query: dict[str, str]) -> None:
+    test = script("trends", folder, **query)
+    assert not test.exception
+    assert not test.date_input[0].value
+    assert "Filters" in [popover.proto.popover.label for popover in test.get("popover")]
+
+
+def test_the_last_day_that_can_be_chosen(folder: Path) -> None:
+    test = script("trends", folder, since="2000-01-01", until="2099-12-31")
+    assert not test.exception
+    assert test.date_input[0].value == (date(2000, 1, 1), date(2099, 12, 31))
+
+
 def test_runs_are_chosen_in_the_address(folder: Path) -> None:
     test = script("runs", folder)
     test.selectbox(key="runs-second").set_value("old.jsonl").run()

@@ -64,6 +64,9 @@ HOURS: Final = {
 }
 LABELS: Final = (*map(str, Label), UNCHECKED)
 
+FIRST_DAY, LAST_DAY = date(2000, 1, 1), date(2099, 12, 31)
+"""Days that can be filtered by. An address that names another is invalid."""
+
 
 @dataclass(frozen=True)
 class Filters:
@@ -127,9 +130,10 @@ def from_address() -> Filters:
 
 def _day(name: str) -> date | None:
     try:
-        return date.fromisoformat(read(name) or "")
+        day = date.fromisoformat(read(name) or "")
     except ValueError:
         return None
+    return day if FIRST_DAY <= day <= LAST_DAY else None
 
 
 def filter_bar(choices: Choices, *, time: bool = True) -> Filters:
@@ -166,7 +170,7 @@ def _days(filters: Filters) -> None:
     days: list[Any] = [day for day in (filters.since, filters.until or filters.since) if day is not None]
     # Another key for other days: the widget then takes those of the address.
     key = _key(f"days-{filters.since}-{filters.until}")
-    st.date_input("From and to", days, date(2000, 1, 1), key=key, on_change=_write_days, args=(key,))
+    st.date_input("From and to", days, FIRST_DAY, LAST_DAY, key=key, on_change=_write_days, args=(key,))
 
 
 def _write_days(key: str) -> None:
