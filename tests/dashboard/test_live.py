@@ -13,7 +13,7 @@ from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.live import TURNS, Seen, condition, feed, now_and_then, rule, tiles
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.stores.reports import ReportReader
-from vista_guard.types import Action
+from vista_guard.types import Action, TurnTexts
 
 NOW = datetime(2026, 5, 20, 12, 30, tzinfo=UTC)
 
@@ -43,6 +43,15 @@ def test_each_look_reads_what_is_new(tmp_path: Path) -> None:
     assert "It sank.contradicts the evidence, 90 %" in plain  # its question was not kept
     assert "Which colour?It is painted blue. · contradicts The harbour 🛟, 90 %" in repaired
     assert "Do you like it?I like it. I don't know who paints it." in rows[f"{7:032x}"]
+    reader.close()
+
+
+def test_long_texts_say_where_they_are_cut(tmp_path: Path) -> None:
+    told = seeded.report(1, "It is red. " * 100, ())
+    texts = TurnTexts(user_text="Which colour is it? " * 20)
+    reader, seen = ReportReader(seeded.write(tmp_path / "reports.sqlite", (told, texts))), Seen((Filters(), False))
+    seen.look(ScopedReports(reader, THIS_MACHINE), NOW)
+    assert feed(seen.rows, (), seen.turns, seen.fresh, NOW).text().count("…") == 2
     reader.close()
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, el
+from vista_guard.dashboard.elements.tree import Act, el, shorten
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 
@@ -58,3 +58,9 @@ def test_a_link_between_pages_takes_any_id_along() -> None:
 
 def test_children_that_are_none_are_left_out() -> None:
     assert el("p", None, "a", None, "").children == ("a",)
+
+
+def test_a_long_text_says_where_it_is_cut() -> None:
+    assert shorten("The hall\n opened in 1931. ", 23) == "The hall opened in 193…"
+    assert shorten("The hall\n opened in 1931. ", 24) == "The hall opened in 1931."
+    assert shorten("The hall opened", 10) == "The hall…"

@@ -13,9 +13,10 @@ from vista_guard.dashboard.access import THIS_MACHINE, Viewer
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.page import Words
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.trends import overview
+from vista_guard.dashboard.trends import overview, reasons
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
+from vista_guard.stores.reports.rollups import reason_of
 from vista_guard.stores.reviews.queue import Word
 from vista_guard.types import Action
 
@@ -110,6 +111,14 @@ def test_reasons_are_added_up() -> None:
         for reason, count in (("late", 2), ("odd", 3), ("late", 4))
     )
     assert series.reasons(Rollup((), (), rows)) == [("late", 6), ("odd", 3)]
+
+
+def test_a_reason_that_was_cut_ends_in_an_ellipsis() -> None:
+    long, short = reason_of("no answer " * 20), reason_of("no answer: it came late")
+    rows = tuple(UncheckedCount(START, "", "embedded 1", reason, 1) for reason in (long, short))
+    text = reasons(Rollup((), (), rows)).text()
+    assert f"{long}…" in text
+    assert f"{short}…" not in text
 
 
 def test_the_figures_on_top() -> None:

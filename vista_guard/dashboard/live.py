@@ -13,7 +13,7 @@ from vista_guard.dashboard import series
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address, percent, to, took
 from vista_guard.dashboard.elements.looks import LOOKS, look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shown, sign
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, count_chip, draw, el, shorten, shown, sign
 from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.scoped import ROWS, GuardedTurn, ScopedReports
 from vista_guard.dashboard.series import Sums
@@ -113,12 +113,12 @@ def _row(row: TurnRow, turn: GuardedTurn | None, now: datetime, state: str) -> N
 def _heading(row: TurnRow, turn: GuardedTurn | None) -> str:
     """The question; where it was not kept, the worst claim of a turn that needs attention, else the answer."""
     if question := row.question or (turn and turn.question):
-        return " ".join(question.split())[:200]
+        return shorten(question, 200)
     if turn is None:
         return "(this report cannot be read by this version)"
     outcome = worst(turn.report) if row.action in ATTENTION else None
     text = turn.report.response if outcome is None else outcome.claim.text
-    return " ".join(text.split())[:200] or "(no text)"
+    return shorten(text, 200) or "(no text)"
 
 
 def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
@@ -127,8 +127,8 @@ def _detail(row: TurnRow, turn: GuardedTurn | None) -> Node | None:
         return None
     has_question, outcome = bool(row.question or turn.question), worst(turn.report)
     if turn.report.decision.action not in ATTENTION:
-        return el("p", turn.report.response[:300], cls="answer") if has_question else None
-    claim = el("q", outcome.claim.text[:300]) if has_question and outcome is not None else None
+        return el("p", shorten(turn.report.response, 300), cls="answer") if has_question else None
+    claim = el("q", shorten(outcome.claim.text, 300)) if has_question and outcome is not None else None
     return el("p", claim, " · " if claim else None, clause(explain(turn.report)), cls="answer")
 
 

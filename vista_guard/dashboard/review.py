@@ -13,7 +13,7 @@ from vista_guard.dashboard.conversation.evidence import sources_of
 from vista_guard.dashboard.conversation.panel import Beside, panel
 from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, draw, el, show_problem
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, draw, el, shorten, show_problem
 from vista_guard.dashboard.page import NAME, Desk, download, name_of, under_name
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import InputError
@@ -137,7 +137,7 @@ def _row(group: Group, turn: GuardedTurn | str | None, who: str) -> Node:
     ]
     return el(
         "li",
-        under_name("review", _heading(turn)[:160] or "(an empty turn)", turn=review.report_id),
+        under_name("review", shorten(_heading(turn), 160) or "(an empty turn)", turn=review.report_id),
         el("div", _chips(review), _equal(len(group)), cls="row"),
         el("p", clause(explain(turn.report)), cls="small worst") if isinstance(turn, GuardedTurn) else None,
         el("div", " · ".join(fact for fact in facts if fact), cls="small faint facts-line"),

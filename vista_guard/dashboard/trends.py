@@ -21,7 +21,7 @@ from vista_guard.dashboard.page import Desk, download
 from vista_guard.dashboard.series import Change, Point, Sums, Value
 from vista_guard.policy.risk import reliability
 from vista_guard.stores.reports import Maker, Rollup, SourceCount
-from vista_guard.stores.reports.rollups import Step
+from vista_guard.stores.reports.rollups import REASON_CHARS, Step
 from vista_guard.types import UNCHECKED, Action
 
 
@@ -73,7 +73,7 @@ def show(rollup: Rollup, usage: Rollup, makers: Sequence[Maker], step: Step) -> 
         for column, draw_it in zip(st.columns(2, gap="large"), pair, strict=True):
             with column:
                 draw_it(counts, by, marks)
-    draw(_reasons(usage), key="trends-reasons")
+    draw(reasons(usage), key="trends-reasons")
 
 
 def _marks(changes: Sequence[Change]) -> list[tuple[datetime, str]]:
@@ -153,13 +153,17 @@ def _cost(rollup: Rollup, step: Step, marks: Any) -> None:
     charts.panel("trends-cost", "Cost", text, chart, *_columns(points, ("cost",), 0))
 
 
-def _reasons(rollup: Rollup) -> Node:
+def reasons(rollup: Rollup) -> Node:
+    """Draws the most frequent reasons for unjudged claims."""
     counts = series.reasons(rollup)
     heading = el("h2", "Reasons for unjudged claims")
     if not counts:
         return el("section", heading, el("p", "Every claim was judged in this period.", cls="note"))
     most = counts[0][1]
-    rows = [_bar(reason, count, most) for reason, count in counts[:MOST_REASONS]]
+    rows = [
+        _bar(f"{reason}…" if len(reason) == REASON_CHARS else reason, count, most)
+        for reason, count in counts[:MOST_REASONS]
+    ]
     remaining = sum(count for _, count in counts[MOST_REASONS:])
     more = el("p", f"and {remaining:,} claims for other reasons", cls="small faint") if remaining else None
     return el("section", heading, el("ul", *rows, cls="bars"), more)

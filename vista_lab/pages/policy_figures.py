@@ -17,7 +17,7 @@ from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import Filters, to
 from vista_guard.dashboard.elements.charts import table
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, el, sign
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el, shorten, sign
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
@@ -232,7 +232,7 @@ def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] 
     return el(
         "li",
         el("div", chip(it.first), el("span", "→", aria_label="then"), chip(it.second), cut, person, cls="row"),
-        to("conversation", " ".join(text.split())[:400] or "(no text)", cls="said", turn=it.case.report_id),
+        to("conversation", shorten(text, 400) or "(no text)", cls="said", turn=it.case.report_id),
         el("p", about, cls="small faint"),
         _because("first", first),
         _because("second", second),
@@ -243,4 +243,4 @@ def example(it: ChangedTurn, said: tuple[str, Decision | None, Decision | None] 
 def _because(name: str, decision: Decision | None) -> Node | None:
     if decision is None:
         return None
-    return el("p", el("b", f"{name}: "), decision.reason[:600], cls="small text")
+    return el("p", el("b", f"{name}: "), shorten(decision.reason, 600), cls="small text")

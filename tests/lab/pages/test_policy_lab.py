@@ -13,7 +13,7 @@ from vista_guard.dashboard.page import Words
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.stores.reports import ReportReader
-from vista_guard.types import Action, Label
+from vista_guard.types import Action, Decision, Label
 from vista_lab.pages import policy_figures
 from vista_lab.pages.policy_figures import Samples, first_shown, read
 from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, LabelRule, PolicyChoice, fine_turns, from_params, to_params
@@ -116,6 +116,15 @@ def test_what_is_told(reader: ReportReader, tmp_path: Path) -> None:
     assert fine == {changed.case.report_id: False}
     assert "100 %" in policy_figures.agreement(found.agreement(fine), ("first", "second")).text()
     assert "people: not fine" in policy_figures.example(changed, None, False).text()
+
+
+def test_texts_of_a_changed_turn_say_where_they_are_cut(reader: ReportReader) -> None:
+    sample = read(ScopedReports(reader, THIS_MACHINE), Filters(), 1000, None, lambda _done: None)
+    mild, hard = (policies_by_judge(PRESETS[name], sample.judges, None) for name in ("monitor", "strict"))
+    changed = compare(sample.cases, by_policy(mild), by_policy(hard)).changed[0]
+    decided = Decision(action=Action.BLOCK, reason="It sank. " * 100)
+    text = policy_figures.example(changed, ("It is red. " * 100, decided, None), None).text()
+    assert text.count("…") == 2
 
 
 @pytest.mark.parametrize(

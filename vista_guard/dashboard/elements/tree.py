@@ -230,6 +230,17 @@ def shown(draw_it: Callable[P, None]) -> Callable[P, None]:
     return guarded
 
 
+def shorten(text: str, most: int) -> str:
+    """Returns the text on one line, with an ellipsis where it is cut to `most` characters.
+
+    Example:
+        >>> shorten("The hall opened\\n in 1931.", 14)
+        'The hall open…'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
 def tile(title: str, figure: str, then: str | None, mark: Node | None = None) -> Node:
     """Draws a figure with its title and its earlier value, `then`."""
     return el(

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cache
 from itertools import pairwise
 from math import inf
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
@@ -133,10 +133,14 @@ def percentile(latency: Iterable[int], share: float) -> float | None:
     return low
 
 
+REASON_CHARS: Final = 80
+"""Most characters of a reason; a reason of as many was cut."""
+
+
 def reason_of(error: str) -> str:
     """Reduces an error to a reason: its beginning, with digits and quoted words left out."""
     start = re.sub(r"['\"“‘].*?['\"”’]", "…", error.partition(":")[0])
-    return re.sub(r"\d+", "N", start).strip()[:80]
+    return re.sub(r"\d+", "N", start).strip()[:REASON_CHARS]
 
 
 def rollup_rows(report: TurnReport) -> dict[sql.Table, list[dict[str, Any]]]:
