@@ -53,9 +53,20 @@ def provenance(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) 
         body = el("p", "Both have the same settings: differences come from chance or from the code.", cls="note")
     else:
         body = table(["differs in", "first", "second"], rows, label="How the runs differ")
-    warning = "More than one thing differs: what changed cannot be laid to one of them." if len(rows) > 1 else None
+    many = len(_causes(first, second, differs)) > 1
+    warning = "More than one thing differs: what changed cannot be laid to one of them." if many else None
     note = warning and el("p", warning, cls="note")
     return el("section", el("h2", "What was compared"), el("p", summary, cls="small"), body, note)
+
+
+def _causes(first: Run, second: Run, differs: Mapping[str, tuple[str, str]]) -> list[str]:
+    """The differences that may be causes. A policy's rules come with its name, and a replay says nothing of its log."""
+    told = {"rules"} if "policy" in differs else set()
+    manifests = [first.manifest, second.manifest]
+    if any(manifest.rows is None for manifest in manifests):
+        bare = [manifest.model_copy(update={"rows": None}) for manifest in manifests]
+        told |= differs.keys() - differences(*bare).keys()
+    return [name for name in differs if name not in told]
 
 
 def accuracy(found: PairedRuns | None) -> Node:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.lab.policies.turns import finding, stored, unchecked
 from tests.lab.runs.runs import run
 from vista_guard.policy.labels import GoldTurn
 from vista_guard.types import Action, Label
+from vista_lab.datasets.files import Task
 from vista_lab.pages import runs
 from vista_lab.runs.comparing import in_order, pair_claims, paired_accuracy, transitions, turn_changes
+from vista_lab.runs.folder import Rows
 from vista_lab.runs.reading import differences
 
 GOLD = {("visit", 1): GoldTurn(claims={"c1": Label.VERIFIED, "c2": Label.CONTRADICTED})}
@@ -48,6 +52,23 @@ def test_how_they_were_made_and_who_is_right() -> None:
     assert "McNemar" in told
     assert "--labels" in runs.accuracy(None).text()
     assert "lacking evidence" in runs.matrix(transitions(pairs), "T", "t", "c").text()
+
+
+def test_a_policys_name_and_its_rules_are_one_difference() -> None:
+    other = run("b", stored(), policy="strict", rules="bb")
+    made = runs.provenance(FIRST, other, differences(FIRST.manifest, other.manifest)).text()
+    assert "rules" in made
+    assert "cannot be laid to one of them" not in made
+
+
+def test_what_only_an_evaluation_says_of_its_data_is_no_difference_of_settings() -> None:
+    rows = Rows(
+        name="museum.json", split="log", task=Task.UNVERIFIABLE, test=False, files={"a": "ab"}, conversations=("visit",), turns=1
+    )
+    other = replace(FIRST, manifest=FIRST.manifest.model_copy(update={"rows": rows}))
+    made = runs.provenance(FIRST, other, differences(FIRST.manifest, other.manifest)).text()
+    assert "museum.json log" in made
+    assert "cannot be laid to one of them" not in made
 
 
 def test_decisions_that_differ() -> None:
