@@ -25,6 +25,7 @@ logger = logging.getLogger("vista_guard")
 STYLE = """<style>
 [data-testid="stMainBlockContainer"] { max-width: 84rem; padding: 4.6rem 2rem 3rem; }
 @media (max-width: 640px) { [data-testid="stMainBlockContainer"] { padding: 4.4rem 0.9rem 2rem; } }
+@media (max-width: 900px) { [data-testid="stColumn"] [data-testid="stColumn"] { min-width: calc(100% - 1.5rem); } }
 [data-testid="stHeader"] { border-bottom: 1px solid var(--vg-line, rgb(128 128 128 / 0.25)); }
 [data-testid="stMarkdownContainer"] :is(p, li, td, blockquote) { unicode-bidi: plaintext; text-align: start; }
 [data-stale] { opacity: 1 !important; transition: none !important; }

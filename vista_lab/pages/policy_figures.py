@@ -151,7 +151,7 @@ def matrix(found: Comparison, names: Sequence[str], chosen: tuple[Action, Action
 
 def table_of_labels(corner: str, columns: Sequence[str], rows: Mapping[Any, Sequence[Node]], about: str) -> Node:
     """A table whose columns and rows are labels or actions, each with its sign and word; `rows` have the cells."""
-    heads = (el("th", sign(label), f" {look(label).word}", scope="col") for label in columns)
+    heads = (el("th", sign(label), f" {look(label).word}", scope="col", cls="number") for label in columns)
     body = (
         el("tr", el("th", sign(label), f" {look(label).word}", scope="row"), *cells) for label, cells in rows.items()
     )
@@ -166,10 +166,10 @@ def first_shown(address_value: str | None, size: int, total: int) -> int:
 
 
 def pager(start: int, size: int, total: int) -> Node:
-    """Buttons to earlier and later examples; their act is `show`, with the place of the first one."""
-    places = {"earlier": (start - size, start > 0), "later": (start + size, start + size < total)}
+    """Buttons to the examples before and after; their act is `show`, with the place of the first one."""
+    places = {"Previous": (start - size, start > 0), "Next": (start + size, start + size < total)}
     buttons = (
-        el("button", f"The {size} {name}", cls="plain", act=Act("show", str(max(place, 0)))) if available else None
+        el("button", f"{name} {size}", cls="plain", act=Act("show", str(max(place, 0)))) if available else None
         for name, (place, available) in places.items()
     )
     return el("div", *buttons, cls="row")

@@ -92,6 +92,24 @@ def test_scripts_in_runs_stay_text(opened: OpenPage) -> None:
     assert_untouched(page)
 
 
+@pytest.mark.parametrize(("path", "width"), [(LAB, 1280), (LAB, 700), (RUNS, 1280), (RUNS, 700)])
+def test_tables_of_labels_and_shares_are_seen_whole(opened: OpenPage, path: str, width: int) -> None:
+    page = opened(path, width=width)
+    expect(page.locator(".lab .figures").first).to_be_visible()
+    hidden = page.locator(".lab > section").evaluate_all(
+        "all => all.flatMap(one => [one, ...one.querySelectorAll('.figures, .versus')])"
+        ".filter(one => one.scrollWidth > one.clientWidth).map(one => one.textContent)"
+    )
+    assert hidden == []
+
+
+def test_names_of_thresholds_are_seen_whole(opened: OpenPage) -> None:
+    page = opened("/lab?b=strict&b.flag=0.3", width=700)
+    label = page.get_by_text("Flag the turn from a risk of …").last
+    expect(label).to_be_visible()
+    assert label.evaluate("node => node.closest('label').querySelector('p').scrollWidth <= node.clientWidth + 1")
+
+
 def test_runs_of_other_logs_are_not_compared(opened: OpenPage) -> None:
     page = opened("/runs?first=old.jsonl&second=apart.jsonl")
     expect(page.get_by_text("no turn in common")).to_be_visible()
