@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,11 @@ import pytest
 from tests.dashboard import weeks
 from vista_guard.dashboard import series
 from vista_guard.dashboard.access import THIS_MACHINE, Viewer
+from vista_guard.dashboard.elements import charts
 from vista_guard.dashboard.elements.address import Filters
 from vista_guard.dashboard.page import Words
 from vista_guard.dashboard.scoped import ScopedReports
-from vista_guard.dashboard.trends import overview, reasons
+from vista_guard.dashboard.trends import _time, overview, reasons
 from vista_guard.errors import InputError
 from vista_guard.stores.reports import Maker, ReportReader, Rollup, TurnCount, UncheckedCount
 from vista_guard.stores.reports.rollups import reason_of
@@ -121,11 +122,46 @@ def test_a_reason_that_was_cut_ends_in_an_ellipsis() -> None:
     assert f"{short}…" not in text
 
 
+def test_the_last_day_ends_at_midnight_and_no_hour_of_the_next_is_counted() -> None:
+    first, last = _time(Filters(since=date(2026, 11, 1), until=date(2026, 11, 2)), START + timedelta(days=5))
+    assert (first, last) == (START - timedelta(days=1), START + timedelta(days=1))
+    assert _time(Filters(hours=1), START) == (START - timedelta(hours=1), START + timedelta(seconds=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ([18.0, 97.0], [10, 20, 50, 100]),
+        ([0.4, 1.0], [0.1, 0.2, 0.5, 1]),
+        ([10.0], [10, 20, 50, 100]),
+        ([], [1, 2, 5, 10]),
+    ],
+)
+def test_the_axis_of_durations_names_round_figures_alone(values: list[float], named: list[float]) -> None:
+    found = charts.log_axis(values)
+    assert found["axis"].to_dict()["values"] == pytest.approx(named)
+    assert found["scale"].to_dict()["domain"] == pytest.approx([named[0], named[-1]])
+
+
+def test_all_charts_tell_times_as_their_tables_do() -> None:
+    bars = charts.stacked([(START, START + timedelta(hours=1), "ALLOW", 3)], ["ALLOW"], "turns")
+    for chart in (bars, charts.lines([(START, "score", 0.5)], ["score"], "share")):
+        assert "%H:%M" in chart.to_dict()["encoding"]["x"]["axis"]["labelExpr"]
+
+
+def test_headings_of_numbers_stand_above_them() -> None:
+    drawn = charts.table(["from", "score", "what"], [["a", 0.5, "b"], ["c", 1.0, "d"]], label="x").wire()
+    [head, _] = drawn["n"][0]["n"]
+    assert [cell.get("c", "") for cell in head["n"][0]["n"]] == ["", "number", ""]
+
+
 def test_the_figures_on_top() -> None:
     now = series.sums(rollup(turns(0, 3, cost=0.25, unpriced_calls=1)))
     assert "before 2" in overview(now, series.sums(rollup(turns(0, 2)))).text()
     assert "$0.25 +" in overview(now, None).text()
     assert "before" not in overview(now, series.sums(rollup())).text()
+    assert "$0.0012" in overview(series.sums(rollup(turns(0, cost=0.0012))), None).text()
+    assert "$0.00" in overview(series.sums(rollup(turns(0))), None).text()
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,9 @@ def overview(now: Sums, before: Sums | None) -> Node:
 
 
 def money(of: Sums) -> str:
-    """Formats US dollars, with a + where some calls had no known price."""
-    return f"${of.cost:,.2f}{' +' if of.unpriced else ''}"
+    """Formats US dollars, small sums to a hundredth of a cent, with a + where some calls had no known price."""
+    digits = 4 if 0 < of.cost < 0.01 else 2
+    return f"${of.cost:,.{digits}f}{' +' if of.unpriced else ''}"
 
 
 MOST_ROWS: Final = 400
@@ -126,7 +127,9 @@ def _score(rollup: Rollup, _step: Step, marks: Any) -> None:
 def _latency(rollup: Rollup, _step: Step, marks: Any) -> None:
     values = series.latency(rollup)
     names = [f"p{100 * share:g}" for share in series.PERCENTILES]
-    chart = charts.add_marks(charts.lines(values, names, "milliseconds", {"scale": charts.LOG}), marks)
+    chart = charts.add_marks(
+        charts.lines(values, names, "milliseconds", charts.log_axis([it.value for it in values])), marks
+    )
     text = "The guard's time for a turn: median, 95th and 99th percentile, estimated from latency buckets."
     if series.slowest_known(values):
         text += " Some took longer than the last bucket: their percentile is a lower bound."
@@ -279,7 +282,8 @@ def _sums(rollup: Rollup, usage: Rollup) -> Sums:
 
 def _time(filters: Filters, now: datetime) -> tuple[datetime, datetime]:
     start, end = filters.period(now)
-    return start or BEGINNING, min(end or now, now) + timedelta(seconds=1)
+    moment = now + timedelta(seconds=1)
+    return start or BEGINNING, min(end or moment, moment)
 
 
 def _read_rollup(desk: Desk, filters: Filters, start: datetime, end: datetime) -> tuple[Step, Rollup]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import ceil, floor, log10
 from typing import Any, Final
 
 import altair as alt
@@ -45,10 +46,13 @@ HEIGHT: Final = 300
 UNIT: Final = alt.Scale(domain=[0, 1])
 """Shares."""
 
-LOG: Final = alt.Scale(type="log")
-"""Durations: equal ratios are equally far apart."""
-
 TICKS: Final = 6
+
+TIME_OF_DAY: Final = (
+    "utchours(datum.value) || utcminutes(datum.value) ? utcFormat(datum.value, '%H:%M') : "
+    "utcmonth(datum.value) || utcdate(datum.value) > 1 ? utcFormat(datum.value, '%b %-d') : utcFormat(datum.value, '%Y')"
+)
+"""A Vega expression: the day where one begins, the year at its first day, else the time, as the tables have it."""
 
 Row = Sequence[str | float]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
@@ -135,6 +139,15 @@ def lines(
     return chart
 
 
+def log_axis(values: Sequence[float]) -> dict[str, Any]:
+    """Options of `lines` for durations: equal ratios are equally far apart; 1, 2, 5, 10, 20 and so on are named."""
+    low, high = floor(log10(min(values, default=1))), ceil(log10(max(values, default=10)))
+    powers = range(low, max(high, low + 1))
+    named = [*(digit * 10.0**power for power in powers for digit in (1, 2, 5)), 10.0 ** (powers[-1] + 1)]
+    scale = alt.Scale(type="log", domain=[named[0], named[-1]], nice=False)
+    return {"scale": scale, "axis": alt.Axis(values=named, labelOverlap=True)}
+
+
 def add_marks(chart: alt.Chart, marks: Sequence[tuple[Any, str]]) -> AnyChart:
     """Adds a line with a letter at each time; the text beneath explains the letters."""
     if not marks:
@@ -166,8 +179,13 @@ def panel(key: str, title: str, text: str, chart: AnyChart | None, header: Row, 
 
 
 def table(header: Row, rows: Sequence[Row], *, label: str) -> Node:
-    """Draws a table in a scrolling box. The first cell names the row; numbers align right."""
-    head = el("thead", el("tr", *(el("th", str(name), scope="col") for name in header)))
+    """Draws a table in a scrolling box. The first cell names the row; numbers align right, and so do their headings."""
+    numbers = [place > 0 and any(isinstance(row[place], int | float) for row in rows) for place in range(len(header))]
+    heads = [
+        el("th", str(name), scope="col", cls="number" if number else "")
+        for name, number in zip(header, numbers, strict=True)
+    ]
+    head = el("thead", el("tr", *heads))
     body = el("tbody", *(el("tr", *(_cell(cell, first=place == 0) for place, cell in enumerate(row))) for row in rows))
     return el("div", el("table", head, body), cls="figures", tabindex="0", role="region", aria_label=label)
 
@@ -181,7 +199,7 @@ def _cell(cell: str | float, *, first: bool) -> Node:
 def _time(name: str, unit: str | None = None, *, ticks: int = TICKS) -> alt.X:
     """Returns the axis of times, with no more ticks than hours or days, whose names would repeat."""
     # Counted in UTC, said in UTC: a reader's own zone would move turns to other hours than the store has them in.
-    axis = alt.Axis(labelOverlap=True, tickCount=ticks)
+    axis = alt.Axis(labelOverlap=True, labelExpr=TIME_OF_DAY, tickCount=ticks)
     return alt.X(f"{unit}({name}):T" if unit else f"{name}:T", title="UTC", scale=alt.Scale(type="utc"), axis=axis)
 
 
