@@ -89,7 +89,8 @@ def test_no_evidence_is_said_in_the_reason() -> None:
         ("balanced", {"rules": {"WRONG": {"action": "BLOCK"}}}, r"policy.rules.WRONG"),
         ("balanced", {"rules": ["BLOCK"]}, r"policy.rules is \['BLOCK'\]; expected a mapping"),
         ("balanced", {"on_unchekced": "BLOCK"}, r"policy.on_unchekced"),
-        ("monitor", {"on_unchecked": "BLOCK"}, r"the monitor policy never withholds"),
+        ("monitor", {"on_unchecked": "BLOCK"},
+         r"^policy is 'monitor' with {'on_unchecked': 'BLOCK'}: the monitor policy never withholds"),
         ("strict", {"fallback": "regenerate"}, r"use redact, annotate or refuse"),
     ],
 )  # fmt: skip

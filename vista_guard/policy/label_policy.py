@@ -356,7 +356,8 @@ def build_policy(base: str, overrides: Mapping[str, object] | None = None) -> La
         if first["type"] == "extra_forbidden":
             known = Rule if len(first["loc"]) > 1 else LabelPolicy
             raise ConfigError(f"there is no field {where}; the fields are {', '.join(known.model_fields)}") from exc
-        raise ConfigError(f"{where} is {first['input']!r}: {first['msg']}") from exc
+        given = repr(first["input"]) if first["loc"] else f"{base!r} with {dict(overrides)!r}"
+        raise ConfigError(f"{where} is {given}: {first['msg'].removeprefix('Value error, ')}") from exc
     _refuse_both(policy, overrides, rules)
     return policy
 
