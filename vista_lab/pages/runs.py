@@ -39,7 +39,7 @@ from vista_lab.runs.reading import Run, RunFile, describe, differences, find_run
 
 NO_WORD = (
     "No claim of both runs is labelled: start the dashboard with --labels FILE, a log with labelled claims, or labels as "
-    "for vista-guard calibrate."
+    "for vista-guard calibrate that name claims. Labels of whole turns say nothing of single claims."
 )
 
 

@@ -51,6 +51,7 @@ def test_how_they_were_made_and_who_is_right() -> None:
     assert "50.0 %" in told
     assert "McNemar" in told
     assert "--labels" in runs.accuracy(None).text()
+    assert "Labels of whole turns say nothing of single claims" in runs.accuracy(None).text()
     assert "lacking evidence" in runs.matrix(transitions(pairs), "T", "t", "c").text()
 
 
@@ -63,7 +64,13 @@ def test_a_policys_name_and_its_rules_are_one_difference() -> None:
 
 def test_what_only_an_evaluation_says_of_its_data_is_no_difference_of_settings() -> None:
     rows = Rows(
-        name="museum.json", split="log", task=Task.UNVERIFIABLE, test=False, files={"a": "ab"}, conversations=("visit",), turns=1
+        name="museum.json",
+        split="log",
+        task=Task.UNVERIFIABLE,
+        test=False,
+        files={"a": "ab"},
+        conversations=("visit",),
+        turns=1,
     )
     other = replace(FIRST, manifest=FIRST.manifest.model_copy(update={"rows": rows}))
     made = runs.provenance(FIRST, other, differences(FIRST.manifest, other.manifest)).text()
