@@ -6,8 +6,13 @@ import json
 
 import pytest
 
+from tests.dashboard import seeded
+from vista_guard.dashboard.conversation.dialogue import Selected
+from vista_guard.dashboard.conversation.panel import course
 from vista_guard.dashboard.elements.address import to
 from vista_guard.dashboard.elements.tree import Act, el, shorten
+from vista_guard.dashboard.scoped import GuardedTurn
+from vista_guard.types import Action, Decision
 
 SCRIPT = "<script>document.title = 'owned'</script>"
 
@@ -64,3 +69,12 @@ def test_a_long_text_says_where_it_is_cut() -> None:
     assert shorten("The hall\n opened in 1931. ", 23) == "The hall opened in 193…"
     assert shorten("The hall\n opened in 1931. ", 24) == "The hall opened in 1931."
     assert shorten("The hall opened", 10) == "The hall…"
+
+
+def test_a_long_reason_is_folded_behind_its_beginning() -> None:
+    long = "t1.c1 lacking evidence (0.98): It sank.; " * 60
+    for reason, folded in ((long, True), ("t1.c1 lacking evidence", False)):
+        told = seeded.report(1, "It sank.", (), decision=Decision(action=Action.BLOCK, reason=reason))
+        drawn = [node for node in course(GuardedTurn(told), Selected(), None) if node is not None]
+        assert any(node.tag == "details" and reason in node.text() for node in drawn) is folded
+        assert max(len(node.text()) for node in drawn if node.tag == "p") <= 600

@@ -11,12 +11,15 @@ from vista_guard.dashboard.conversation.dialogue import Selected, claim_row
 from vista_guard.dashboard.conversation.evidence import Sources, evidence_of, knowledge_then
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import to
-from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, el
+from vista_guard.dashboard.elements.tree import Act, Node, chip, clause, el, shorten
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.policy.explanations import explain
 from vista_guard.types import Attempt, Finding, Outcome, TurnReport, label_of
 
 _WORD = re.compile(r"\S*\s|\S+")
+
+MOST_REASON = 600
+"""Most characters of a policy's reason that are shown unfolded."""
 
 MOST_COMPARED = 20_000
 """Most characters, of draft and delivered text together, that are compared word by word."""
@@ -27,7 +30,7 @@ def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[N
     report = turn.report
     return [
         el("p", clause(explain(report), whole=True), cls="because"),
-        el("p", f"Policy: {report.decision.reason}", cls="small faint text"),
+        *_policy_reason(report.decision.reason),
         *(_attempt(turn, place, attempt, chosen) for place, attempt in enumerate(report.attempts, 1)),
         _difference(turn),
         el("div", el("h4", "Stages"), _stages(report)),
@@ -35,6 +38,15 @@ def course(turn: GuardedTurn, chosen: Selected, trace_url: str | None) -> list[N
         _warnings(report),
         _trace(report, trace_url),
     ]
+
+
+def _policy_reason(reason: str) -> list[Node]:
+    """Draws the policy's reason; a long one, which names many claims, is folded behind its beginning."""
+    told = f"Policy: {reason}"
+    if len(told) <= MOST_REASON:
+        return [el("p", told, cls="small faint text")]
+    whole = el("details", el("summary", "The whole reason"), el("p", told, cls="small faint text"))
+    return [el("p", shorten(told, MOST_REASON), cls="small faint text"), whole]
 
 
 def _attempt(turn: GuardedTurn, place: int, attempt: Attempt, chosen: Selected) -> Node:
