@@ -107,7 +107,8 @@ def test_names_of_thresholds_are_seen_whole(opened: OpenPage) -> None:
     page = opened("/lab?b=strict&b.flag=0.3", width=700)
     label = page.get_by_text("Flag the turn from a risk of …").last
     expect(label).to_be_visible()
-    assert label.evaluate("node => node.closest('label').querySelector('p').scrollWidth <= node.clientWidth + 1")
+    cut = "node => { while (node.tagName != 'LABEL' && node.scrollWidth <= node.clientWidth) node = node.parentElement;"
+    assert label.evaluate(f"{cut} return node.tagName; }}") == "LABEL"
 
 
 def test_runs_of_other_logs_are_not_compared(opened: OpenPage) -> None:
