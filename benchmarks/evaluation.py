@@ -96,7 +96,7 @@ def _chat(number: int) -> dict[str, object]:
 
 def begin(case: Case, log: Path, out: Path) -> subprocess.Popen[str]:
     """Starts a run."""
-    command = [sys.executable, "-m", "vista_guard.cli", "eval", str(log), "--out", str(out), *case.options]
+    command = [sys.executable, "-m", "vista_guard", "eval", str(log), "--out", str(out), *case.options]
     environment = {**os.environ, **case.environment}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 

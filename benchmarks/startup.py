@@ -34,7 +34,7 @@ def rows(runs: int) -> Iterator[Row]:
         bare.append(_python("-c", "pass"))
         package.append(_python("-c", "import vista_guard") - bare[-1])
         door.append(_python("-c", "from vista_guard import Guard") - bare[-1])
-        help_times.append(_python("-m", "vista_guard.cli", "--help"))
+        help_times.append(_python("-m", "vista_guard", "--help"))
     yield Row("import vista_guard, net", median(package), "ms p50", target=IMPORT_MS, runs=processes)
     yield Row("from vista_guard import Guard, net", median(door), "ms p50", runs=processes)
     yield timing_row("vista-guard --help", help_times, note=f"a bare interpreter: {median(bare):.0f} ms")

@@ -46,7 +46,7 @@ def chat(base_url: str) -> None:
 def chat_through_proxy() -> None:
     """Starts `vista-guard serve`, and behind it a model that says what is scripted."""
     with ScriptedChatServer(lambda asked: ANSWERS[asked.user]) as model, TemporaryDirectory() as data:
-        command = [sys.executable, "-m", "vista_guard.cli", "serve", "--port=0", f"--upstream={model.base_url}"]
+        command = [sys.executable, "-m", "vista_guard", "serve", "--port=0", f"--upstream={model.base_url}"]
         pipes: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         pipes["env"] = {**os.environ, "VISTA_GUARD_STORE": "memory"}  # the extra chroma keeps it on disk
         with subprocess.Popen([*command, f"--data-dir={data}"], text=True, **pipes) as server:

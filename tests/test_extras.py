@@ -251,7 +251,7 @@ def test_a_command_that_needs_an_extra_says_so_in_one_line(
 ) -> None:
     (tmp_path / "a.pdf").write_bytes(b"%PDF-")
     libraries = [library for library in EXTRAS[extra] if library != "httpx2"]
-    done = run_without(libraries, ["-m", "vista_guard.cli", *command], tmp_path)
+    done = run_without(libraries, ["-m", "vista_guard", *command], tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"error: {said}: {how_to_install(extra)}\n"
 
@@ -328,7 +328,7 @@ def test_the_commands_need_no_extra(tmp_path: Path) -> None:
         ["compare", "run"],
         ["demo"],
     ):
-        done = run_without(ALL, ["-m", "vista_guard.cli", *command], tmp_path)
+        done = run_without(ALL, ["-m", "vista_guard", *command], tmp_path)
         assert (command, done.returncode, "Traceback" in done.stderr) == (command, 0, False), done.stderr
 
 
@@ -336,7 +336,7 @@ def test_storing_documents_needs_chroma_alone(tmp_path: Path) -> None:
     (tmp_path / "hall.md").write_text("# Hall\n\nThe hall opened in 1925.\n", encoding="utf-8")
     (tmp_path / "hall.html").write_text("<h1>Hall</h1><p>The hall is free.", encoding="utf-8")
     (tmp_path / "hall.txt").write_text("The hall has two doors.", encoding="utf-8")
-    add = ["-m", "vista_guard.cli", "documents", "add", "hall.md", "hall.html", "hall.txt"]
+    add = ["-m", "vista_guard", "documents", "add", "hall.md", "hall.html", "hall.txt"]
     without = run_without(ALL, add, tmp_path)
     assert (without.returncode, how_to_install("chroma") in without.stderr) == (2, True)
     done = run_without([library for library in ALL if library != "chromadb"], add, tmp_path)

@@ -141,7 +141,7 @@ def annotating(url: str, report: TurnReport) -> None:
 @contextmanager
 def serving(reports: str, **environment: str) -> Iterator[str]:
     """The dashboard on these reports, with these environment variables, and its one-time link."""
-    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--port", "0", "--reports", reports]
+    command = [sys.executable, "-m", "vista_guard", "dashboard", "--port", "0", "--reports", reports]
     variables = {**os.environ, **environment}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=variables) as process:
         assert process.stderr is not None

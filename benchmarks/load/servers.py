@@ -74,7 +74,7 @@ def proxy(model: Server, folder: Path, *options: str) -> Iterator[Server]:
         RuntimeError: it did not start.
     """
     log = folder / "log"
-    command = [sys.executable, "-m", "vista_guard.cli", "serve", "--upstream", model.url, "--port", "0"]
+    command = [sys.executable, "-m", "vista_guard", "serve", "--upstream", model.url, "--port", "0"]
     with log.open("w") as file:
         process = _start([*command, "--data-dir", str(folder), *options], stdout=file, stderr=file)
     try:

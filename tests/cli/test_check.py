@@ -66,7 +66,7 @@ def test_json_is_all_there_is_on_stdout() -> None:
     run = [
         sys.executable,
         "-m",
-        "vista_guard.cli",
+        "vista_guard",
         "check",
         "--json",
         "--policy",

@@ -64,7 +64,7 @@ class Served:
 
 
 @contextmanager
-def serving(*arguments: str, program: str = "vista_guard.cli", **environment: str) -> Iterator[Served]:
+def serving(*arguments: str, program: str = "vista_guard", **environment: str) -> Iterator[Served]:
     """`vista-guard dashboard` with these arguments, on a free port, until the block ends. `program` stands for the command."""
     command = [sys.executable, "-m", program, "dashboard", "--port", "0", *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})

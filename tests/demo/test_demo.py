@@ -25,7 +25,7 @@ needs_weights = pytest.mark.skipif(not (WEIGHTS / "verifier.onnx").is_file(), re
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """`vista-guard demo`, in a process of its own and without a terminal."""
     return subprocess.run(
-        [sys.executable, "-m", "vista_guard.cli", "demo", *arguments],
+        [sys.executable, "-m", "vista_guard", "demo", *arguments],
         capture_output=True,
         encoding="utf-8",
         env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},

@@ -114,7 +114,7 @@ class Town:
             "OMP_NUM_THREADS": "1",
         }
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **shared}
-        command = [sys.executable, "-m", "vista_guard.cli", "serve", "--upstream", self.upstream, "--port", "0"]
+        command = [sys.executable, "-m", "vista_guard", "serve", "--upstream", self.upstream, "--port", "0"]
         options: dict[str, Any] = {"cwd": self.folder, "env": environment, "text": True}
         with ExitStack() as stack:
             running = [

@@ -120,7 +120,7 @@ def test_where_the_reports_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_host_that_others_reach_is_refused_in_one_line() -> None:
-    command = [sys.executable, "-m", "vista_guard.cli", "dashboard", "--host", "0.0.0.0"]
+    command = [sys.executable, "-m", "vista_guard", "dashboard", "--host", "0.0.0.0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: dashboard.host is '0.0.0.0', which other machines can reach")

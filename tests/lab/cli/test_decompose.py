@@ -54,7 +54,7 @@ def test_after_kill_9_no_written_exemplar_is_asked_about_again(tmp_path: Path) -
     out = tmp_path / "out"
     with ScriptedChatServer(slow) as server:
         arguments = ["exemplars", tmp_path / "talks.jsonl", "--teacher", f"openai:m@{server.base_url}", "--out", out]
-        command = [sys.executable, "-m", "vista_guard.cli", "decompose", *map(str, arguments), "--at-once", "3"]
+        command = [sys.executable, "-m", "vista_guard", "decompose", *map(str, arguments), "--at-once", "3"]
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         records, deadline = out / "records.jsonl", time.monotonic() + 120
         while not (records.exists() and records.read_bytes().count(b"\n") >= 10):

@@ -261,7 +261,7 @@ def test_killed_in_the_middle_it_goes_on_to_the_same_reports(tmp_path: Path, eng
     log = mills(tmp_path / "log.jsonl", 30, turns=5)
     arguments = [str(log), "--system", "overlap", *(("--evidence", engine) if by_claim else ()), "--out"]
     assert evaluate(*arguments, tmp_path / "whole").exit_code == 0
-    command = [sys.executable, "-m", "vista_guard.cli", "eval", *arguments, str(tmp_path / "run")]
+    command = [sys.executable, "-m", "vista_guard", "eval", *arguments, str(tmp_path / "run")]
     running = subprocess.Popen(command, cwd=ROOT, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     reports = tmp_path / "run" / "reports.jsonl"
     until = time.monotonic() + 60

@@ -41,7 +41,7 @@ def questions(folder: Path) -> Path:
 
 def started(*arguments: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "vista_guard.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "vista_guard", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
 
 

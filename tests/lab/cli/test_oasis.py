@@ -60,7 +60,7 @@ def test_after_kill_9_no_written_record_is_asked_about_again(tmp_path: Path, fol
     with ScriptedChatServer(slow) as server:
         model = f"openai:m@{server.base_url}"
         arguments = ["generate", folder, "--out", out, "--model", model, "--gate", "none", "--at-once", 3]
-        command = [sys.executable, "-m", "vista_guard.cli", "oasis", *map(str, arguments)]
+        command = [sys.executable, "-m", "vista_guard", "oasis", *map(str, arguments)]
         first = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         path, deadline = out / RECORDS, time.monotonic() + 120
         while not (path.exists() and path.read_bytes().count(b"\n") >= 8):

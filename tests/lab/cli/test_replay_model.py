@@ -45,7 +45,7 @@ def scripted(conversations: int, turns: int) -> ScriptedChatServer:
 
 
 def replay(server: ScriptedChatServer, folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "vista_guard.cli", "replay", "log.jsonl", "--out", "reports.jsonl"]
+    command = [sys.executable, "-m", "vista_guard", "replay", "log.jsonl", "--out", "reports.jsonl"]
     judge = ["--judge", f"openai:gpt-4o-mini@{server.base_url}", "--concurrency", str(CONCURRENCY)]
     variables = {**os.environ, **environment}
     return subprocess.Popen(
@@ -138,7 +138,7 @@ def test_an_endpoint_that_is_not_there_leaves_every_turn_unchecked_which_is_said
     tmp_path: Path,
 ) -> None:
     write_log(tmp_path / "log.jsonl", 1, 1)
-    command = [sys.executable, "-m", "vista_guard.cli", "replay", "log.jsonl", "--out", "reports.jsonl"]
+    command = [sys.executable, "-m", "vista_guard", "replay", "log.jsonl", "--out", "reports.jsonl"]
     judge = ["--judge", "openai:m@http://127.0.0.1:9/v1"]
     variables = {**os.environ, "VISTA_GUARD_MODEL__MAX_RETRIES": "0"}
     done = subprocess.run(
