@@ -47,7 +47,7 @@ async def test_gold_that_was_cut_off_or_pasted_is_refused_and_written_anew(
     with pytest.raises(VistaGuardError, match=r"Delete gold\.jsonl"):
         await run(out)
     (out / "gold.jsonl").unlink()
-    with pytest.raises(InputError, match=r"gold\.jsonl .*Delete"):
+    with pytest.raises(InputError, match=r"gold\.jsonl does not exist. Rerun"):
         summarise(out)
     after = await run(out)
     assert (after.figures, after.session.resumed) == (before, 12)
