@@ -290,6 +290,7 @@ MORE = {
     "kv bullets": "- Whale hall: {year}\n- Fossil hall: 1950",
     "timeline": "{year} – whale hall opens\n1925 – whale hall closes",
     "heading+frag": "## Opening of the whale hall\n{year}",
+    "bold heading+frag": "**Opening of the hall**\n{year}",
     "heading word": "## Whale hall\n### Opened\n{year}",
     "formula": "$t_{{open}} = {year}$ for the whale hall",
     "two-turn answers": "{year}.",

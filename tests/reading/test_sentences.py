@@ -65,6 +65,8 @@ def test_marks_belong_to_the_sentence_before(expected: list[str]) -> None:
         ["He is J. R. Smith."],
         ["It covers approx. 100 m and costs est. $5 to max. 9 euros.", "It is red."],
         ["It ran at max.", "The fan stopped."],
+        ["Open Mon. to Fri. and Sat. – Sun. from 9 on.", "It is closed on Mon.", "The pool costs 5 euros incl. VAT."],
+        ["All is incl.", "The end."],
     ],
 )
 def test_units_end_a_sentence_and_abbreviations_before_figures_do_not(expected: list[str]) -> None:

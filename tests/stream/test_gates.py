@@ -20,7 +20,7 @@ from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import Documents, Gate, gated
 from vista_guard.stream.source import Passed
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
-from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Turn
+from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Outcome, Turn
 
 NOTES = Document(id="notes", text="The hall opened in 1925. Entry is free.")
 GOOD = "The hall opened in 1925."
@@ -233,6 +233,18 @@ class TestWhatIsLetThroughIsWhatWasWritten:
         expected = comparable(await checked.acheck(ending(text)))
         assert comparable(report) == expected
         assert len(report.outcomes) > 4
+
+    async def test_a_heading_and_a_lead_in_are_no_claims_of_their_own(self) -> None:
+        from vista_guard.judges.embedded import EmbeddedJudge
+        from vista_guard.stores.entries import OnnxEmbedder
+
+        text = f"**Overview**\n\nHere is what I found:\n\n- {GOOD}\n- {FREE}"
+        told: list[Outcome] = []
+        guard = guard_of(EmbeddedJudge.load(OnnxEmbedder()), "strict")
+        parts = guard.gated(ASKED, Upstream(*cut(text))(), documents=[NOTES], on_outcome=told.append)
+        shown = [part async for part in parts if isinstance(part, str)]
+        assert "".join(shown) == text
+        assert [outcome.claim.span and text[outcome.claim.span.start] for outcome in told] == ["T", "E"]
 
     @pytest.mark.parametrize("text", ["", " \n ", "\n\nWell", "...", "No end", "第一句。第二句", "```\nopen. Code"])
     async def test_odd_turns(self, text: str) -> None:

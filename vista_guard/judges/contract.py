@@ -302,6 +302,8 @@ class Growing:
     complete: bool = False
     hurried: bool = False
     """True if nothing may wait, although the turn goes on."""
+    more: bool = False
+    """True if text follows the part that is judged."""
     known: MutableMapping[str, Any] = field(default_factory=dict)
 
 

@@ -261,16 +261,19 @@ _COUNTED = frozenset(
 """German nouns before which "3." is the third."""
 _POINT = re.compile(r"\d[.\uff0e]\d")
 _ABOUT_FIGURE = re.compile(
-    r"(?<!\d )(?<![\w.-])(?:approx|approximately|ca|circa|est|max|min|avg|incl|excl|nos)\.\s*$", re.IGNORECASE
+    r"(?<!\d )(?<![\w.-])(?:approx|approximately|ca|circa|est|max|min|avg|nos)\.\s*$", re.IGNORECASE
 )
 _FIGURE_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s?\d")
 _SIGNS_AHEAD = re.compile(r"\s*[-+±~≈<>£$€¥]{0,2}\s*\Z")
 _NEXT_WORD = re.compile(r"\s*(\w+)")
+_DAY_OR_TAX = re.compile(r"(?<![\w.-])(?:Mon|Tues?|Wed|Thu(?:rs?)?|Fri|Sat|Sun|[Ii]ncl|[Ee]xcl)\.\s*$")
+_AND_ON = re.compile(r"\s*(?:[a-z\d&/–-]|VAT\b|GST\b)")
+_MAY_GO_ON = re.compile(r"\s*(?:V|VA|G|GS)?\Z")
 
 
 def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
     """True if the full stop before `end` is that of a German ordinal ("am 3. Oktober"), of a number in full-width digits or of an
-    abbreviation before a figure ("approx. 100").
+    abbreviation in the middle of a sentence ("approx. 100", "Mon. to Fri.", "incl. VAT").
 
     Args:
         text: the sentence and what follows.
@@ -281,6 +284,8 @@ def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
         return True
     if _ABOUT_FIGURE.search(text[max(0, end - 16) : end]):
         return _FIGURE_AHEAD.match(text, end) is not None or (so_far and _SIGNS_AHEAD.match(text, end) is not None)
+    if _DAY_OR_TAX.search(text[max(0, end - 16) : end]):
+        return _AND_ON.match(text, end) is not None or (so_far and _MAY_GO_ON.match(text, end) is not None)
     word = _NEXT_WORD.match(text, end)
     if word is None or not _ORDINAL.search(text[max(0, end - 5) : end]):
         return False

@@ -148,6 +148,10 @@ class Memo:
         self._turn.hurried = True
         self._claims = None
 
+    def follow(self, *, more: bool) -> None:
+        """Says whether text follows the part that is judged next."""
+        self._turn.more = more
+
     def renew(self) -> None:
         """Forgets verdicts: new evidence may support what lacked support, and contradict what had it."""
         self._checks.clear()
@@ -323,7 +327,9 @@ class Draft:
         if work.evidence is not None and self._is_all(work):
             self._fixed = work
 
-    async def judge_so_far(self, text: str, *, complete: bool) -> Work:
+    async def judge_so_far(self, text: str, *, complete: bool, more: bool = False) -> Work:
+        """Judges the turn up to here. `more`: text follows already."""
+        self._memo.follow(more=more)
         if not self._prepared and not complete:
             await self.prepare()
         work = self._new_work(text)

@@ -203,9 +203,10 @@ class SentenceGate:
         self._asked = len(text)
         (end, work), self._ahead = self._ahead, (0, None)
         if work is None or end not in ends:
-            end, work = ends[-1], await self._draft.judge_so_far(text[: ends[-1]], complete=False)
+            end = ends[-1]
+            work = await self._draft.judge_so_far(text[:end], complete=False, more=end < len(text))
         while self._learn():
-            work = await self._draft.judge_so_far(text[:end], complete=False)
+            work = await self._draft.judge_so_far(text[:end], complete=False, more=end < len(text))
         self._tried = end
         judged_until = self._draft.judged_until(work)
         self._judged = max((place for place in ends if place <= min(end, judged_until)), default=self._judged)

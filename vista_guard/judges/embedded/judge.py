@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
 from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.judges.contract import growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
@@ -168,7 +169,7 @@ class EmbeddedJudge:
             return sentence_claims(turn, history)
         if language is not None:
             raise JudgeError(f"the turn looks like {language}; {READS_ENGLISH}")
-        return as_meant(self._with_statements(decompose(turn, history)), turn.text)
+        return as_meant(self._with_statements(decompose(turn, history, more=growing().more)), turn.text)
 
     def _with_statements(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         """The claims; each opinion or abstention is followed by the statements inside it."""

@@ -466,3 +466,15 @@ def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> 
 def test_two_nouns_with_what_belongs_to_both_are_one_claim() -> None:
     text = "Tides are the rise and fall of the ocean waters, caused by the Moon."
     assert said(text) == [text]
+
+
+@pytest.mark.parametrize("title", ["**Weight & size**", "__Key points__", "**1. Battery life**"])
+def test_a_line_of_a_few_words_in_bold_is_a_heading_where_something_follows(title: str) -> None:
+    assert said(f"It is red.\n\n{title}\n\nIt lasts long.") == ["It is red.", "It lasts long."]
+    assert len(said(f"It is red.\n\n{title}")) == 2
+    assert said("**Blue**\n\nIt fits.", Turn(role=Role.USER, text="Which colour does it have?"))[0] == "Blue."
+
+
+@pytest.mark.parametrize("claim", ["No refunds", "Free breakfast", "The pool is heated", "Check-in from 15:00"])
+def test_a_line_in_bold_that_claims_something_is_a_claim(claim: str) -> None:
+    assert said(f"**{claim}**\n\nTowels are red.") == [f"{claim}.", "Towels are red."]

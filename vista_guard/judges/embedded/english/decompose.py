@@ -106,12 +106,17 @@ _MOST_WORDS = 16
 """Longest sentence, in words, of which a value can be the point."""
 _FEW_WORDS = 4
 """Most words around a value that are none but the way to say it: "Make it ..., please"."""
+_FOR_A_THING = re.compile(
+    r"\b(?:what|which|who|whose|where|when|how (?:many|much|long|old|far|often))\b[^?]*\?\s*$", re.IGNORECASE
+)
+"""A question that a few words answer."""
 _OPEN_WORDS = word_set("""what who why how where when if whether which about so""")
 
 
-def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
+def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tuple[Claim, ...]:
     """The claims of `turn` in order of appearance, ids `t{turn index}.c1` on. Equal texts are one claim.
 
+    `more`: the turn goes on, so that its last line may be a heading or lead in to what follows.
     A block of code is one claim, in its fence: the judge marks it as unjudged code.
     """
     reading = render(canonical(turn.text))
@@ -119,11 +124,14 @@ def decompose(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = before if history and history[-1].role is Role.USER else ""
     questions = _Questions(open_question(question), value_question(question))
+    asked = _FOR_A_THING.search(question)
     fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     spans: dict[str, Span] = {}
     seen: set[tuple[str, int]] = set()
-    for statement, start, end, kind in _resolved_statements(reading.text, questions, topic_of_turn(before)):
+    for statement, start, end, kind in _resolved_statements(
+        reading.text, questions, topic_of_turn(before), more=more, asked=asked[0] if asked else ""
+    ):
         span = trimmed_span(reading, start, end)
         says_something = re.search(r"[^\W_]", statement) and not _LIST_MARK.fullmatch(statement)
         if kind is BlockKind.CODE or SYMBOLS.search(statement) or (says_something and len(statement) > MAX_STATEMENT):
@@ -171,12 +179,12 @@ class _Questions(NamedTuple):
 
 
 def _resolved_statements(
-    text: str, questions: _Questions, topic: PronounTopic
+    text: str, questions: _Questions, topic: PronounTopic, *, more: bool, asked: str
 ) -> Iterator[tuple[str, int, int, BlockKind]]:
     """The statements of a turn, with opening pronouns resolved by the statements before."""
     last_asked = _Questions()
     seen: set[tuple[str, Sentence, _Questions, PronounTopic]] = set()
-    for sentence in sentences(text):
+    for sentence in sentences(text, more=more, question=asked):
         source, start = text[sentence.start : sentence.end], sentence.start
         if sentence.kind is BlockKind.CODE:
             yield fence(source), start, sentence.end, sentence.kind

@@ -170,21 +170,44 @@ def unwrap(text: str) -> str:
     return "".join(f"{line}{joint}" for line, joint in zip(lines, [*joints, ""], strict=True))
 
 
-def sentences(text: str) -> Iterator[Sentence]:
-    """Sentences of a folded text, in order; a row or a block of code is one."""
+_TITLE_WORD = r"(?:&|[^\W\d_][\w'’&/,-]{0,40})"
+_TITLE = re.compile(rf"(\*{{2,3}}|__)(?:\d{{1,2}}[.)] )?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,4}}\1\s*")
+_CLAIMING = re.compile(
+    r"\b(?:no|not|never|none|without|free|only|all|any|every|always|un\w{4,}|non-\w+)\b", re.IGNORECASE
+)
+
+
+def _is_title(line: str) -> bool:
+    """True for a line of a few words in bold, which is a heading where something follows; not for "No refunds"."""
+    return _TITLE.fullmatch(line) is not None and not _CLAIMING.search(line)
+
+
+def _is_within(line: str, question: str) -> bool:
+    """True if the question has all words of the line."""
+    return set(re.findall(r"\w+", line.lower())) <= set(re.findall(r"\w+", question.lower()))
+
+
+def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[Sentence]:
+    """Sentences of a folded text, in order; a row or a block of code is one.
+
+    `more`: the text goes on. A title in the first line that is not of the `question`'s words may be the answer to it.
+    """
     lead = ""
     block_list = list(blocks(text))
     if not block_list and any(map(str.isalnum, text)):
         # "12." is an item's number in a list, and an answer by itself.
         block_list = [Block(0, len(text), BlockKind.PROSE)]
     for number, block in enumerate(block_list):
-        follows = number + 1 < len(block_list)
+        follows = more or number + 1 < len(block_list)
         if block.kind in (BlockKind.ROW, BlockKind.HEADER, BlockKind.CODE):
             yield Sentence(block.start, block.end, block.kind, lead, block.text)
             continue
-        places = list(_split(text, block))
+        places, kind = list(_split(text, block)), block.kind
+        line = text[block.start : block.end]
+        if follows and _is_title(line) and (number or not question or _is_within(line, question)):
+            kind = BlockKind.HEADING
         for start, end in places:
-            yield Sentence(start, end, block.kind, lead, leads=follows and end == places[-1][1])
+            yield Sentence(start, end, kind, lead, leads=follows and end == places[-1][1])
         last = text[places[-1][0] : places[-1][1]] if places else ""
         if block.kind is not BlockKind.ITEM:
             opens = last.rstrip("*_ ")
