@@ -18,7 +18,7 @@ from vista_guard.settings.sources import Limits
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import Documents, Gate, gated
-from vista_guard.stream.source import Passed
+from vista_guard.stream.source import Passed, undisturbed
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, JudgeInfo, Outcome, Turn
 
@@ -583,6 +583,23 @@ class TestHowAStreamEndsEarly:
             reader.cancel()
             await asyncio.sleep(0)
         assert (reader.cancelled(), judge.cancelled, closed) == (True, True, [True])
+
+    async def test_a_host_that_hangs_while_it_is_closed_is_given_up(self) -> None:
+        given_up: list[bool] = []
+
+        async def hang() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                given_up.append(True)
+
+        closing = asyncio.create_task(undisturbed(hang(), most_s=0.02))
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await asyncio.sleep(0)
+        assert given_up == [True]
 
     @pytest.mark.parametrize("gate", ["sentence", "none"])
     async def test_the_reader_has_read_enough(self, gate: Gate) -> None:

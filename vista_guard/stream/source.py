@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from time import perf_counter
+from math import inf
+from time import monotonic, perf_counter
 from typing import Any
 
 from vista_guard.reading.chat_json import distinct
@@ -139,15 +140,21 @@ async def close(deltas: AsyncIterator[Delta]) -> None:
             await aclose()
 
 
-async def undisturbed(closing: Coroutine[Any, Any, None]) -> None:
-    """Runs to its end, even if the caller is cancelled meanwhile: anyio cancels at every `await` of a scope it left."""
-    task, cancelled = asyncio.create_task(closing), None
-    while not task.done():
+async def undisturbed(closing: Coroutine[Any, Any, None], *, most_s: float = 5.0) -> None:
+    """Runs to its end, even if the caller is cancelled meanwhile: anyio cancels at every `await` of a scope it left.
+
+    A host's generator may hang while it is closed: `most_s` seconds after the caller was cancelled it is given up.
+    """
+    task, cancelled, until = asyncio.create_task(closing), None, inf
+    while not task.done() and (left := until - monotonic()) > 0:
         try:
-            await asyncio.wait((task,))
+            await asyncio.wait((task,), timeout=None if left == inf else left)
         except asyncio.CancelledError as exc:
-            cancelled = exc
-    task.result()
+            cancelled, until = exc, min(until, monotonic() + most_s)
+    if task.done():
+        task.result()
+    else:
+        task.cancel()
     if cancelled is not None:
         raise cancelled
 
