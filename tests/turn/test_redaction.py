@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +70,13 @@ def test_every_other_sentence_stays_letter_for_letter(parts: list[str], data: st
             assert said in rest
     if not dropped:
         assert rest == text.strip()
+
+
+@pytest.mark.parametrize("lines", ["A one.\n", "# A one.\n", "|a|\n|-|\n", "It has:\n- A one.\n"])
+def test_time_grows_with_the_number_of_lines(lines: str) -> None:
+    text = lines * 3000
+    spans = sentence_spans(text)
+    start = perf_counter()
+    without(text, spans)
+    without(text, spans[::2])
+    assert perf_counter() - start < 3

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import takewhile
 from string import Template
 
 from vista_guard.protocols import RiskPolicy
@@ -38,6 +38,7 @@ _ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s")
 _OPENING = re.compile(r"\s*(?:>\s*)*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+)?(?:\[[ xX]\]\s+)?")
 """Marks before a line's words, which stay with what is left of the line."""
 _HEADING = re.compile(r"(#{1,6})\s")
+_LEVELS = frozenset(range(1, 7))
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _ROW = re.compile(r"\s*\|")
 _RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
@@ -59,10 +60,14 @@ def without(text: str, dropped: Sequence[Span]) -> str:
 
 
 def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
-    start = 0
+    start, first = 0, 0
+    spans = sorted(dropped, key=lambda span: span.start)
+    starts = [span.start for span in spans]
     for line in text.split("\n"):
-        whole = Span(start=start, end=start + len(line))
-        inside = [span for span in dropped if span.overlaps(whole)]
+        end = start + len(line)
+        while first < len(spans) and spans[first].end <= start:
+            first += 1
+        inside = spans[first : bisect_left(starts, end, first)]
         rest = _without_places(line, [(max(span.start - start, 0), span.end - start) for span in inside])
         yield _Line(rest, dropped=bool(inside) and _SHELL.fullmatch(rest) is not None)
         start += len(line) + 1
@@ -104,13 +109,15 @@ def _tidy_lines(lines: list[_Line]) -> Iterator[_Line]:
 
 def _empty_tables(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
     """Headers and rules of tables whose rows all went."""
-    for number, line in enumerate(lines):
-        if number == 0 or not (_ROW.match(line.text) and _RULE.fullmatch(line.text)):
-            continue
-        rows = takewhile(lambda row: row in gone or _ROW.match(lines[row].text), range(number + 1, len(lines)))
-        below = list(rows)
-        if below and all(row in gone for row in below) and _ROW.match(lines[number - 1].text):
+    below, kept = False, False
+    for number in range(len(lines) - 1, 0, -1):
+        row = _ROW.match(lines[number].text) is not None
+        if row and below and not kept and _RULE.fullmatch(lines[number].text) and _ROW.match(lines[number - 1].text):
             yield from (number - 1, number)
+        if number in gone:
+            below = True
+        else:
+            below, kept = row, row
 
 
 def _empty_sections(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
@@ -122,13 +129,23 @@ def _empty_sections(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
         heading = None if in_code or number in gone else _HEADING.match(line.text)
         if heading:
             levels[number] = len(heading[1])
-    empty: set[int] = set()
-    for number, level in reversed(levels.items()):
-        end = next((other for other, outer in levels.items() if other > number and outer <= level), len(lines))
-        said = [other for other in range(number + 1, end) if lines[other].text.strip() or other in gone]
-        if said and all(other in gone or other in empty for other in said):
-            empty.add(number)
-    yield from empty
+    gone_below, kept_below = set[int](), set[int]()  # levels with such lines from here to the section's end
+    for number in range(len(lines) - 1, -1, -1):
+        level = levels.get(number)
+        if level is None:
+            if number in gone:
+                gone_below |= _LEVELS
+            elif lines[number].text.strip():
+                kept_below |= _LEVELS
+            continue
+        empty = level in gone_below and level not in kept_below
+        outer = {one for one in _LEVELS if one < level}
+        gone_below &= outer
+        kept_below &= outer
+        if empty:
+            yield number
+        else:
+            kept_below |= outer
 
 
 def _without_lead_in(line: _Line) -> _Line:
@@ -142,13 +159,15 @@ def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bo
     """True if the line introduces a list with no items left."""
     if not lines[number].text.rstrip(" *_").endswith(":"):
         return False
-    following = [other for other in range(number + 1, len(lines)) if lines[other].text.strip() or other in gone]
-    items: list[int] = []
-    for other in following:
-        if other not in gone and not _ITEM.match(lines[other].text):
+    below = False
+    for other in range(number + 1, len(lines)):
+        if other in gone:
+            below = True
+        elif _ITEM.match(lines[other].text):
+            return False
+        elif lines[other].text.strip():
             break
-        items.append(other)
-    return bool(items) and all(other in gone for other in items)
+    return below
 
 
 EARLIER = Attempt(
