@@ -478,3 +478,17 @@ def test_a_line_of_a_few_words_in_bold_is_a_heading_where_something_follows(titl
 @pytest.mark.parametrize("claim", ["No refunds", "Free breakfast", "The pool is heated", "Check-in from 15:00"])
 def test_a_line_in_bold_that_claims_something_is_a_claim(claim: str) -> None:
     assert said(f"**{claim}**\n\nTowels are red.") == [f"{claim}.", "Towels are red."]
+
+
+@pytest.mark.parametrize(
+    "claim", ["Breakfast included", "Pets welcome", "Closed on Sundays", "Refunds within fourteen days", "Don't swim"]
+)
+def test_a_line_in_bold_without_a_verb_may_claim_something(claim: str) -> None:
+    assert len(said(f"It is red.\n\n**{claim}**\n\nTowels are red.")) == 3
+    assert len(said("It is red.\n\n**Open questions**\n\nTowels are red.")) == 2
+
+
+def test_a_line_in_bold_answers_behind_small_talk() -> None:
+    question = Turn(role=Role.USER, text="Which colour does it have?")
+    assert said("Sure!\n\n**Blue**\n\nIt fits.", question)[0] == "Blue."
+    assert said("Sure!\n\n**Colour**\n\nIt fits.", question) == ["It fits."]

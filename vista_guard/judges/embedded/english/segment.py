@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from vista_guard.inference.onnx import known_words
-from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
 from vista_guard.judges.embedded.forms import Block, BlockKind, blocks, continues, kind_of
 from vista_guard.reading.passages import sentence_spans
 
@@ -172,14 +172,18 @@ def unwrap(text: str) -> str:
 
 _TITLE_WORD = r"(?:&|[^\W\d_][\w'’&/,-]{0,40})"
 _TITLE = re.compile(rf"(\*{{2,3}}|__)(?:\d{{1,2}}[.)] )?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,4}}\1\s*")
+_SHORT = 200
 _CLAIMING = re.compile(
-    r"\b(?:no|not|never|none|without|free|only|all|any|every|always|un\w{4,}|non-\w+)\b", re.IGNORECASE
+    r"\b(?:yes|no|not|\w+n['’]t|never|none|without|free|only|all|any|every|always|within|un\w{4,}|non-\w+)\b"
+    r"|\b(?:open|closed) (?:on|at|to|from|until|till|for|in|during|daily|every)\b"
+    r"|\b(?:(?:in|ex)cluded|welcome|allowed|permitted|forbidden|prohibited|banned|closed|cancelled|guaranteed|available)\W*$",
+    re.IGNORECASE,
 )
 
 
 def _is_title(line: str) -> bool:
     """True for a line of a few words in bold, which is a heading where something follows; not for "No refunds"."""
-    return _TITLE.fullmatch(line) is not None and not _CLAIMING.search(line)
+    return _TITLE.fullmatch(line) is not None and not _CLAIMING.search(line.strip("*_ \n"))
 
 
 def _is_within(line: str, question: str) -> bool:
@@ -190,9 +194,10 @@ def _is_within(line: str, question: str) -> bool:
 def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[Sentence]:
     """Sentences of a folded text, in order; a row or a block of code is one.
 
-    `more`: the text goes on. A title in the first line that is not of the `question`'s words may be the answer to it.
+    `more`: the text goes on. A title that is not of the `question`'s words may be the answer to it, where at most small talk
+    stands before it.
     """
-    lead = ""
+    lead, first = "", True
     block_list = list(blocks(text))
     if not block_list and any(map(str.isalnum, text)):
         # "12." is an item's number in a list, and an answer by itself.
@@ -204,8 +209,9 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
             continue
         places, kind = list(_split(text, block)), block.kind
         line = text[block.start : block.end]
-        if follows and _is_title(line) and (number or not question or _is_within(line, question)):
+        if follows and _is_title(line) and (not first or not question or _is_within(line, question)):
             kind = BlockKind.HEADING
+        first = first and len(line) < _SHORT and SMALL_TALK.fullmatch(line.strip("*_ \n")) is not None
         for start, end in places:
             yield Sentence(start, end, kind, lead, leads=follows and end == places[-1][1])
         last = text[places[-1][0] : places[-1][1]] if places else ""
