@@ -110,6 +110,13 @@ class Upstream:
             self.closed = True
 
 
+async def _paced(pieces: AsyncIterator[str | Passed]) -> AsyncIterator[str | Passed]:
+    """Leaves time to judge each piece before the next one comes."""
+    async for piece in pieces:
+        await asyncio.sleep(0.1)
+        yield piece
+
+
 def cut(text: str, size: int = 3) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
@@ -246,6 +253,15 @@ class TestWhatIsLetThroughIsWhatWasWritten:
         assert "".join(shown) == text
         assert [outcome.claim.span and text[outcome.claim.span.start] for outcome in told] == ["T", "E"]
 
+    async def test_a_line_in_bold_before_rules_alone_is_judged_before_it_goes_out(self) -> None:
+        from vista_guard.judges.embedded import EmbeddedJudge
+        from vista_guard.stores.entries import OnnxEmbedder
+
+        guard = guard_of(EmbeddedJudge.load(OnnxEmbedder()), "strict")
+        pieces = Upstream(f"{FREE}\n\n", "**Vikings as builders**", "\n\n---", "\n\n***\n\n", "\n")
+        parts = gated(guard.parts, ASKED, _paced(pieces()), documents=[NOTES])
+        assert "Vikings" not in "".join([part async for part in parts if isinstance(part, str)])
+
     @pytest.mark.parametrize("text", ["", " \n ", "\n\nWell", "...", "No end", "第一句。第二句", "```\nopen. Code"])
     async def test_odd_turns(self, text: str) -> None:
         for gate in ("sentence", "turn", "none"):
@@ -375,6 +391,19 @@ class TestMending:
         shown, report = await said(guard_of(OnceJudge(), "strict"), *cut(text))
         assert shown == [GOOD, f" {FREE}", f" {GOOD}"]
         assert report.response == (await guard_of(OnceJudge(), "strict").acheck(ending(text))).response
+
+    async def test_sentences_behind_the_most_claims_stay_although_one_of_them_is_said_again(self) -> None:
+        class OnceJudge(SentenceJudge):
+            async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+                claims = await super().decompose(turn, history)
+                return list({claim.text: claim for claim in reversed(claims)}.values())[::-1]
+
+        policy = build_policy("balanced", {"rules": {"LACKING_EVIDENCE": {"action": "REPAIR"}}, "repair": "redact"})
+        guard = guard_of(OnceJudge(), policy, limits=Limits(claims=3))
+        pieces = Upstream(f"{LACKING} {GOOD} {FREE} ", f"It is red. {LACKING} It is big. It is old.")
+        parts = gated(guard.parts, ASKED, _paced(pieces()), documents=[NOTES])
+        shown = "".join([part async for part in parts if isinstance(part, str)])
+        assert shown == f"{GOOD} {FREE} It is red. It is big. It is old."
 
     async def test_the_report_is_that_of_check(self) -> None:
         for policy in ("strict", build_policy("strict", {"repair": "annotate"})):

@@ -71,6 +71,7 @@ characters that is half a sentence."""
 _UNITS_AT_ONCE = 8
 """Decisions that are made before others have their turn."""
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+_WORD = re.compile(r"\w")
 
 
 class SentenceGate:
@@ -191,6 +192,10 @@ class SentenceGate:
         """Ends of the sentences to judge next. What no judge can read is left for later, alone."""
         ends = self._sentences.ends
         waiting = ends[bisect_right(ends, self._judged) :]
+        if not (self._source.ended or self._is_full(text)):
+            # A line in bold is a heading where words follow; a rule or two may be all that does.
+            while waiting and not _WORD.search(text, waiting[-1]):
+                waiting.pop()
         most = self._draft.parts.limits.turn_chars
         if waiting and waiting[0] > most:
             return waiting[-1:]
@@ -239,7 +244,7 @@ class SentenceGate:
             self._trace("released", unit.last)
             return
         noted = False
-        for end in (end for end in ends if unit.end <= end <= unit.last):
+        for end in (end for end in ends if self._out.upto < end <= unit.last):
             if self._says_again(decided, end):
                 self._out.drop(end)
                 self._trace("dropped", end)
