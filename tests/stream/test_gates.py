@@ -819,3 +819,15 @@ class TestAnySplitOfAnyText:
             assert whole.response == text.encode(errors="replace").decode()
         if policy == "strict":
             assert " lie" not in whole.response
+
+
+async def test_a_cancelled_caller_stays_cancelled_although_closing_fails() -> None:
+    async def fail() -> None:
+        await asyncio.sleep(0.05)
+        raise ValueError("cannot close")
+
+    caller = asyncio.create_task(undisturbed(fail()))
+    await asyncio.sleep(0.01)
+    caller.cancel()
+    await asyncio.wait((caller,))
+    assert caller.cancelled()

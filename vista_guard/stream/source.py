@@ -151,12 +151,10 @@ async def undisturbed(closing: Coroutine[Any, Any, None], *, most_s: float = 5.0
             await asyncio.wait((task,), timeout=None if left == inf else left)
         except asyncio.CancelledError as exc:
             cancelled, until = exc, min(until, monotonic() + most_s)
-    if task.done():
-        task.result()
-    else:
-        task.cancel()
+    task.cancel()  # given up, unless it is done
     if cancelled is not None:
-        raise cancelled
+        raise cancelled from (task.exception() if task.done() and not task.cancelled() else None)
+    task.result()
 
 
 async def resume(begun: Sequence[Delta], deltas: AsyncIterator[Delta]) -> AsyncGenerator[Delta, None]:
