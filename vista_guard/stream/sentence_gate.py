@@ -98,7 +98,7 @@ class SentenceGate:
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with the note on each."""
         self._failed: list[str] = []
-        """What the dropped sentences said: a repetition of it makes no claim of its own, and is dropped as well."""
+        """Words of the claims in dropped sentences. A repetition makes no claim of its own, and is dropped as well."""
 
     async def run(self) -> TurnReport:
         """Runs to the report. The delivery holds what goes out, and ends with this."""

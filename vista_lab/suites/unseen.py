@@ -1,4 +1,6 @@
-"""Test sets of reading that share no source with the training data: natural language inference, facts beside pages, paraphrase.
+"""Test sets of reading: natural language inference, facts beside pages, paraphrase.
+
+None shares a source with the training data, apart from FM2 and DeFacto, of which other parts are in it.
 
 Statements, each with the text that decides it, from the publishers' files (gzipped). Most of these licences allow evaluation
 only. The files are opened by ``python -m training.evaluate --split test --final``, and nothing is chosen on them.

@@ -173,12 +173,14 @@ def unwrap(text: str) -> str:
 _TITLE_WORD = r"(?:&|[^\W\d_][\w'’&/,-]{0,40})"
 _TITLE = re.compile(rf"(\*{{2,3}}|__)(?:\d{{1,2}}[.)] )?{_TITLE_WORD}(?: {_TITLE_WORD}){{0,4}}\1\s*")
 _SHORT = 200
+"""Most characters of a line that is read for small talk."""
 _CLAIMING = re.compile(
     r"\b(?:yes|no|not|\w+n['’]t|never|none|without|free|only|all|any|every|always|within|un\w{4,}|non-\w+)\b"
     r"|\b(?:open|closed) (?:on|at|to|from|until|till|for|in|during|daily|every)\b"
     r"|\b(?:(?:in|ex)cluded|welcome|allowed|permitted|forbidden|prohibited|banned|closed|cancelled|guaranteed|available)\W*$",
     re.IGNORECASE,
 )
+"""Words that make a claim of a line without a verb: "No refunds", "Breakfast included"."""
 
 
 def _is_title(line: str) -> bool:

@@ -308,7 +308,7 @@ _OF_MONEY = re.compile(
 _THINGS = re.compile(
     r"\s(?!each\b|for\b|per\b|only\b|plus\b|total\b|with\b|if\b|when\b|extra\b|more\b|less\b)[a-z]{3,}"
 )
-"""What a number without a unit counts: no money."""
+"""The things behind a number without a unit: "two people" is no sum of money."""
 
 
 def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
