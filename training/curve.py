@@ -37,11 +37,12 @@ CHALLENGE = Path("vista_lab/suites/pairs")
 
 def checkpoint_of(run: Path) -> tuple[Path, int]:
     """The running mean of the last save as a checkpoint of its own, and the pairs that were seen by then."""
-    from training.snapshot import saved_state, write
+    from training.snapshot import progress, write
+    from vista_lab.training.lora import merged_file
 
-    saved, path = saved_state(run), run / "mean_so_far.pt"
-    write(saved["mean"], path)
-    return path, int(saved["at"]["examples"])
+    path = run / "mean_so_far.pt"
+    write(merged_file(run / "last.pt"), path)
+    return path, int(progress(run)["examples"])
 
 
 def items_of(table: Mapping[str, compare.Measure], kept: Path) -> dict[str, list[Item]]:

@@ -2,22 +2,26 @@
 
 Writes the last save's weights as ``final.pt`` and their running mean as ``mean.pt``, as the end of a run does, so that
 ``vista_lab.training.average`` and ``vista_lab.training.export`` can make a verifier of them while training goes on.
+``--milestone training/run/NAME.pt`` keeps the mean of a run of adapters in one small file, for ``train --adapter`` elsewhere.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from vista_lab.training.lora import merged_file
 
-def saved_state(run: Path) -> dict[str, Any]:
-    """The last save of a run: ``model``, ``mean`` and how far it had come, ``at``."""
-    state: dict[str, Any] = torch.load(run / "last.pt", weights_only=True, mmap=True)
-    return state
+
+def progress(run: Path) -> dict[str, Any]:
+    """How far a run had come at its last save."""
+    at: dict[str, Any] = torch.load(run / "last.pt", weights_only=True, mmap=True)["at"]
+    return at
 
 
 def write(weights: dict[str, torch.Tensor], path: Path) -> None:
@@ -25,19 +29,34 @@ def write(weights: dict[str, torch.Tensor], path: Path) -> None:
     torch.save({"model": {name: tensor.half() for name, tensor in weights.items()}}, path)
 
 
+def milestone(run: Path, path: Path) -> None:
+    """The mean of a run of adapters, in half precision, and how far it had come: 7 MB for the reader."""
+    saved = torch.load(run / "last.pt", weights_only=True)
+    mean = {name: tensor.half() for name, tensor in saved["mean"].items()}
+    torch.save({"mean": mean, "alpha": saved["alpha"], "at": saved["at"]}, path)
+
+
+def checkpoints(run: Path, out: Path, facts: Mapping[str, object]) -> None:
+    """The last weights and their mean, with the run's facts beside them."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name, part in (("final", "model"), ("mean", "mean")):
+        write(merged_file(run / "last.pt", part), out / f"{name}.pt")
+        (out / f"{name}.json").write_text(json.dumps(dict(facts), indent=2) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, required=True, help="folder with last.pt")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=Path, help="folder for final.pt and mean.pt")
+    parser.add_argument("--milestone", type=Path, help="file for the mean of the adapters alone")
     parser.add_argument("--seed", type=int, default=0, help="of the run, for the model card")
     args = parser.parse_args()
-    saved = saved_state(args.run)
-    args.out.mkdir(parents=True, exist_ok=True)
-    for name, part in (("final", "model"), ("mean", "mean")):
-        write(saved[part], args.out / f"{name}.pt")
-        facts = {"seed": args.seed, **saved["at"]}
-        (args.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
-    print(saved["at"])
+    facts = {"seed": args.seed, **progress(args.run)}
+    if args.milestone:
+        milestone(args.run, args.milestone)
+    if args.out:
+        checkpoints(args.run, args.out, facts)
+    print(facts)
 
 
 if __name__ == "__main__":

@@ -7,12 +7,23 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 
-from training.sources import answers, evidence, questions, reasoning, sentence_pairs, summaries, tables, written
+from training.sources import (
+    answers,
+    evidence,
+    neighbours,
+    questions,
+    reasoning,
+    sentence_pairs,
+    spoken,
+    summaries,
+    tables,
+    written,
+)
 from training.sources.parts import Part
 from vista_lab.synthesis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
-_MODULES = (answers, evidence, questions, reasoning, sentence_pairs, summaries, tables, written)
+_MODULES = (answers, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, written)
 FILES = tuple(name for module in _MODULES for name in module.FILES)
 """Training files; development files are known to the readers alone."""
 _ROWS = list(csv.DictReader(Path(__file__).with_name("labelled.csv").read_text(encoding="utf-8").splitlines()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 
@@ -112,51 +113,96 @@ def as_claim(question: str, verdict: int, rng: Random) -> tuple[str, int]:
     return f"{ended(question.rstrip('?') + '?')} {'Yes' if yes else 'No'}.", verdict if yes else turned
 
 
-def condaqa(data: Path, part: Part) -> Iterator[KindPair]:
-    """CondaQA (Ravichander 2022): the same claim against a passage with a negation and three edits of it."""
+@dataclass(frozen=True)
+class Asked:
+    """A question about a text, the label of the answer yes, and the minimal pair it belongs to."""
+
+    premise: str
+    question: str
+    verdict: int
+    source: str
+    twin: str = ""
+    seed: str = ""
+    """Of the draws that are made for this question; the question where it is empty."""
+
+    @property
+    def rng(self) -> Random:
+        return Random(self.seed or self.question)
+
+
+def asked_condaqa(data: Path, part: Part) -> Iterator[Asked]:
+    """CondaQA (Ravichander 2022): the same question about a passage with a negation and three edits of it."""
     for name in CONDAQA[part]:
         for row in json_rows(data / name):
             if row["label"] in _VERDICTS:
                 question, twin = mended(row["sentence2"]), f"condaqa-{row['PassageID']}-{row['QuestionID']}"
-                claim, label = as_claim(question, _VERDICTS[row["label"]], Random(twin))
                 premise = stretch(mended(row["sentence1"]), f"{row['original sentence']} {question}", 130)
-                yield KindPair(premise, claim, (label,), "condaqa", "condaqa", twin)
+                yield Asked(premise, question, _VERDICTS[row["label"]], "condaqa", twin, twin)
 
 
-def sharc(data: Path, part: Part) -> Iterator[KindPair]:
-    """OR-ShARC (Gao 2021): a rule, the user's case and what was asked back decide the claim, or do not yet."""
+def asked_sharc(data: Path, part: Part) -> Iterator[Asked]:
+    """OR-ShARC (Gao 2021): a rule, the user's case and what was asked back decide the question, or do not yet."""
     snippets = json_rows(data / SNIPPETS)[0]
     for row in json_rows(data / SHARC[part]):
         verdict = _VERDICTS.get(row["answer"].upper(), NOT_ENOUGH_CLASS)
-        claim, label = as_claim(row["question"], verdict, Random(row["utterance_id"]))
         known = [f"{one['follow_up_question']} {one['follow_up_answer']}." for one in row["history"]]
         case = [f"User: {row['scenario']}"] if row["scenario"] else []
         premise = "\n".join([stretch(snippets[row["gold_snippet_id"]], row["question"], 110), *case, *known])
-        yield KindPair(premise, to_user(claim), (label,), "sharc", "sharc", f"sharc-{row['tree_id']}-{claim}")
+        yield Asked(premise, row["question"], verdict, "sharc", row["tree_id"], row["utterance_id"])
 
 
-def boolq(data: Path, part: Part) -> Iterator[KindPair]:
+def asked_boolq(data: Path, part: Part) -> Iterator[Asked]:
     """BoolQ (Clark 2019): what people typed into a search engine, against a page."""
     for row in json_rows(data / BOOLQ[part]):
-        claim, label = as_claim(row["question"], _VERDICTS[row["answer"].upper()], Random(row["question"]))
         premise = stretch(mended(row["passage"].lstrip(". ").replace("Section::::", "")), row["question"], 140)
-        yield KindPair(premise, claim, (label,), "boolq", "boolq", "")
+        yield Asked(premise, row["question"], _VERDICTS[row["answer"].upper()], "boolq")
 
 
-def strategy(data: Path, part: Part) -> Iterator[KindPair]:
+def asked_strategy(data: Path, part: Part) -> Iterator[Asked]:
     """StrategyQA (Geva 2021): facts that decide a question by a step that nobody tells."""
     for row in json_rows(data / STRATEGY[part]):
         verdict = SUPPORTED_CLASS if row["answer"] else CONTRADICTED_CLASS
-        claim, label = as_claim(row["question"], verdict, Random(row["qid"]))
-        yield KindPair(" ".join(map(ended, row["facts"])), claim, (label,), "strategy", "strategy", "")
+        yield Asked(" ".join(map(ended, row["facts"])), row["question"], verdict, "strategy", "", row["qid"])
 
 
-def pubmed(data: Path, part: Part) -> Iterator[KindPair]:
+def asked_pubmed(data: Path, part: Part) -> Iterator[Asked]:
     """PubMedQA (Jin 2019): a paper's question against its conclusion, now and then with some of the results."""
     if part == "train":
         for number, row in json_rows(data / PUBMED)[0].items():
-            rng = Random(number)
-            claim, label = as_claim(mended(row["QUESTION"]), _VERDICTS[row["final_decision"].upper()], rng)
-            results = stretch(row["CONTEXTS"][-1], row["QUESTION"], 70) if rng.random() < 0.5 else ""
+            results = stretch(row["CONTEXTS"][-1], row["QUESTION"], 70) if Random(f"{number}+").random() < 0.5 else ""
             premise = f"{results} {row['LONG_ANSWER']}".strip()
-            yield KindPair(premise, claim, (label,), "pubmed", "pubmed", "")
+            yield Asked(
+                premise, mended(row["QUESTION"]), _VERDICTS[row["final_decision"].upper()], "pubmed", "", number
+            )
+
+
+def stated(asked: Asked) -> KindPair:
+    """The question as a claim."""
+    claim, label = as_claim(asked.question, asked.verdict, asked.rng)
+    return KindPair(asked.premise, claim, (label,), asked.source, asked.source, asked.twin)
+
+
+def condaqa(data: Path, part: Part) -> Iterator[KindPair]:
+    """The same claim against a passage with a negation and three edits of it."""
+    return map(stated, asked_condaqa(data, part))
+
+
+def sharc(data: Path, part: Part) -> Iterator[KindPair]:
+    """Claims about the user's case that a rule decides, or does not yet."""
+    for pair in map(stated, asked_sharc(data, part)):
+        yield replace(pair, hypothesis=to_user(pair.hypothesis), twin=f"sharc-{pair.twin}-{pair.hypothesis}")
+
+
+def boolq(data: Path, part: Part) -> Iterator[KindPair]:
+    """What people typed into a search engine, as claims."""
+    return map(stated, asked_boolq(data, part))
+
+
+def strategy(data: Path, part: Part) -> Iterator[KindPair]:
+    """Claims that facts decide by a step that nobody tells."""
+    return map(stated, asked_strategy(data, part))
+
+
+def pubmed(data: Path, part: Part) -> Iterator[KindPair]:
+    """Papers' questions as claims."""
+    return map(stated, asked_pubmed(data, part))

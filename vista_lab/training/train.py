@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from vista_lab.training import lora
 from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
 from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepen, load_base, read_verifier
 
@@ -184,7 +185,7 @@ class Run:
         self.learner, self.schedule, self.out = learner, schedule, out
         self.model = learner.model
         self.optimiser = optimiser_for(self.model, schedule.lr, schedule.weight_decay, schedule.head)
-        self.mean = {name: tensor.clone() for name, tensor in self.model.state_dict().items()}
+        self.mean = {name: tensor.clone() for name, tensor in lora.trained(self.model).items()}
         self.at = Progress()
         self.half = not schedule.float32 and has_bfloat16()
 
@@ -209,7 +210,7 @@ class Run:
     def _average(self, steps: int) -> None:
         """Takes the weights into their mean, for the steps since the last time."""
         share = min(self.schedule.mean_decay**steps, self.at.step / (self.at.step + 10 * _MEAN_EVERY))
-        for name, tensor in self.model.state_dict().items():
+        for name, tensor in lora.trained(self.model).items():
             self.mean[name].lerp_(tensor, 1 - share)
 
     def finish(self) -> None:
@@ -217,23 +218,31 @@ class Run:
         if steps := self.at.step % _MEAN_EVERY:
             self._average(steps)
 
-    def save(self, name: str, state: dict[str, Tensor], **facts: object) -> None:
-        """Saves a checkpoint in half precision, and its facts."""
+    def save(self, name: str, trained: dict[str, Tensor], **facts: object) -> None:
+        """Saves a checkpoint with these trained weights in half precision, adapters merged, and its facts."""
+        state = lora.plain(self.model, trained)
         torch.save({"model": {key: tensor.half() for key, tensor in state.items()}}, self.out / f"{name}.pt")
         (self.out / f"{name}.json").write_text(json.dumps(facts, indent=2) + "\n")
+
+    def save_adapter(self, **facts: object) -> None:
+        """Saves the trained weights alone, last and mean, in half precision: a few MB that another run starts from."""
+        last, mean = ({key: t.half() for key, t in part.items()} for part in (lora.trained(self.model), self.mean))
+        torch.save(
+            {"last": last, "mean": mean, "alpha": lora.alpha_of(self.model), "facts": facts}, self.out / "adapter.pt"
+        )
 
     def keep(self) -> None:
         """Saves what ``resume`` needs; if killed midway, the previous save remains."""
         fresh = self.out / "last.new"
-        parts = {"model": self.model.state_dict(), "mean": self.mean, "optimiser": self.optimiser.state_dict()}
-        torch.save(parts | {"at": asdict(self.at)}, fresh)
+        parts = {"model": lora.trained(self.model), "mean": self.mean, "optimiser": self.optimiser.state_dict()}
+        torch.save(parts | {"at": asdict(self.at), "alpha": lora.alpha_of(self.model)}, fresh)
         fresh.replace(self.out / "last.pt")
 
     def resume(self) -> None:
         """Resumes from the last save, with the current rates and rows."""
         checkpoint = torch.load(self.out / "last.pt", weights_only=True)
         peaks = [group["peak"] for group in self.optimiser.param_groups]
-        self.model.load_state_dict(checkpoint["model"])
+        self.model.load_state_dict(checkpoint["model"], strict=False)
         self.optimiser.load_state_dict(checkpoint["optimiser"])
         for group, peak in zip(self.optimiser.param_groups, peaks, strict=True):
             group["peak"] = peak
@@ -312,11 +321,19 @@ def train(args: argparse.Namespace) -> None:
     torch.manual_seed(args.seed)
     examples = [example for path in args.pairs for example in load_examples(path, args.max_length)]
     model = start_model(args)
-    freeze(model, args.freeze, args.freeze_words)
+    if args.lora:
+        lora.adapt(model, args.lora, args.lora_alpha, args.freeze)
+    else:
+        freeze(model, args.freeze, args.freeze_words)
+    if args.adapter:
+        saved = torch.load(args.adapter, weights_only=True)
+        lora.load(model, saved.get("last", saved["mean"]))
     learner = VerifierLearner(model, examples, tokens=args.tokens, ranking=args.ranking, margin=args.margin)
     run = fit(learner, schedule, args.out, resume=args.resume)
     facts = {**asdict(run.at), "planned": schedule.total(len(examples)), **facts_of(args, examples)}
-    run.save("final", model.state_dict(), **facts)
+    run.save("final", lora.trained(model), **facts)
+    if args.lora:
+        run.save_adapter(**facts)
     run.save("mean", run.mean, **facts)
     (args.out / "last.pt").unlink(missing_ok=True)
 
@@ -348,6 +365,11 @@ def main() -> None:
     parser.add_argument("--max-length", type=int, default=160)
     parser.add_argument("--max-minutes", type=float, default=120)
     parser.add_argument("--save-minutes", type=float, default=5)
+    parser.add_argument("--lora", type=int, default=0, help="rank of adapters; 0 trains the weights themselves")
+    parser.add_argument("--lora-alpha", type=float, default=32, help="adapters are scaled by this over their rank")
+    parser.add_argument(
+        "--adapter", type=Path, help="go on from this adapter.pt, or from a milestone of training.snapshot"
+    )
     parser.add_argument("--freeze", type=int, default=0, help="lowest layers that are not trained, with the embeddings")
     parser.add_argument("--freeze-words", action="store_true", help="the table of words is not trained")
     parser.add_argument("--float32", action="store_true", help="no bfloat16, even where the CPU has it")
