@@ -56,6 +56,7 @@ from vista_guard.types import (
     SourceKind,
     Turn,
     Unchecked,
+    UncheckedClaim,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +174,9 @@ class EmbeddedJudge:
 
     def _with_statements(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         """The claims; each opinion or abstention is followed by the statements inside it."""
-        within = {claim: list(inner_statements(claim.text)) for claim in claims}
+        within = {
+            claim: [] if isinstance(claim, UncheckedClaim) else list(inner_statements(claim.text)) for claim in claims
+        }
         candidates = [claim for claim, statements in within.items() if statements]
         types = zip(candidates, self._types([claim.text for claim in candidates]), strict=True)
         speech = {claim for claim, shares in types if self._is_speech(shares)}
@@ -184,7 +187,9 @@ class EmbeddedJudge:
                 spans.setdefault(text, claim)
         pairs = enumerate(spans.items(), start=1)
         turn = claims[0].id.partition(".")[0] if claims else ""
-        return tuple(Claim(id=f"{turn}.c{number}", text=text, span=claim.span) for number, (text, claim) in pairs)
+        return tuple(
+            claim.model_copy(update={"id": f"{turn}.c{number}", "text": text}) for number, (text, claim) in pairs
+        )
 
     def _is_speech(self, types: dict[str, float]) -> bool:
         """True if these type probabilities allow an opinion or an abstention."""
