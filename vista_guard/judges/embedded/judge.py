@@ -175,7 +175,10 @@ class EmbeddedJudge:
     def _with_statements(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         """The claims; each opinion or abstention is followed by the statements inside it."""
         within = {
-            claim: [] if isinstance(claim, UncheckedClaim) else list(inner_statements(claim.text)) for claim in claims
+            claim: []
+            if isinstance(claim, UncheckedClaim) or denied_statement(claim)
+            else list(inner_statements(claim.text))
+            for claim in claims
         }
         candidates = [claim for claim, statements in within.items() if statements]
         types = zip(candidates, self._types([claim.text for claim in candidates]), strict=True)

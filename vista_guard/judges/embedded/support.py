@@ -18,7 +18,14 @@ from vista_guard.judges.embedded.mentions.clauses import read
 from vista_guard.judges.embedded.mentions.passage import sentence
 from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
-from vista_guard.judges.embedded.veto import lacking, other_figure, other_limit, other_terms, replaced_figure
+from vista_guard.judges.embedded.veto import (
+    lacking,
+    other_figure,
+    other_limit,
+    other_name,
+    other_terms,
+    replaced_figure,
+)
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
 
@@ -99,6 +106,7 @@ def _find_veto(claim: str, evidence: str) -> str | None:
         or missing_day(claim, evidence)
         or opposite_word(claim, evidence)
         or bygone(claim, evidence)
+        or other_name(claim, evidence)
     )
 
 

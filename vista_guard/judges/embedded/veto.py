@@ -183,6 +183,7 @@ def _fold(text: str) -> str:
 
 
 _WORDS = re.compile(r"[a-z][a-z'-]*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
@@ -220,6 +221,62 @@ def replaced_figure(claim: str, evidence: str) -> str | None:
     place = claim.find(missing) if missing else -1
     kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
     return missing if len([amount for amount in amounts(evidence) if _kind(amount) in kinds]) == 1 else None
+
+
+_CAPITALS = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|de|da|van|von) )?[A-Z][\w'-]*)*")
+_NEXT_WORD, _LAST_WORD = re.compile(r"[\s,]*(\w+)"), re.compile(r"(\w+)[\s,]*$")
+_LEAST_SHARED = 2
+"""Fewest words that claim and sentence share beside a name, if a lone capital at a sentence's beginning is that name."""
+
+
+def other_name(claim: str, evidence: str) -> str | None:
+    """The claim's name where every sentence that says the same has another: "Ana leads the tour" is not about Rui.
+
+    Another name stands beside the same word, and nearly all other words of the claim are in its sentence.
+    """
+    names = [match for match in _CAPITALS.finditer(claim) if match.start() or " " in match[0]]
+    if not names:
+        return None
+    sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", evidence) if sentence]
+    if any(all(_has_name(sentence, name[0]) for name in names) for sentence in sentences):
+        return None
+    return next((name[0] for name in names if any(_is_renamed(claim, name, one) for one in sentences)), None)
+
+
+def _has_name(sentence: str, name: str) -> bool:
+    """True if a sentence has a word of the name, or its initials."""
+    words = set(_LETTERS.findall(sentence.lower()))
+    own = [word for word in name.split(" ") if word[0].isupper()]
+    initials = "".join(word[0] for word in own).lower()
+    spelt = {
+        "".join(word[0] for word in match[0].split(" ") if word[0].isupper()).lower()
+        for match in _CAPITALS.finditer(sentence)
+    }
+    return any(word.lower() in words for word in own) or initials in words or (name.isupper() and name.lower() in spelt)
+
+
+def _is_renamed(claim: str, name: re.Match[str], sentence: str) -> bool:
+    """True if a sentence has another name in the place of this one."""
+    if _has_name(sentence, name[0]):
+        return False
+    content = content_words(f"{claim[: name.start()]} {claim[name.end() :]}")
+    known = word_stems(sentence)
+    shared = [word for word in content if word[:STEM] in known]
+    if not shared or len(shared) < SAME_MATTER * len(content):
+        return False
+    beside = _beside(claim, name)
+    return any(
+        not _has_name(claim, other[0])
+        and beside & _beside(sentence, other)
+        and (other.start() or " " in other[0] or len(shared) >= _LEAST_SHARED)
+        for other in _CAPITALS.finditer(sentence)
+    )
+
+
+def _beside(text: str, name: re.Match[str]) -> set[str]:
+    """The words right before and behind a name, other than articles and conjunctions."""
+    found = (_LAST_WORD.search(text[: name.start()]), _NEXT_WORD.match(text[name.end() :]))
+    return {match[1].lower() for match in found if match} - {"the", "a", "an", "and", "or"}
 
 
 def _kind(amount: Amount) -> str:

@@ -100,11 +100,12 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
         asked: what it may answer, in order.
         alone: False behind other statements, where only a plain yes or no still answers.
     """
-    if not asked or text.rstrip("\"') ").endswith("?"):
+    head = _head(text, asked) if asked else None
+    asks = text.rstrip("\"') ").endswith("?")
+    if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
-    head = _head(text, asked)
-    if head.sign is None and not alone:
-        return None
+    if asks:
+        return Reply(tuple(_claims(head, asked)), goes_on=True)
     if head.accepts and _WAITS.search(text):
         return None
     picked = _picked(text, asked, head) if alone else None
@@ -374,6 +375,7 @@ _MUST_PICK = re.compile(r"\b(?:first|former|second|third|fourth|latter|last|fina
 
 def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Reply | None:
     """The claims of an answer that picks alternatives by place or number, or by repeating one."""
+    text = _without_tail(text)
     clauses = [clause for clause in re.split(r"[,.;!]\s*", text) if clause.strip()]
     words = re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower())
     choice = next((one.choice for one in reversed(asked) if one.choice), None)
@@ -445,7 +447,9 @@ def _without_tail(text: str) -> str:
     text = text.strip(" .!,;")
     last = _LAST.search(text)
     bare = last["said"].strip() if last else ""
-    only = bare and (_LIKE_YES.fullmatch(bare) or is_closed(bare) or SMALL_TALK.fullmatch(f"{bare}."))
+    only = bare and (
+        _SETTING.match(bare) or _LIKE_YES.fullmatch(bare) or is_closed(bare) or SMALL_TALK.fullmatch(f"{bare}.")
+    )
     return last["before"] if last and only and not re.search(r"\d", bare) else text
 
 
@@ -574,7 +578,10 @@ def _is_phrase(text: str) -> bool:
     pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
         return False
-    if any(is_past(verb) and word not in DETERMINERS and _begins_phrase(behind) for (word, verb), (_, behind) in pairwise(pairs)):
+    if any(
+        is_past(verb) and word not in DETERMINERS and _begins_phrase(behind)
+        for (word, verb), (_, behind) in pairwise(pairs)
+    ):
         return False  # "some of the powers included Hungary"
     if len(words) > 1 and is_plural(words[-2]) and is_base(words[-1]):
         return False  # "two people fit"

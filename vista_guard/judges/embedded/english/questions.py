@@ -250,18 +250,18 @@ def embedded(text: str) -> tuple[str, bool]:
     for match in re.finditer(r"\b(?P<joint>that|if|whether)\s+(?=\w)", text, _I):
         before, inner = text[: match.start()].strip(" ,"), text[match.end() :]
         if before and _frames(before) and _is_clause(inner):
-            tells = match["joint"].lower() != "that" and re.search(r"\byou\b|^(?:please )?tell", before, _I)
-            return inner, bool(tells)
+            return inner, match["joint"].lower() != "that" and _TELLS.search(before) is not None
     words = list(re.finditer(r"\S+", text))
     for index in range(1, min(8, len(words))):
         before, inner = text[: words[index].start()].strip(" ,"), text[words[index].start() :]
         last = before.rsplit(" ", 1)[-1].lower()
-        opens = re.match(r"(?:the|an?|its?|there|they|he|she|[A-Z0-9])", inner) is not None
-        if opens and _frames(before) and (last in REPORTING or _ASSERTING.fullmatch(last)) and _is_clause(inner):
+        said = last in REPORTING or _ASSERTING.fullmatch(last)
+        if said and _frames(before) and not is_auxiliary(words[index][0]) and finite_verb(words_of(inner)) is not None:
             return inner, False
     return "", False
 
 
+_TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
 _ASSERTING = re.compile(
     rf"{SAYING.pattern}|{THINKING.pattern}|{OPEN_VERBS.pattern}|{any_of('confirm, verify, check, understand, remember, recall, correctly, right, correct, true')}",
     _I,
@@ -274,7 +274,7 @@ def _frames(before: str) -> bool:
     words = re.findall(r"[\w']+", before.lower())
     last = words[-1] if words else ""
     saying = (
-        last in REPORTING
+        any(word in REPORTING or _ASSERTING.fullmatch(word) for word in words[-4:])
         or _ASSERTING.fullmatch(last)
         or _TRUE.search(before)
         or last in ("me", "us", "correctly", "in")
@@ -416,7 +416,11 @@ def _end_before_base(words: Sequence[str]) -> int:
     """The subject's end in a question with "do" or a modal: before its base verb."""
     cuts = [
         0,
-        *(i for i in range(1, len(words)) if words[i].lower() in DETERMINERS | PREPOSITIONS or words[i][:1].isdigit()),
+        *(
+            i
+            for i in range(1, len(words))
+            if words[i].lower() in DETERMINERS | PREPOSITIONS or words[i][:1].isdigit() or words[i] == _GAP
+        ),
         len(words),
     ]
     for begin, end in zip(cuts, cuts[1:], strict=False):
