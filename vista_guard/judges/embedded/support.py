@@ -20,11 +20,13 @@ from vista_guard.judges.embedded.opposites import bygone, opposite_word
 from vista_guard.judges.embedded.quantities import missing_day
 from vista_guard.judges.embedded.veto import (
     lacking,
+    other_day,
     other_figure,
     other_limit,
     other_name,
     other_terms,
     replaced_figure,
+    unnamed,
 )
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
@@ -119,8 +121,11 @@ def evidence_text(evidence: EvidenceSet) -> str | None:
 
 
 def missing_everywhere(claim: str, known_text: str | None) -> str | None:
-    """The claim's first quantity or identifier that is missing from `evidence_text` in every form; None for none."""
-    return lacking(folded(claim), known_text) if known_text is not None and len(claim) <= _ONE_CLAIM else None
+    """The claim's first quantity or identifier that is missing from `evidence_text` in every form, or a name in the place of
+    another; None for none."""
+    if known_text is None or len(claim) > _ONE_CLAIM:
+        return None
+    return lacking(folded(claim), known_text) or unnamed(folded(claim), known_text)
 
 
 def about_itself(claim: Claim) -> bool:
@@ -160,7 +165,7 @@ def _says(sentence: str, claim: str) -> bool:
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
     """Probability that a piece contradicts the claim; for a denying piece, the support of its quote.
 
-    A piece that says the same with another figure needs only a leaning of the verifier (`LEANING`); a table's cell with another
+    A piece that says the same with another figure, day or name needs only a leaning of the verifier (`LEANING`); a table's cell with another
     figure, whose row and column the claim names, not even that.
     """
     if piece.denies:
@@ -171,7 +176,8 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     if not LEANING <= score < OTHER_FIGURE:
         return score
     claim_text, known = folded(claim.text), folded(piece.quote.text)
-    return OTHER_FIGURE if other_figure(claim_text, known) or other_limit(claim_text, known) else score
+    replaced = any(other(claim_text, known) for other in (other_figure, other_limit, other_day, other_name))
+    return OTHER_FIGURE if replaced else score
 
 
 DISPUTED = 0.97

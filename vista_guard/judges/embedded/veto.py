@@ -12,7 +12,16 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 
 from vista_guard.judges.embedded.english.words import STEM, content_words, word_stems
-from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
+from vista_guard.judges.embedded.quantities import (
+    SECONDS_A_MONTH,
+    UNITS,
+    Amount,
+    amounts,
+    days,
+    equal,
+    missing_day,
+    rounds_to,
+)
 
 COUNTABLE = 12
 """Whole numbers up to this one, without a unit, can be counted from a text that does not contain them."""
@@ -223,6 +232,14 @@ def replaced_figure(claim: str, evidence: str) -> str | None:
     return missing if len([amount for amount in amounts(evidence) if _kind(amount) in kinds]) == 1 else None
 
 
+def other_day(claim: str, evidence: str) -> bool:
+    """True if the evidence has most content words of the claim, but only other weekdays."""
+    day = missing_day(claim, evidence)
+    content = content_words(claim.replace(day, " ")) if day and days(evidence).named else frozenset()
+    known = word_stems(evidence)
+    return bool(content) and sum(word[:STEM] in known for word in content) >= SAME_MATTER * len(content)
+
+
 _CAPITALS = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|de|da|van|von) )?[A-Z][\w'-]*)*")
 _NEXT_WORD, _LAST_WORD = re.compile(r"[\s,]*(\w+)"), re.compile(r"(\w+)[\s,]*$")
 _LEAST_SHARED = 2
@@ -241,6 +258,12 @@ def other_name(claim: str, evidence: str) -> str | None:
     if any(all(_has_name(sentence, name[0]) for name in names) for sentence in sentences):
         return None
     return next((name[0] for name in names if any(_is_renamed(claim, name, one) for one in sentences)), None)
+
+
+def unnamed(claim: str, known_text: str) -> str | None:
+    """The name that replaces another of the evidence, if the evidence has it nowhere; else None."""
+    name = other_name(claim, known_text)
+    return name if name and not _has_name(known_text, name) else None
 
 
 def _has_name(sentence: str, name: str) -> bool:

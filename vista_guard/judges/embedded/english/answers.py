@@ -112,8 +112,9 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
     if picked is not None:
         return picked
     if not any(one.said for one in asked):
-        # "Yes" answers no open question; "Nobody" does.
-        return Reply() if is_plain(text) else _fragment(text, asked)
+        # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
+        accepted = head.sign is not None and not head.rest and not any(one.open for one in asked)
+        return Reply() if is_plain(text) or accepted else _fragment(text, asked)
     if head.sign is None:
         return _fragment(head.rest, asked) if head.rest else None
     claims = tuple(_claims(head, asked))
@@ -303,6 +304,8 @@ def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool
     if closed and (sign := _closed_sign(bare, words)):
         echo = _ECHO.fullmatch(bare) is not None and not _AGREES.search(bare)
         return sign, echo, False
+    if closed and _SAYS.search(bare) and not denies(bare):
+        return None, False, False  # "Well said"
     if _is_echo(bare, asked):
         return (-1 if denies(bare) else 1), True, False
     if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare):

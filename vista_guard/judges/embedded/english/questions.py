@@ -26,6 +26,7 @@ from vista_guard.judges.embedded.english.verbs import (
     has_verb,
     is_participle,
     may_open,
+    verb_index,
     words_of,
 )
 from vista_guard.judges.embedded.english.words import (
@@ -124,7 +125,7 @@ def _sentences(text: str) -> list[str]:
 
 def _statements_of(text: str) -> list[Asked]:
     """The last statements of the assistant's earlier turn."""
-    found = [sentence for sentence in _sentences(text) if not sentence.endswith("?") and has_verb(sentence)]
+    found = [sentence for sentence in _sentences(text) if not sentence.endswith("?") and _has_subject(sentence)]
     return [Asked(said=without_opener(sentence).rstrip(" .!")) for sentence in found[-_MOST_STATEMENTS:]]
 
 
@@ -158,9 +159,14 @@ _WH = re.compile(
 )
 
 
+_VIEW = re.compile(
+    r"(?:as|so far as|from what|to) (?:i|we|my|our)\b[^,]*,\s+|in (?:my|our) (?:view|opinion|understanding),?\s+", _I
+)
+
+
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
-    text = without_opener(sentence)
+    text = _VIEW.sub("", without_opener(sentence))
     bare = text.rstrip("?.! ")
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
@@ -185,7 +191,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         yield _open(value, role)
     elif is_question or _is_stated(bare):
         said = _statement(bare, role, is_question=is_question)
-        yield from [said] if has_verb(said.said) or finite_verb(words_of(said.said)) else []
+        yield from [said] if is_question or _has_subject(said.said) else []
 
 
 def _open(question: str, role: Role) -> Asked:
@@ -194,7 +200,7 @@ def _open(question: str, role: Role) -> Asked:
     listed = re.match(r"(?P<asks>[^,:?–]+)[,:?–]\s+(?P<listed>[^?]*\bor\b[^?]+)$", question)
     parts = _listed(listed["listed"]) if listed else ()
     if listed and len(parts) > 1:
-        before, _, behind = _voiced(fill(listed["asks"], _GAP), role).partition(_GAP)
+        before, _, behind = _voiced(fill(listed["asks"], parts[0]), role).partition(parts[0])
         return Asked(open=listed["asks"], choice=Choice(before.strip(), parts, behind.strip()), role=role)
     return Asked(open=question, role=role)
 
@@ -210,6 +216,13 @@ def _is_stated(text: str) -> bool:
         return False
     pointing = words[0].lower() in ("this", "that", "these", "those", "that's", "it's")
     return not (subjective(text) or EXCLAMATION.match(text) or (pointing and judges(text)))
+
+
+def _has_subject(text: str) -> bool:
+    words = words_of(text)
+    if finite_verb(words) is not None or verb_index(words) is not None or any(map(is_auxiliary, words[1:])):
+        return True
+    return len(words) > 2 and words[0].lower() in DETERMINERS  # and a verb that no list has
 
 
 def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = False) -> Asked:
@@ -235,6 +248,7 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     """A yes-or-no question as a statement, with its alternatives; a request for a deed claims nothing."""
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
+        yield Asked(is_request=True)
         return
     said = _turned(question)
     if said:
