@@ -15,6 +15,7 @@ from vista_guard.judges.contract import growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
+from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words
@@ -176,7 +177,7 @@ class EmbeddedJudge:
         """The claims; each opinion or abstention is followed by the statements inside it."""
         within = {
             claim: []
-            if isinstance(claim, UncheckedClaim) or denied_statement(claim)
+            if isinstance(claim, UncheckedClaim) or claim.text.lower().startswith(NOT_TRUE)
             else list(inner_statements(claim.text))
             for claim in claims
         }

@@ -159,6 +159,7 @@ _WH = re.compile(
 )
 
 
+_ASKS = re.compile(r"\b(?:questions?|quiz|trivia|true or false|yes or no|check)\b", _I)
 _VIEW = re.compile(
     r"(?:as|so far as|from what|to) (?:i|we|my|our)\b[^,]*,\s+|in (?:my|our) (?:view|opinion|understanding),?\s+", _I
 )
@@ -167,6 +168,8 @@ _VIEW = re.compile(
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
     text = _VIEW.sub("", without_opener(sentence))
+    label = re.match(r"(?P<words>[^:]{2,40}):\s+(?=\S)", text)
+    text = text[label.end() :] if label and (is_closed(label["words"]) or _ASKS.search(label["words"])) else text
     bare = text.rstrip("?.! ")
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
