@@ -26,7 +26,6 @@ from vista_guard.judges.embedded.veto import (
     other_name,
     other_terms,
     replaced_figure,
-    unnamed,
 )
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Label, SourceKind
@@ -72,6 +71,8 @@ half), and of nearly all claims with a falsified figure."""
 LEANING, OTHER_FIGURE = 0.5, 0.9
 """Minimum contradiction for a piece that says the same with another figure, and the confidence then: of 283 such training
 pairs 258 are labelled contradicted, 3 supported."""
+RENAMED = 0.3
+"""The same for a piece that has all of the claim's words, but another name in the place of the claim's."""
 _SEARCHED, _ONE_CLAIM = 30_000, 500
 """Most characters of evidence, and of a claim, to search for figures: all figures are compared pairwise."""
 
@@ -121,11 +122,8 @@ def evidence_text(evidence: EvidenceSet) -> str | None:
 
 
 def missing_everywhere(claim: str, known_text: str | None) -> str | None:
-    """The claim's first quantity or identifier that is missing from `evidence_text` in every form, or a name in the place of
-    another; None for none."""
-    if known_text is None or len(claim) > _ONE_CLAIM:
-        return None
-    return lacking(folded(claim), known_text) or unnamed(folded(claim), known_text)
+    """The claim's first quantity or identifier that is missing from `evidence_text` in every form; None for none."""
+    return lacking(folded(claim), known_text) if known_text is not None and len(claim) <= _ONE_CLAIM else None
 
 
 def about_itself(claim: Claim) -> bool:
@@ -173,9 +171,13 @@ def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> 
     score = float(row[CONTRADICTED])
     if piece.cell and replaced_figure(folded(claim.text), folded(piece.cell)):
         return max(score, OTHER_FIGURE)
-    if not LEANING <= score < OTHER_FIGURE:
-        return score
     claim_text, known = folded(claim.text), folded(piece.quote.text)
+    if not RENAMED <= score < OTHER_FIGURE or read(clean(claim_text)).denied:
+        return score
+    if other_name(claim_text, known, shared=1.0):
+        return OTHER_FIGURE
+    if score < LEANING:
+        return score
     replaced = any(other(claim_text, known) for other in (other_figure, other_limit, other_day, other_name))
     return OTHER_FIGURE if replaced else score
 

@@ -240,66 +240,63 @@ def other_day(claim: str, evidence: str) -> bool:
     return bool(content) and sum(word[:STEM] in known for word in content) >= SAME_MATTER * len(content)
 
 
-_CAPITALS = re.compile(r"[A-Z][\w'-]*(?: (?:(?:of|de|da|van|von) )?[A-Z][\w'-]*)*")
-_NEXT_WORD, _LAST_WORD = re.compile(r"[\s,]*(\w+)"), re.compile(r"(\w+)[\s,]*$")
+_CAPITALISED = r"[A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*"
+_NAMES = re.compile(rf"(?<![\w'-]){_CAPITALISED}(?: (?:(?:of|de|da|van|von) )?{_CAPITALISED})*(?![\w-])")
+_NEXT_WORD, _LAST_WORDS = re.compile(r"[\s,]*(\w+)"), re.compile(r"(?:(\w+)\s+(?=by\b))?(\w+)[\s,]*$")
 _LEAST_SHARED = 2
 """Fewest words that claim and sentence share beside a name, if a lone capital at a sentence's beginning is that name."""
 
 
-def other_name(claim: str, evidence: str) -> str | None:
-    """The claim's name where every sentence that says the same has another: "Ana leads the tour" is not about Rui.
+def other_name(claim: str, evidence: str, *, shared: float = SAME_MATTER) -> str | None:
+    """The claim's name where a sentence says the same of another: "Ana leads the tour" is not about Rui; None for none.
 
-    Another name stands beside the same word, and nearly all other words of the claim are in its sentence.
+    Args:
+        claim: folded.
+        evidence: sentences. With one that has all names of the claim, nothing is replaced.
+        shared: minimum share of the claim's other content words in the sentence.
     """
-    names = [match for match in _CAPITALS.finditer(claim) if match.start() or " " in match[0]]
+    names = [match for match in _NAMES.finditer(claim) if match.start() or " " in match[0]]
     if not names:
         return None
     sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", evidence) if sentence]
     if any(all(_has_name(sentence, name[0]) for name in names) for sentence in sentences):
         return None
-    return next((name[0] for name in names if any(_is_renamed(claim, name, one) for one in sentences)), None)
-
-
-def unnamed(claim: str, known_text: str) -> str | None:
-    """The name that replaces another of the evidence, if the evidence has it nowhere; else None."""
-    name = other_name(claim, known_text)
-    return name if name and not _has_name(known_text, name) else None
+    return next((name[0] for name in names if any(_is_renamed(claim, name, one, shared) for one in sentences)), None)
 
 
 def _has_name(sentence: str, name: str) -> bool:
     """True if a sentence has a word of the name, or its initials."""
     words = set(_LETTERS.findall(sentence.lower()))
-    own = [word for word in name.split(" ") if word[0].isupper()]
-    initials = "".join(word[0] for word in own).lower()
-    spelt = {
-        "".join(word[0] for word in match[0].split(" ") if word[0].isupper()).lower()
-        for match in _CAPITALS.finditer(sentence)
-    }
-    return any(word.lower() in words for word in own) or initials in words or (name.isupper() and name.lower() in spelt)
+    own = _LETTERS.findall(name)
+    return (
+        any(word[0].isupper() and word.lower() in words for word in own)
+        or "".join(word[0] for word in own if word[0].isupper()).lower() in words
+    )
 
 
-def _is_renamed(claim: str, name: re.Match[str], sentence: str) -> bool:
+def _is_renamed(claim: str, name: re.Match[str], sentence: str, least: float) -> bool:
     """True if a sentence has another name in the place of this one."""
     if _has_name(sentence, name[0]):
         return False
-    content = content_words(f"{claim[: name.start()]} {claim[name.end() :]}")
+    content = content_words(f"{claim[: name.start()]} {claim[name.end() :]}") - _IDLE
     known = word_stems(sentence)
     shared = [word for word in content if word[:STEM] in known]
-    if not shared or len(shared) < SAME_MATTER * len(content):
+    if not shared or len(shared) < least * len(content):
         return False
     beside = _beside(claim, name)
     return any(
         not _has_name(claim, other[0])
         and beside & _beside(sentence, other)
         and (other.start() or " " in other[0] or len(shared) >= _LEAST_SHARED)
-        for other in _CAPITALS.finditer(sentence)
+        for other in _NAMES.finditer(sentence)
     )
 
 
 def _beside(text: str, name: re.Match[str]) -> set[str]:
-    """The words right before and behind a name, other than articles and conjunctions."""
-    found = (_LAST_WORD.search(text[: name.start()]), _NEXT_WORD.match(text[name.end() :]))
-    return {match[1].lower() for match in found if match} - {"the", "a", "an", "and", "or"}
+    """The words right before and behind a name, other than articles and conjunctions; the participle before a "by", too."""
+    before, behind = _LAST_WORDS.search(text[: name.start()]), _NEXT_WORD.match(text[name.end() :])
+    found = {word.lower() for match in (before, behind) if match for word in match.groups() if word}
+    return found - {"the", "a", "an", "and", "or", "who", "which", "that"}
 
 
 def _kind(amount: Amount) -> str:

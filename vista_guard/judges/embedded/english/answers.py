@@ -23,7 +23,15 @@ from vista_guard.judges.embedded.english.cues import (
     is_plural,
     judges,
 )
-from vista_guard.judges.embedded.english.questions import Asked, Choice, asked_in, is_adjective, negation, shape
+from vista_guard.judges.embedded.english.questions import (
+    NOT_TRUE,
+    Asked,
+    Choice,
+    asked_in,
+    is_adjective,
+    negation,
+    shape,
+)
 from vista_guard.judges.embedded.english.speakers import without_opener
 from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, may_open, verb_index, words_of
 from vista_guard.judges.embedded.english.words import (
@@ -44,7 +52,7 @@ from vista_guard.judges.embedded.english.words import (
     word_set,
 )
 from vista_guard.judges.embedded.forms import clean
-from vista_guard.judges.embedded.mentions.cues import denies, is_closed
+from vista_guard.judges.embedded.mentions.cues import DENYING, denies, is_closed
 from vista_guard.judges.embedded.quantities import SIGNS, UNITS, Amount, amounts
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Role, Turn
@@ -138,22 +146,26 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     if behind is not None:
         # "No, at 7": what is denied, and the value in its place.
         return Reply((*claims, *behind.claims), unmade=behind.unmade and not claims)
-    restated = [claim for claim in claims if head.sign == 1 and _restates(head.rest, claim)]
+    # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
+    says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
+    restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
     return Reply(tuple(claim for claim in claims if claim not in restated), goes_on=True)
 
 
 def _restates(rest: str, claim: str) -> bool:
-    """True if a clause has all figures and most words of the claim, so that it says it by itself."""
+    """True if a clause has all figures and half of the words of the claim, so that it says it by itself."""
     wanted, said = _stems(claim), _stems(rest)
-    return (
-        bool(wanted)
-        and {word for word in wanted if word[0].isdigit()} <= said
-        and 3 * len(wanted & said) >= 2 * len(wanted)
-    )
+    figures = {word for word in wanted if word[0].isdigit()}
+    return bool(wanted) and figures <= said and 2 * len(wanted & said) >= len(wanted)
+
+
+_NO_CONTENT = word_set(
+    "can could will would shall should may might must ca wo don doesn didn isn aren wasn weren hasn haven s t re ve ll d m any some"
+)
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(word[:5] for word in content_words(text))
+    return frozenset(word[:4] for word in content_words(text) - _NO_CONTENT)
 
 
 # ---- Yes and no
@@ -161,7 +173,7 @@ def _stems(text: str) -> frozenset[str]:
 _YES = word_set(
     """yes yeah yep yea yup aye sure absolutely definitely certainly exactly precisely correct right true indeed totally
     affirmative agreed confirmed naturally confirm agree accurate fact
-    sí si oui ja jo jawohl genau richtig stimmt klar da tak ano áno sim certo claro exacto correcto verdad cierto vero esatto
+    sí si sì oui ja jo jawohl genau richtig stimmt klar da tak ano áno sim certo claro exacto correcto verdad cierto vero esatto
     exactement exact bien igen kyllä joo jā taip ναι да так evet natürlich hai"""
 )
 """Yes, also in other languages of Europe."""
@@ -190,11 +202,11 @@ _LIKE_WORDS = word_set(
     it's that's you're they're sources policy website say says told same confirm confirms confirmed agree can could happily
     gladly happy glad to pleased wholly fully spot bang gospel very too alas regret dear friend sir madam please yes no
     match matches consistent fits fit tallies checks check out understanding understood records record notes file files given
-    your yours them know found find see"""
+    your yours them know found find see stated written mentioned noted described"""
 )
 _AGREES = re.compile(
     r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure|absolutely|definitely"
-    r"|certainly|match\w*|consistent|fits?|tallies|checks out)\b",
+    r"|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
     _I,
 )
 _SAYS = re.compile(
@@ -203,13 +215,15 @@ _SAYS = re.compile(
 )
 _POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
 _ECHO = re.compile(
-    r"(?:(?:i|you|he|she|it|they|we|that|this|there|those|these)\b|.*\b(?:sure|indeed)\b)[^,]*?"
-    r"(?:'s|'re|'m|\b(?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?|\bwon't|\bcan't|\bcannot)\b",
+    r"\b(?:i|you|he|she|it|they|we|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
+    r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?| won't| can't| cannot)"
+    r"(?: (?:not|indeed|so|too|either|\w+ly))*$",
     _I,
 )
 _CUT = re.compile(r"\s*(?:[,.;:!…]+|\s[-–—]+|—)(?:\s+|$)|\s+(?=(?:and|but|because|since|although)\s)")
 _AFTER_YES = re.compile(
-    r"(?:yes|yeah|yep|yup|yea|indeed|sure|absolutely|definitely|certainly|exactly|correct|right|true)\s+(?=\w)", _I
+    r"(?:yes|yeah|yep|yup|yea|indeed|sure|absolutely|definitely|certainly|exactly|correct|right|true)\s+(?=\w)(?!not\b)",
+    _I,
 )
 _AFTER_NO = re.compile(r"(?:no|nope|nah)\s+(?=(?:it|they|he|she|there|that|this|you|we|i|not)\b)", _I)
 _SETTING = re.compile(r"(?:as far as|to (?:my|our)|from what)\b", _I)
@@ -240,8 +254,8 @@ def _head(text: str, asked: Sequence[Asked]) -> _Head:
         return _Head(_one({1 if YES_SIGN.match(sign) else -1 for sign in signed}), "", accepts=True)
     rest = without_opener(bare) if _SETTING.match(bare) else bare
     last = _LAST.search(rest)
-    if last and is_plain(last["said"]) and not re.search(r"\d", last["before"]) and _is_phrase(last["before"]):
-        rest = last["said"]  # "From what I can see, yes."
+    if last and is_plain(last["said"]):
+        rest = f"{last['said']}, {last['before']}"  # "From what I can see, yes."
     while rest and re.search(r"\w", rest):
         clause, behind = _first_clause(rest)
         stance = _stance(clause, asked)
@@ -253,6 +267,7 @@ def _head(text: str, asked: Sequence[Asked]) -> _Head:
             core, accepts = core or of_core, accepts and accepting
         rest = behind
     rest = rest if re.search(r"\w", rest) else ""
+    rest = rest if signs else bare
     return _Head(_one(signs), rest, core, accepts)
 
 
@@ -280,6 +295,7 @@ def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool
     bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
     lower = bare.lower()
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", lower)
+    words = [word for word in words if word != "100"] or words
     if not words or _UNSURE.fullmatch(bare):
         return (0 if words else None, False, False)
     if _LIKE_NO.fullmatch(bare) or (set(words) <= _NO):
@@ -302,10 +318,10 @@ def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool
         return None
     closed = is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES))
     if closed and (sign := _closed_sign(bare, words)):
-        echo = _ECHO.fullmatch(bare) is not None and not _AGREES.search(bare)
+        echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
         return sign, echo, False
-    if closed and _SAYS.search(bare) and not denies(bare):
-        return None, False, False  # "Well said"
+    if closed:
+        return None, False, False  # "Well said", "I'm afraid"
     if _is_echo(bare, asked):
         return (-1 if denies(bare) else 1), True, False
     if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare):
@@ -323,9 +339,12 @@ def _closed_sign(bare: str, words: Sequence[str]) -> int:
         or re.search(r"\b(?:wrong|false|mistaken|incorrect|untrue)\b", bare, _I)
     )
     if no:
-        return 1 if _cancels(bare) else -1
+        points = (
+            _POINTS.search(bare) or _AGREES.search(bare) or _ECHO.search(bare) or any(word in _NO for word in words)
+        )
+        return 0 if not (points or DENYING.search(bare) or "not" in words) else 1 if _cancels(bare) else -1
     said = _SAYS.search(bare) and _POINTS.search(bare)
-    return 1 if _AGREES.search(bare) or said or _ECHO.fullmatch(bare) else 0
+    return 1 if _AGREES.search(bare) or said or _ECHO.search(bare) else 0
 
 
 def _cancels(bare: str) -> bool:
@@ -337,18 +356,9 @@ def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
     """True if a clause repeats the question with a pronoun: "it is open", of "Is the pool open on Mondays?" """
     words = words_of(bare)
     opens = words[0].lower() if words else ""
-    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)) or opens in ("i", "we"):
+    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)) or opens in ("i", "we", "you"):
         return False
-    wanted = _stems(re.sub(r"n't\b", "", bare)) - {"not", "never", "indee", "reall", "certa", "also", "sure"}
-    wanted = frozenset(
-        word
-        for word in wanted
-        if word not in AUXILIARIES
-        and not re.fullmatch(
-            r"(?:is|do|does|did|are|was|were|has|have|can|wo|ca|don|isn|aren|doesn|didn|wasn|weren|hasn|haven)|[ts]|re|ve|ll",
-            word,
-        )
-    )
+    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure"}
     return bool(wanted) and any(one.said and not one.choice and wanted <= _stems(one.said) for one in asked)
 
 
@@ -546,7 +556,7 @@ _OPINION = re.compile(
 _ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _SAYS_IT = re.compile(
-    r"(?:it|that|this|these|those|they|he|she|the answer)(?:'s|'re|'d be| is| are| was| were| would be| will be)\s+(?=\S)",
+    r"(?:it|that|this|they|he|she|the answer)(?:'s|'re|'d be| is| are| was| were| would be| will be)\s+(?=\S)",
     _I,
 )
 
@@ -586,7 +596,7 @@ def _is_phrase(text: str) -> bool:
         for (word, verb), (_, behind) in pairwise(pairs)
     ):
         return False  # "some of the powers included Hungary"
-    if len(words) > 1 and is_plural(words[-2]) and is_base(words[-1]):
+    if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
         return False  # "two people fit"
     return verb_index(words) is None and finite_verb(words) is None
 

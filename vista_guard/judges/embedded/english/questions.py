@@ -35,6 +35,7 @@ from vista_guard.judges.embedded.english.words import (
     DETERMINERS,
     EXCLAMATION,
     PRONOUNS,
+    QUESTION,
     SMALL_TALK,
     SUBORDINATORS,
     TAG,
@@ -168,25 +169,29 @@ _VIEW = re.compile(
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
     text = _VIEW.sub("", without_opener(sentence))
-    label = re.match(r"(?P<words>[^:]{2,40}):\s+(?=\S)", text)
-    text = text[label.end() :] if label and (is_closed(label["words"]) or _ASKS.search(label["words"])) else text
+    label = re.match(r"(?P<words>[^:–—]{2,40}?)(?::|\s[–—-])\s+(?=\S)", text)
+    if label and (
+        is_closed(label["words"]) or _ASKS.search(label["words"]) or begins_imperative(words_of(label["words"]))
+    ):
+        text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
-    inner, is_request = embedded(bare)
+    tag = TAG.search(text) or _ALSO_TAG.search(text) if is_question and not _WH.match(bare) else None
+    untagged = text[: tag.start()].strip() if tag else bare
+    inner, is_request = embedded(untagged)
     if inner:
         asks = is_question or is_request or begins_imperative(words_of(bare))
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
-    tag = TAG.search(text) or _ALSO_TAG.search(text) if is_question else None
     if _WH.match(bare):
         yield _open(bare if is_question else value_question(sentence), role)
     elif tag and _AUXILIARY.match(text):
-        yield from _polar(text[: tag.start()].strip(), role)
+        yield from _polar(untagged, role)
     elif tag:
-        yield _statement(text[: tag.start()].strip(), role, is_question=True)
-    elif is_question and _AUXILIARY.match(bare):
+        yield _statement(untagged, role, is_question=True)
+    elif _AUXILIARY.match(bare) and (is_question or QUESTION.match(bare)):
         yield from _polar(bare, role)
     elif (value := value_question(sentence)) and not has_verb(bare.removesuffix(value)):
         yield _open(value, role)
@@ -194,7 +199,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         yield _open(value, role)
     elif is_question or _is_stated(bare):
         said = _statement(bare, role, is_question=is_question)
-        yield from [said] if is_question or _has_subject(said.said) else []
+        yield from [said] if _has_subject(said.said) else []
 
 
 def _open(question: str, role: Role) -> Asked:
@@ -273,9 +278,17 @@ def embedded(text: str) -> tuple[str, bool]:
         before, inner = text[: words[index].start()].strip(" ,"), text[words[index].start() :]
         last = before.rsplit(" ", 1)[-1].lower()
         said = last in REPORTING or _ASSERTING.fullmatch(last)
-        if said and _frames(before) and not is_auxiliary(words[index][0]) and finite_verb(words_of(inner)) is not None:
+        if said and _frames(before) and (_opens_clause(inner) or _turned(inner)):
             return inner, False
     return "", False
+
+
+def _opens_clause(text: str) -> bool:
+    words = words_of(text)
+    if not words or is_auxiliary(words[0]):
+        return False
+    opens = words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper()
+    return finite_verb(words) is not None or (opens and len(words) > 2 and has_verb(text))
 
 
 _TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
@@ -339,9 +352,9 @@ def _turned(question: str) -> str:
         return ""
     rest = re.sub(r"\bany(thing|one|body)?\b", r"some\1", " ".join(predicate))
     negated = predicate[0].lower() in ("not", "never")
-    if verb in ("do", "does") and not negated:
+    if verb in _INFLECTIONS and not negated:
         first, _, others = rest.partition(" ")
-        return f"{subject} {first if verb == 'do' else _with_s(first)} {others}".rstrip()
+        return f"{subject} {_INFLECTIONS[verb](first)} {others}".rstrip()
     return f"{subject} {verb} {rest}"
 
 
@@ -349,6 +362,31 @@ def _with_s(base: str) -> str:
     """The third person of a base verb; "cost" looks like a past."""
     changed = third_person(base)
     return f"{base}s" if changed == base else changed
+
+
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
+    come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
+    fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew lead:led
+    leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose run:ran say:said
+    see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent stand:stood steal:stole
+    swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won write:wrote""".split()
+)
+
+
+def _past(base: str) -> str:
+    """The past of a base verb: "opened", "planned"."""
+    if base in _IRREGULAR:
+        return _IRREGULAR[base]
+    if base.endswith("y") and base[-2:-1] not in "aeiou":
+        return f"{base[:-1]}ied"
+    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", base):
+        return f"{base}{base[-1]}ed"
+    return f"{base}d" if base.endswith("e") else f"{base}ed"
+
+
+_INFLECTIONS = {"do": str, "does": _with_s, "did": _past}
 
 
 def _subject_end(words: Sequence[str], verb: str) -> int:
