@@ -160,7 +160,7 @@ def _choices() -> Iterator[Case]:
 LABELS = (
     ("Where does the book club meet?", "Room 12", "Room 14", "The book club meets in room 12."),
     ("Where does the choir rehearse?", "In room 7.", "In room 9.", "The choir rehearses in room 7."),
-    ("Which platform does the train to Sund leave from?", "Platform 3", "Platform 5", "The train to Sund leaves from platform 3."),
+    ("Which platform does the train leave from?", "Platform 3", "Platform 5", "The train leaves from platform 3."),
     ("Which gate does the flight board at?", "Gate B4", "Gate C4", "The flight boards at gate B4."),
     ("How much does the map cost?", "€12", "€19", "The map costs €12."),
     ("How long does the walk take?", "XL minutes", "XCV minutes", "The walk takes 40 minutes."),
@@ -170,7 +170,7 @@ LABELS = (
     ("What is the capital of Latvia?", "Riga", "Vilnius", "Riga is the capital of Latvia. Vilnius is the capital of Lithuania."),
     ("When is the market open?", "On Saturdays.", "On Thursdays.", "The market is open on Saturdays."),
     ("When is the beach bar open?", "Only in summer.", "Only in winter.", "The beach bar is open only in summer."),
-    ("Why was the ferry cancelled?", "Because of the storm.", "Because of a strike.", "The ferry was cancelled because of the storm."),
+    ("Why was the ferry cancelled?", "Because of fog.", "Because of a strike.", "The ferry was cancelled because of fog."),
     ("What is the door code?", "4471", "4417", "The door code is 4471."),
     ("What's the name of the boat?", "Silver Gull", "Black Heron", "The name of the boat is Silver Gull."),
     ("Does the ferry leave at 9 am?", "No, at 7 am.", "No, at 8 am.", "The ferry leaves at 7 am."),

@@ -163,8 +163,8 @@ def _says(sentence: str, claim: str) -> bool:
 def refutation(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32]) -> float:
     """Probability that a piece contradicts the claim; for a denying piece, the support of its quote.
 
-    A piece that says the same with another figure, day or name needs only a leaning of the verifier (`LEANING`); a table's cell with another
-    figure, whose row and column the claim names, not even that.
+    A piece that says the same with another figure, day or name needs only a leaning of the verifier (`LEANING`); a table's cell
+    with another figure, whose row and column the claim names, not even that.
     """
     if piece.denies:
         return float(row[SUPPORTED])

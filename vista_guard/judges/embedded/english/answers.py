@@ -37,7 +37,6 @@ from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
     ANSWER_SIGN,
-    AUXILIARIES,
     DETERMINERS,
     OPENER,
     PRONOUNS,
@@ -45,6 +44,7 @@ from vista_guard.judges.embedded.english.words import (
     SUBJECTLESS,
     SUBORDINATORS,
     YES_SIGN,
+    any_of,
     content_words,
     is_auxiliary,
     is_past,
@@ -160,7 +160,7 @@ def _restates(rest: str, claim: str) -> bool:
 
 
 _NO_CONTENT = word_set(
-    "can could will would shall should may might must ca wo don doesn didn isn aren wasn weren hasn haven s t re ve ll d m any some"
+    "can could will would shall should may might must ca wo don doesn didn isn aren wasn weren hasn haven s t re ve ll any some"
 )
 
 
@@ -179,19 +179,25 @@ _YES = word_set(
 """Yes, also in other languages of Europe."""
 _NO = word_set("no nope nah nay negative nein falsch non faux nee nej nei não nie ne nem ei όχι нет ні falso hayır")
 _LIKE_YES = re.compile(
-    r"(?:yes|indeed|but )?,?(?:of course|for sure|by all means|you bet|spot on|bang on|no doubt(?: about (?:it|that))?"
-    r"|without (?:a|any) doubt|(?:there is |there's )?no (?:question|doubt) about (?:it|that)|quite so|just so|that's it|got it in one"
-    r"|(?:i'm |i am )?afraid (?:so|yes)|(?:i )?(?:think|believe|guess|suppose|would say|'d say|assume|imagine|presume|hope) so"
-    r"|so (?:it|they|he|she|we) (?:seems?|appears?|does|do|is|are|was|were|has|have)|bien s[uû]r|por supuesto|en efecto|aber ja|na klar|d'accord"
-    r"|probably|most likely|very likely|apparently|rather|100 ?%|claro que sí|you(?:'ve| have)? (?:got (?:it|that right)|guessed it)|(?:to|for|on) (?:both|all)(?: (?:questions|counts))?|i can confirm(?: (?:it|that|this))?|can confirm)",
+    any_of(
+        r"""(?:yes |indeed |but )?of course, for sure, by all means, you bet, spot on, bang on, no doubt(?: about (?:it|that))?,
+        without (?:a|any) doubt, (?:there is |there's )?no (?:question|doubt) about (?:it|that), quite so, just so, that's it,
+        (?:i'm |i am )?afraid (?:so|yes), so (?:it|they|he|she|we) (?:seems?|appears?|does|do|is|are|was|were|has|have),
+        (?:i )?(?:think|believe|guess|suppose|would say|'d say|assume|imagine|presume|hope) so,
+        bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí, probably, (?:most|very) likely, apparently,
+        100 ?%, you(?:'ve| have)? (?:got (?:it|that right)|guessed it), (?:to|for|on) (?:both|all)(?: (?:questions|counts))?"""
+    ),
     _I,
 )
 _LIKE_NO = re.compile(
-    r"(?:not (?:at all|really|quite|exactly|so|true|yet|any ?more)|(?:unfortunately|sadly|regrettably|of course|certainly|absolutely|definitely"
-    r"|probably|surely|apparently|alas|obviously|clearly) not|(?:i'm |i am )?afraid not|(?:i )?(?:think|believe|guess|suppose|hope) not"
-    r"|i (?:don't|do not) (?:think|believe) so|by no means|in no way|no way|on the contrary|quite the (?:opposite|contrary|reverse)|far from it"
-    r"|never|nothing of the (?:sort|kind)|hardly|no chance|not a chance|(?:unfortunately|sadly|alas|regrettably),? no|aber nein|claro que no"
-    r"|pas du tout|para nada)",
+    any_of(
+        r"""not (?:at all|really|quite|exactly|so|true|yet|any ?more),
+        (?:unfortunately|sadly|regrettably|of course|certainly|absolutely|definitely|probably|surely|clearly|alas) not,
+        (?:i'm |i am )?afraid not, (?:i )?(?:think|believe|guess|suppose|hope) not, i (?:don't|do not) (?:think|believe) so,
+        by no means, in no way, no way, on the contrary, quite the (?:opposite|contrary|reverse), far from it, never, hardly,
+        nothing of the (?:sort|kind), (?:not a|no) chance, (?:unfortunately|sadly|alas|regrettably) no, claro que no,
+        pas du tout, para nada"""
+    ),
     _I,
 )
 _UNSURE = re.compile(
@@ -205,8 +211,8 @@ _LIKE_WORDS = word_set(
     your yours them know found find see stated written mentioned noted described"""
 )
 _AGREES = re.compile(
-    r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure|absolutely|definitely"
-    r"|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
+    r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure"
+    r"|absolutely|definitely|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
     _I,
 )
 _SAYS = re.compile(
@@ -216,7 +222,8 @@ _SAYS = re.compile(
 _POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
 _ECHO = re.compile(
     r"\b(?:i|you|he|she|it|they|we|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
-    r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?| won't| can't| cannot)"
+    r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?"
+    r"| won't| can't| cannot)"
     r"(?: (?:not|indeed|so|too|either|\w+ly))*$",
     _I,
 )
@@ -331,7 +338,7 @@ def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool
 
 def _closed_sign(bare: str, words: Sequence[str]) -> int:
     """The sign of a clause of only words about saying and truth; 0 if it says neither."""
-    if abstains(bare) or re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare):
+    if abstains(bare) or (re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)):
         return 0
     no = (
         denies(bare)
@@ -479,7 +486,8 @@ def _joined(choice: Choice, value: str) -> str:
 
 _MOST_VALUES = 3
 _NAMED_VALUE = re.compile(
-    r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}(?: \d+[A-Za-z]?\b)?|\b[a-z]{3,} (?:\d+[A-Za-z]?|[A-Z]\d+)\b"
+    r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}(?: \d+[A-Za-z]?\b)?"
+    r"|\b[a-z]{3,} (?:\d+[A-Za-z]?|[A-Z]\d+)\b"
 )
 _UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
 _COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
@@ -545,11 +553,13 @@ def _is_no_money(amount: Amount, sentence: str) -> bool:
 
 _LONGEST_PHRASE = 14
 _NOT_KNOWN = re.compile(
-    r"(?:maybe|perhaps|possibly|depends|unknown|unclear|unsure|n/a|(?:not|no) (?:known|stated|mentioned|specified|given|available|sure|certain|provided|found|idea|clue|information|data|comment))\b",
+    r"(?:maybe|perhaps|possibly|depends|unknown|unclear|unsure|n/a|(?:not|no) (?:known|stated|mentioned|specified|given|available"
+    r"|sure|certain|provided|found|idea|clue|information|data|comment))\b",
     _I,
 )
 _OPINION = re.compile(
-    r"\b(?:do|did|would|are|have|can|could|should) you (?:\w+ )?(?:think|feel|like|love|prefer|recommend|suggest|doing|know|want|mean)\b|\byour (?:opinion|favou?rite|view)",
+    r"\b(?:do|did|would|are|have|can|could|should) you (?:\w+ )?(?:think|feel|like|love|prefer|recommend|suggest|doing|know|want"
+    r"|mean)\b|\byour (?:opinion|favou?rite|view)",
     _I,
 )
 """Questions for a taste, which no phrase turns into a fact."""
@@ -578,8 +588,7 @@ def _is_phrase(text: str) -> bool:
         not words
         or len(words) > _LONGEST_PHRASE
         or "?" in text
-        or ":" in text.rstrip(":")
-        and not re.search(r"\d:\d", text)
+        or (":" in text.rstrip(":") and not re.search(r"\d:\d", text))
     ):
         return False
     if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
@@ -703,17 +712,15 @@ def _has_kind(value: str, said: str) -> bool:
 def _in_place(said: str, value: str, *, denied: bool) -> str:
     """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
     theirs = list(_slots(f"- {value}"))
-    for kind, start, end in theirs:
+    for kind, _, _ in theirs:
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
-            core, first = value[start - 2 : end - 2], mine[0][1]
-            before = said[:first].rstrip()
+            before = said[: mine[0][1]].rstrip()
             lead = before.rsplit(" ", 1)[-1].lower()
             opened = value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}
             if opened and lead in PREPOSITIONS:
                 before = before.rsplit(" ", 1)[0]
-            placed = value if opened else value.replace(core, core)
-            return f"{before} {placed}{said[mine[0][2] :]}"
+            return f"{before} {value}{said[mine[0][2] :]}"
     predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
     if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
         return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"

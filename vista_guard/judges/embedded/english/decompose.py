@@ -18,8 +18,8 @@ from vista_guard.judges.embedded.english.asides import (
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.cues import takes_stance
-from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.questions import Asked, asked_in, supposed_in, value_question
+from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
     NOTHING,
     PronounTopic,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
@@ -39,7 +40,6 @@ from vista_guard.judges.embedded.english.words import (
     SMALL_TALK,
     SUBORDINATORS,
     TAG,
-    any_of,
     is_auxiliary,
     is_past,
     word_set,
@@ -193,10 +193,8 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
         yield _statement(untagged, role, is_question=True)
     elif _AUXILIARY.match(bare) and (is_question or QUESTION.match(bare)):
         yield from _polar(bare, role)
-    elif (value := value_question(sentence)) and not has_verb(bare.removesuffix(value)):
-        yield _open(value, role)
-    elif value and role is Role.USER and (begins_imperative(words_of(bare)) or _is_own(bare)):
-        yield _open(value, role)
+    elif _asks_value(sentence, bare, role):
+        yield _open(value_question(sentence), role)
     elif is_question or _is_stated(bare):
         said = _statement(bare, role, is_question=is_question)
         yield from [said] if _has_subject(said.said) else []
@@ -239,8 +237,16 @@ def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = F
     return Asked(said=text, choice=choice, is_question=is_question, is_request=is_request)
 
 
+def _asks_value(sentence: str, bare: str, role: Role) -> bool:
+    """True for "And how long it lasts, please" and for a user's "Tell me when the ferry leaves"."""
+    value = value_question(sentence)
+    orders = role is Role.USER and (begins_imperative(words_of(bare)) or _is_own(bare))
+    return bool(value) and (orders or not has_verb(bare.removesuffix(value)))
+
+
 _DEED = re.compile(
-    r"(?:(?:can|could|would|will|won't|may|might) you|(?:can|could|may|shall|should) (?:i|we) (?:ask|have a|get some|speak|talk|please))\b"
+    r"(?:(?:can|could|would|will|won't|may|might) you"
+    r"|(?:can|could|may|shall|should) (?:i|we) (?:ask|have a|get some|speak|talk|please))\b"
     r"(?P<rest>.*)",
     _I,
 )
@@ -293,7 +299,8 @@ def _opens_clause(text: str) -> bool:
 
 _TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
 _ASSERTING = re.compile(
-    rf"{SAYING.pattern}|{THINKING.pattern}|{OPEN_VERBS.pattern}|{any_of('confirm, verify, check, understand, remember, recall, correctly, right, correct, true')}",
+    rf"{SAYING.pattern}|{THINKING.pattern}|{OPEN_VERBS.pattern}"
+    r"|confirm|verify|check|understand|remember|recall|correctly|right|correct|true",
     _I,
 )
 _TRUE = re.compile(r"\b(?:true|correct|right|the case|sure|certain|aware|accurate|so)$", _I)
@@ -321,7 +328,7 @@ def _is_clause(text: str) -> bool:
 # ---- Yes-or-no questions as statements
 
 _AUXILIARY = re.compile(
-    rf"(?P<verb>{any_of('do, does, did, am, is, are, was, were, have, has, had, can, could, will, would, shall, should, must, may, might, wo, ca')})"
+    r"(?P<verb>do|does|did|am|is|are|was|were|have|has|had|can|could|will|would|shall|should|must|may|might|wo|ca)"
     r"(?P<no>\s?n't)?\s+(?P<rest>\S[^?]*)",
     _I,
 )
@@ -365,13 +372,16 @@ def _with_s(base: str) -> str:
 
 
 _IRREGULAR = dict(
-    pair.split(":")
-    for pair in """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
-    come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
-    fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew lead:led
-    leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose run:ran say:said
-    see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent stand:stood steal:stole
-    swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won write:wrote""".split()
+    re.findall(
+        r"(\w+):(\w+)",
+        """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
+        come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
+        fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew
+        lead:led leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose
+        run:ran say:said see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent
+        stand:stood steal:stole swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won
+        write:wrote""",
+    )
 )
 
 
@@ -437,8 +447,7 @@ def _end_before_complement(words: Sequence[str]) -> int:
     sure = [index for index in range(start, len(words)) if _opens_predicate(words, index)]
     if sure:
         # "the free guided tour included": what describes the noun stands before it.
-        index = next((one for one in sure if not _describes(words, one)), sure[-1])
-        return index
+        return next((one for one in sure if not _describes(words, one)), sure[-1])
     if words[-1] == _GAP:
         return len(words) - 1
     named = next((i for i in range(start, len(words)) if _is_name(words[i]) and not _is_name(words[i - 1])
@@ -478,7 +487,7 @@ def _end_before_base(words: Sequence[str]) -> int:
         ),
         len(words),
     ]
-    for begin, end in zip(cuts, cuts[1:], strict=False):
+    for begin, end in pairwise(cuts):
         found = [
             index
             for index in range(max(1, begin + (words[begin].lower() in DETERMINERS | PREPOSITIONS)), end)
@@ -521,10 +530,10 @@ def _voiced(said: str, role: Role) -> str:
     about = re.search(r"\byou(?= (\w+))", said, _I)
     verb = about[1].lower() if about else second
     if first == "you" and (
-        verb in _MIND or of_a_mind(named) or verb in ("have", "are", "were", "do", "had") and not _HOUSE.search(said)
+        verb in _MIND or of_a_mind(named) or (verb in ("have", "are", "were", "do", "had") and not _HOUSE.search(said))
     ):
         return named
-    if about and (verb in _MIND or is_past(verb) or verb in ("are", "have") and first != "you"):
+    if about and (verb in _MIND or is_past(verb) or (verb in ("are", "have") and first != "you")):
         return named
     said = re.sub(r"\byou\b", "we", said, flags=_I)
     return re.sub(r"\byours?\b", "our", re.sub(r"\b(?:my|our)\b", "your", said), flags=_I)
@@ -595,7 +604,7 @@ def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
     index = alike[-1]
     if wanted in ("name", "word", "figure"):
         listed = any(word.endswith(",") for word in before)
-        while index - 1 in alike and wanted == "name" or (listed and index > 1 and before[index - 1].endswith(",")):
+        while (index - 1 in alike and wanted == "name") or (listed and index > 1 and before[index - 1].endswith(",")):
             index -= 1
         if wanted == "word":
             return len(before) - 1 if not listed else index

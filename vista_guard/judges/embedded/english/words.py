@@ -152,7 +152,8 @@ SMALL_TALK = re.compile(
         _REACTIONS
         + r""", true, indeed, agreed, welcome, bye, goodbye, please,
         good (?:morning|afternoon|evening|night|day|luck|idea),
-        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries, (?:just )?(?:one|a) (?:moment|second|minute)(?: please)?, take care, my pleasure,
+        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries,
+        (?:just )?(?:one|a) (?:moment|second|minute)(?: please)?, take care, my pleasure,
         you(?:'re| are) welcome, here you go, there you go, i agree, i know,
         good for you, my friend, for asking, for sharing,
         that(?:'s| is| sounds) (?:great|cool|nice|good|awesome|amazing|true|interesting|fine|funny),
