@@ -17,7 +17,7 @@ from itertools import groupby
 
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
-from vista_guard.judges.embedded.english.words import DETERMINERS, is_auxiliary, is_verb, word_set
+from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
 from vista_guard.reading.canonical import SHORT, Reading, concatenate, replace_ranges
 
 _TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
@@ -209,7 +209,9 @@ def kind_of(line: str) -> BlockKind:
         return BlockKind.ROW
     if SYMBOLS.search(line):
         return BlockKind.PROSE
-    if _RULE.match(line) or _MARK_ONLY.fullmatch(line) or not any(map(str.isalnum, line)):
+    if _RULE.match(line) or _MARK_ONLY.fullmatch(line):
+        return BlockKind.BLANK
+    if not any(map(str.isalnum, line)) and not ANSWER_SIGN.search(line):
         return BlockKind.BLANK
     if _HEADING.match(line) and not _ENDS.search(line.rstrip("# ")):
         return BlockKind.HEADING

@@ -15,6 +15,7 @@ from vista_guard.judges.contract import growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
+from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words
@@ -56,6 +57,7 @@ from vista_guard.types import (
     SourceKind,
     Turn,
     Unchecked,
+    UncheckedClaim,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +175,12 @@ class EmbeddedJudge:
 
     def _with_statements(self, claims: Sequence[Claim]) -> tuple[Claim, ...]:
         """The claims; each opinion or abstention is followed by the statements inside it."""
-        within = {claim: list(inner_statements(claim.text)) for claim in claims}
+        within = {
+            claim: []
+            if isinstance(claim, UncheckedClaim) or claim.text.lower().startswith(NOT_TRUE)
+            else list(inner_statements(claim.text))
+            for claim in claims
+        }
         candidates = [claim for claim, statements in within.items() if statements]
         types = zip(candidates, self._types([claim.text for claim in candidates]), strict=True)
         speech = {claim for claim, shares in types if self._is_speech(shares)}
@@ -184,7 +191,9 @@ class EmbeddedJudge:
                 spans.setdefault(text, claim)
         pairs = enumerate(spans.items(), start=1)
         turn = claims[0].id.partition(".")[0] if claims else ""
-        return tuple(Claim(id=f"{turn}.c{number}", text=text, span=claim.span) for number, (text, claim) in pairs)
+        return tuple(
+            claim.model_copy(update={"id": f"{turn}.c{number}", "text": text}) for number, (text, claim) in pairs
+        )
 
     def _is_speech(self, types: dict[str, float]) -> bool:
         """True if these type probabilities allow an opinion or an abstention."""

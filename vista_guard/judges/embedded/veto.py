@@ -12,7 +12,16 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 
 from vista_guard.judges.embedded.english.words import STEM, content_words, word_stems
-from vista_guard.judges.embedded.quantities import SECONDS_A_MONTH, UNITS, Amount, amounts, equal, rounds_to
+from vista_guard.judges.embedded.quantities import (
+    SECONDS_A_MONTH,
+    UNITS,
+    Amount,
+    amounts,
+    days,
+    equal,
+    missing_day,
+    rounds_to,
+)
 
 COUNTABLE = 12
 """Whole numbers up to this one, without a unit, can be counted from a text that does not contain them."""
@@ -183,6 +192,7 @@ def _fold(text: str) -> str:
 
 
 _WORDS = re.compile(r"[a-z][a-z'-]*")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _IDLE = frozenset({"only", "just", "exactly", "also", "still", "now"})
 
 
@@ -220,6 +230,73 @@ def replaced_figure(claim: str, evidence: str) -> str | None:
     place = claim.find(missing) if missing else -1
     kinds = {_kind(amount) for amount in amounts(claim) if amount.start <= place < amount.end}
     return missing if len([amount for amount in amounts(evidence) if _kind(amount) in kinds]) == 1 else None
+
+
+def other_day(claim: str, evidence: str) -> bool:
+    """True if the evidence has most content words of the claim, but only other weekdays."""
+    day = missing_day(claim, evidence)
+    content = content_words(claim.replace(day, " ")) if day and days(evidence).named else frozenset()
+    known = word_stems(evidence)
+    return bool(content) and sum(word[:STEM] in known for word in content) >= SAME_MATTER * len(content)
+
+
+_CAPITALISED = r"[A-Z][a-zà-ÿ]+(?:-[A-Z][a-zà-ÿ]+)*"
+_NAMES = re.compile(rf"(?<![\w'-]){_CAPITALISED}(?: (?:(?:of|de|da|van|von) )?{_CAPITALISED})*(?![\w-])")
+_NEXT_WORD, _LAST_WORDS = re.compile(r"[\s,]*(\w+)"), re.compile(r"(?:(\w+)\s+(?=by\b))?(\w+)[\s,]*$")
+_LEAST_SHARED = 2
+"""Fewest words that claim and sentence share beside a name, if a lone capital at a sentence's beginning is that name."""
+
+
+def other_name(claim: str, evidence: str, *, shared: float = SAME_MATTER) -> str | None:
+    """The claim's name where a sentence says the same of another: "Ana leads the tour" is not about Rui; None for none.
+
+    Args:
+        claim: folded.
+        evidence: sentences. With one that has all names of the claim, nothing is replaced.
+        shared: minimum share of the claim's other content words in the sentence.
+    """
+    names = [match for match in _NAMES.finditer(claim) if match.start() or " " in match[0]]
+    if not names:
+        return None
+    sentences = [sentence for sentence in re.split(r"(?<=[.!?])\s+", evidence) if sentence]
+    if any(all(_has_name(sentence, name[0]) for name in names) for sentence in sentences):
+        return None
+    return next((name[0] for name in names if any(_is_renamed(claim, name, one, shared) for one in sentences)), None)
+
+
+def _has_name(sentence: str, name: str) -> bool:
+    """True if a sentence has a word of the name, or its initials."""
+    words = set(_LETTERS.findall(sentence.lower()))
+    own = _LETTERS.findall(name)
+    return (
+        any(word[0].isupper() and word.lower() in words for word in own)
+        or "".join(word[0] for word in own if word[0].isupper()).lower() in words
+    )
+
+
+def _is_renamed(claim: str, name: re.Match[str], sentence: str, least: float) -> bool:
+    """True if a sentence has another name in the place of this one."""
+    if _has_name(sentence, name[0]):
+        return False
+    content = content_words(f"{claim[: name.start()]} {claim[name.end() :]}") - _IDLE
+    known = word_stems(sentence)
+    shared = [word for word in content if word[:STEM] in known]
+    if not shared or len(shared) < least * len(content):
+        return False
+    beside = _beside(claim, name)
+    return any(
+        not _has_name(claim, other[0])
+        and beside & _beside(sentence, other)
+        and (other.start() or " " in other[0] or len(shared) >= _LEAST_SHARED)
+        for other in _NAMES.finditer(sentence)
+    )
+
+
+def _beside(text: str, name: re.Match[str]) -> set[str]:
+    """The words right before and behind a name, other than articles and conjunctions; the participle before a "by", too."""
+    before, behind = _LAST_WORDS.search(text[: name.start()]), _NEXT_WORD.match(text[name.end() :])
+    found = {word.lower() for match in (before, behind) if match for word in match.groups() if word}
+    return found - {"the", "a", "an", "and", "or", "who", "which", "that"}
 
 
 def _kind(amount: Amount) -> str:

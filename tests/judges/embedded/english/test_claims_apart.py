@@ -274,7 +274,7 @@ _LONG = [
     [
         (
             "Which hall opened in 1850? The whale hall.",
-            ['The answer to "Which hall opened in 1850?" is The whale hall.'],
+            ["The whale hall opened in 1850."],
         ),
         ("Which hall is it? Sure, the whale hall is open.", ["The whale hall is open."]),
         ("What's next? Sure.", []),

@@ -177,9 +177,9 @@ def test_presuppositions_and_frames(text: str, claims: list[str]) -> None:
 
 def test_a_bare_answer_keeps_its_question() -> None:
     question = Turn(role=Role.USER, text="Hi. Is your hall open on Monday?")
-    assert said("Yes, it is!", question) == ["""The answer to "Is the assistant's hall open on Monday?" is yes."""]
+    assert said("Yes, it is!", question) == ["Our hall is open on Monday."]
     assert said("No, it isn't. It is open on Tuesday.", question) == [
-        """The answer to "Is the assistant's hall open on Monday?" is no.""",
+        "It is not true that our hall is open on Monday.",
         "It is open on Tuesday.",
     ]
     assert said("Yes, it is!") == []
@@ -191,11 +191,11 @@ def test_a_bare_answer_keeps_its_question() -> None:
     [
         ("Do you like to swim?", "I do!", ["The assistant likes to swim."]),
         ("Do you know anything about boats?", "Yes.", ["The assistant knows something about boats."]),
-        ("Have you ever been to Oslo?", "No.", ["The assistant has never been to Oslo."]),
-        ("Did he paint it?", "Nope.", ["He did not paint it."]),
+        ("Have you ever been to Oslo?", "No.", ["It is not true that the assistant has been to Oslo."]),
+        ("Did he paint it?", "Nope.", ["It is not true that he did paint it."]),
         ("Does she own a mill?", "Yes, she does.", ["She owns a mill."]),
         ("So that's a mill?", "Yes, it is.", ["That's a mill."]),
-        ("Do you like tea or coffee?", "Yes.", ['The answer to "Do the assistant like tea or coffee?" is yes.']),
+        ("Do you like tea or coffee?", "Yes.", ["The assistant likes tea or coffee."]),
         ("And how many are there?", "Yes.", []),
         ("In which town are you?", "Yes.", []),
     ],
@@ -352,7 +352,7 @@ def test_what_counts_things_is_no_price(question: str, answer: str) -> None:
 def test_a_bare_price_answers_the_question_for_it(answer: str) -> None:
     history = (Turn(role=Role.USER, text="What does the kayak cost?"),)
     claims = decompose(Turn(role=Role.ASSISTANT, text=answer), history)
-    assert [claim.text for claim in claims] == [f"The kayak does cost {answer.rstrip('.')}."]
+    assert [claim.text for claim in claims] == [f"The kayak costs {answer.rstrip('.')}."]
 
 
 def test_a_power_is_no_footnote() -> None:
@@ -452,11 +452,11 @@ def test_a_value_with_a_remark_answers_the_question() -> None:
 @pytest.mark.parametrize(
     ("question", "answer", "claim"),
     [
-        ("When do you close?", "6 p.m.", "We do close at 6 p.m."),
-        ("How old are you?", "30 years.", "The assistant is 30 years."),
+        ("When do you close?", "6 p.m.", "We close at 6 p.m."),
+        ("How old are you?", "30 years.", "The assistant is 30 years old."),
         ("The hall opened in 1850, right?", "Yes.", "The hall opened in 1850."),
         ("The hall opened in 1850, right?", "Wrong.", "It is not true that the hall opened in 1850."),
-        ("Is the hall open, right?", "Correct.", 'The answer to "Is the hall open, right?" is yes.'),
+        ("Is the hall open, right?", "Correct.", "The hall is open."),
     ],
 )
 def test_an_answer_is_what_was_asked(question: str, answer: str, claim: str) -> None:
@@ -472,7 +472,7 @@ def test_two_nouns_with_what_belongs_to_both_are_one_claim() -> None:
 def test_a_line_of_a_few_words_in_bold_is_a_heading_where_something_follows(title: str) -> None:
     assert said(f"It is red.\n\n{title}\n\nIt lasts long.") == ["It is red.", "It lasts long."]
     assert len(said(f"It is red.\n\n{title}")) == 2
-    assert said("**Blue**\n\nIt fits.", Turn(role=Role.USER, text="Which colour does it have?"))[0] == "Blue."
+    assert said("**Blue**\n\nIt fits.", Turn(role=Role.USER, text="Which colour does it have?"))[0] == "It has Blue."
 
 
 @pytest.mark.parametrize("claim", ["No refunds", "Free breakfast", "The pool is heated", "Check-in from 15:00"])
@@ -490,5 +490,5 @@ def test_a_line_in_bold_without_a_verb_may_claim_something(claim: str) -> None:
 
 def test_a_line_in_bold_answers_behind_small_talk() -> None:
     question = Turn(role=Role.USER, text="Which colour does it have?")
-    assert said("Sure!\n\n**Blue**\n\nIt fits.", question)[0] == "Blue."
+    assert said("Sure!\n\n**Blue**\n\nIt fits.", question)[0] == "It has Blue."
     assert said("Sure!\n\n**Colour**\n\nIt fits.", question) == ["It fits."]

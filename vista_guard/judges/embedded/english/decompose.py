@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from vista_guard.judges.embedded.english.answers import UNMADE, asked_before, claims_of_values, is_plain, read_reply
 from vista_guard.judges.embedded.english.asides import (
     FIGURE,
     LONG_FIGURE,
@@ -17,22 +18,16 @@ from vista_guard.judges.embedded.english.asides import (
 )
 from vista_guard.judges.embedded.english.clauses import clauses
 from vista_guard.judges.embedded.english.cues import takes_stance
+from vista_guard.judges.embedded.english.questions import Asked, asked_in, supposed_in, value_question
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
     NOTHING,
     PronounTopic,
-    claim_of_answer,
-    claim_of_name,
-    claim_of_tag,
-    claims_of_values,
     name_speakers,
     names,
-    naming_question,
-    open_question,
     resolve_pronoun,
     topic_of,
     topic_of_turn,
-    value_question,
     without_opener,
     written_names,
 )
@@ -45,7 +40,6 @@ from vista_guard.judges.embedded.english.verbs import (
     words_of,
 )
 from vista_guard.judges.embedded.english.words import (
-    ANSWER,
     CATAPHORIC,
     ELLIPTIC,
     EXCLAMATION,
@@ -64,7 +58,7 @@ from vista_guard.judges.embedded.english.words import (
 )
 from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, render, says
 from vista_guard.reading.canonical import Reading, canonical, folded
-from vista_guard.types import Claim, Role, Span, Turn
+from vista_guard.types import Claim, Role, Span, Turn, UncheckedClaim
 
 MAX_STATEMENT = 2000
 """Longest sentence, in characters: a longer one is not a single statement. It becomes one claim that is not judged."""
@@ -123,16 +117,22 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
     speaker, listener = names(turn.role)
     before = clean(folded(history[-1].text[-_MAX_BEFORE:])) if history else ""
     question = before if history and history[-1].role is Role.USER else ""
-    questions = _Questions(open_question(question), value_question(question))
+    questions = _Questions(asked_before(history), value_question(question))
     asked = _FOR_A_THING.search(question)
     fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     spans: dict[str, Span] = {}
     seen: set[tuple[str, int]] = set()
-    for statement, start, end, kind in _resolved_statements(
+    unmade = set[str]()
+    for found, kind in _resolved_statements(
         reading.text, questions, topic_of_turn(before), more=more, asked=asked[0] if asked else ""
     ):
+        statement, start, end = found.text, found.start, found.end
         span = trimmed_span(reading, start, end)
+        if found.unmade:
+            unmade.add(statement)
+            spans.setdefault(statement, span)
+            continue
         says_something = re.search(r"[^\W_]", statement) and not _LIST_MARK.fullmatch(statement)
         if kind is BlockKind.CODE or SYMBOLS.search(statement) or (says_something and len(statement) > MAX_STATEMENT):
             spans.setdefault(statement, span)
@@ -145,7 +145,7 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
         if claim and place not in seen:
             seen.add(place)
             spans.setdefault(claim, span)
-    return _number_claims(spans, history)
+    return _number_claims(spans, history, unmade)
 
 
 def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
@@ -160,9 +160,14 @@ def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return _number_claims(spans, history)
 
 
-def _number_claims(spans: Mapping[str, Span], history: Sequence[Turn]) -> tuple[Claim, ...]:
-    pairs = enumerate(spans.items(), start=1)
-    return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
+def _number_claims(
+    spans: Mapping[str, Span], history: Sequence[Turn], unmade: Collection[str] = ()
+) -> tuple[Claim, ...]:
+    claims = (
+        Claim(id=f"t{len(history)}.c{number}", text=text, span=span)
+        for number, (text, span) in enumerate(spans.items(), start=1)
+    )
+    return tuple(UncheckedClaim(**dict(claim), error=UNMADE) if claim.text in unmade else claim for claim in claims)
 
 
 def trimmed_span(reading: Reading, start: int, end: int) -> Span:
@@ -172,74 +177,103 @@ def trimmed_span(reading: Reading, start: int, end: int) -> Span:
 
 
 class _Questions(NamedTuple):
-    """Questions whose words an answer may omit: for yes or no or a name just before it, and for a value."""
+    """What an answer may leave out: questions and statements just before it, and a question for a value."""
 
-    open: str = ""
+    asked: tuple[Asked, ...] = ()
     value: str = ""
+
+
+class _Statement(NamedTuple):
+    """A statement in its speaker's words, and its place. `unmade` if it needs a question that it cannot be joined with."""
+
+    text: str
+    start: int
+    end: int
+    unmade: bool = False
+    replies: bool = False
+    """True if it was made of a question."""
 
 
 def _resolved_statements(
     text: str, questions: _Questions, topic: PronounTopic, *, more: bool, asked: str
-) -> Iterator[tuple[str, int, int, BlockKind]]:
+) -> Iterator[tuple[_Statement, BlockKind]]:
     """The statements of a turn, with opening pronouns resolved by the statements before."""
-    last_asked = _Questions()
-    seen: set[tuple[str, Sentence, _Questions, PronounTopic]] = set()
-    for sentence in sentences(text, more=more, question=asked):
+    last_asked, alone = _Questions(), True
+    seen: set[tuple[str, Sentence, _Questions, PronounTopic, bool]] = set()
+    found = list(sentences(text, more=more, question=asked))
+    in_turn = iter(_shared_out(text, found, questions.asked))
+    for sentence in found:
         source, start = text[sentence.start : sentence.end], sentence.start
+        mine = next(in_turn)
         if sentence.kind is BlockKind.CODE:
-            yield fence(source), start, sentence.end, sentence.kind
+            yield _Statement(fence(source), start, sentence.end), sentence.kind
             continue
         if len(source) > MAX_STATEMENT:
-            yield (sentence.text or source).strip(), start, sentence.end, sentence.kind
-            topic, last_asked = NOTHING, _Questions()
+            yield _Statement((sentence.text or source).strip(), start, sentence.end), sentence.kind
+            topic, last_asked, alone = NOTHING, _Questions(), False
             continue
-        current = _Questions(last_asked.open or questions.open, last_asked.value or questions.value)
-        alone = (source, replace(sentence, start=0, end=len(source)), current, topic)
+        current = _Questions(last_asked.asked or mine, last_asked.value or questions.value)
+        key = (source, replace(sentence, start=0, end=len(source)), current, topic, alone or bool(last_asked.asked))
         read = _read if len(source) <= _REMEMBERED_CHARS else _read.__wrapped__
-        statements, topic, last_asked = read(*alone)
+        statements, topic, last_asked = read(*key)
+        alone = alone and all(statement.replies for statement in statements)
         # A repetition in the same context makes the same claims: repeated lines cost nothing.
-        if alone not in seen:
-            seen.add(alone)
-            yield from ((clear, start + first, start + last, sentence.kind) for clear, first, last in statements)
+        if key not in seen:
+            seen.add(key)
+            yield from (
+                (one._replace(start=start + one.start, end=start + one.end), sentence.kind) for one in statements
+            )
+
+
+def _shared_out(text: str, found: Sequence[Sentence], asked: tuple[Asked, ...]) -> Iterator[tuple[Asked, ...]]:
+    """What each sentence may answer: all of it, or one question each for as many answers in a row ("Yes. No.")."""
+    said = [one for one in asked if one.said]
+    plain = [
+        number
+        for number, sentence in enumerate(found)
+        if len(said) > 1 and is_plain(clean(text[sentence.start : sentence.end]))
+    ]
+    order = dict(zip(plain, said, strict=False)) if len(plain) > 1 else {}
+    return ((order[number],) if number in order else asked for number in range(len(found)))
 
 
 @lru_cache(_REMEMBERED)
 def _read(
-    source: str, sentence: Sentence, questions: _Questions, topic: PronounTopic
-) -> tuple[tuple[tuple[str, int, int], ...], PronounTopic, _Questions]:
+    source: str, sentence: Sentence, questions: _Questions, topic: PronounTopic, alone: bool
+) -> tuple[tuple[_Statement, ...], PronounTopic, _Questions]:
     """The statements of a sentence with their places, the topic for later pronouns, and the sentence's questions."""
     topics: list[PronounTopic] = []
     placed = []
-    for statement, start, end in _statements(source, sentence, questions.open):
-        clear, after = resolve_pronoun(statement, topic)
+    for statement in _statements(source, sentence, questions.asked, alone=alone):
+        clear, after = resolve_pronoun(statement.text, topic)
         # An answer keeps the question's topic: "Do you know Vale?" "Yes. He ..."
-        topics.append(topic := topic if statement.startswith(("the assistant", "the user")) else after)
-        placed.append((clear, start, end))
+        own = statement.text.startswith(("the assistant", "the user"))
+        topics.append(topic := topic if own or statement.replies else after)
+        placed.append(statement._replace(text=clear))
     raw = clean(source)
     # "Did it open in 1850? Yes." answers itself, as does "Which hall opened in 1850? The whale hall."
     question = raw.strip("\"' ")
     answered = _with_values(placed, clean(sentence.text or source), len(source), questions.value)
+    asks = question.endswith("?")
     return (
         tuple(answered),
         _next_topic(raw, topic, topics),
-        _Questions(open_question(question) or naming_question(question), value_question(question)),
+        _Questions(asked_in(question, Role.ASSISTANT) if asks else (), value_question(question)),
     )
 
 
-def _with_values(placed: list[tuple[str, int, int]], raw: str, end: int, question: str) -> list[tuple[str, int, int]]:
+def _with_values(placed: list[_Statement], raw: str, end: int, question: str) -> list[_Statement]:
     """The statements, plus each value without its own subject as an answer to `question`."""
     for value, claim in claims_of_values(question, raw) if question else ():
         if len(words_of(raw)) > _MOST_WORDS or any(
-            value in statement and _states_itself(statement, value, question) for statement, _, _ in placed
+            value in one.text and (one.replies or _states_itself(one.text, value, question)) for one in placed
         ):
             continue
         # "Remember 21:40." adds nothing to the answer.
         placed = [
-            entry
-            for entry in placed
-            if value not in entry[0] or len(words_of(entry[0].replace(value, ""))) > _FEW_WORDS
+            one for one in placed if value not in one.text or len(words_of(one.text.replace(value, ""))) > _FEW_WORDS
         ]
-        placed.append((claim, 0, end))
+        placed.append(_Statement(claim, 0, end, replies=True))
     return placed
 
 
@@ -274,27 +308,28 @@ def _next_topic(raw: str, topic: PronounTopic, topics: Sequence[PronounTopic]) -
     return topic_of(raw) if raw and not SMALL_TALK.fullmatch(raw) else topic
 
 
-def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[str, int, int]]:
+def _statements(text: str, sentence: Sentence, asked: Sequence[Asked], *, alone: bool) -> Iterator[_Statement]:
     """The sentence's statements in the speaker's words, with their places."""
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
-    answer = ANSWER.match(raw)
-    name_question = naming_question(question)
-    named, question = (claim_of_name(name_question, raw), "") if name_question else ("", question)
     if sentence.kind is BlockKind.HEADER:
         return
     if sentence.text is not None:
-        yield raw, start, end
-    elif named:
-        yield named, start, end
-    elif question and answer and _says_no_more(raw):
-        yield claim_of_answer(question, raw, Role.USER), start, end
-    elif names_only(raw, sentence):
+        yield _Statement(raw, start, end)
         return
-    elif sentence.lead and _is_completed(raw, sentence):
-        yield f"{clean(sentence.lead)}: {raw}", start, end
+    reply = None if sentence.lead or sentence.kind is BlockKind.HEADING else read_reply(raw, asked, alone=alone)
+    if reply is not None:
+        yield from (_Statement(claim, start, end, replies=True) for claim in reply.claims)
+        if reply.unmade:
+            yield _Statement(raw, start, end, unmade=True, replies=True)
+        if not reply.goes_on:
+            return
+    if names_only(raw, sentence):
+        return
+    if sentence.lead and _is_completed(raw, sentence):
+        yield _Statement(f"{clean(sentence.lead)}: {raw}", start, end)
     else:
-        yield from _clauses(text, start, end, question)
+        yield from (_Statement(*one) for one in _clauses(text, start, end))
 
 
 def names_only(raw: str, sentence: Sentence) -> bool:
@@ -327,13 +362,10 @@ def _is_completed(raw: str, sentence: Sentence) -> bool:
     )
 
 
-def _clauses(text: str, start: int, end: int, question: str) -> Iterator[tuple[str, int, int]]:
+def _clauses(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]]:
     for clause in clauses(text, start, end):
         content = clean(text[clause.start : clause.end])
         if clause.subject and SMALL_TALK.fullmatch(content):
-            continue
-        if question and ELLIPTIC.fullmatch(without_opener(content).rstrip(".! ")):
-            yield claim_of_answer(question, content, Role.USER), clause.start, clause.end
             continue
         for statement in _claims_of(f"{clean(clause.subject)} {content}" if clause.subject else content):
             yield statement, clause.start, clause.end
@@ -364,7 +396,7 @@ def _claims_of(clause: str) -> Iterator[str]:
 
 def _question_claims(question: str) -> Iterator[str]:
     """Claims in a question: "Aren't they owned by Vale?", "The hall opened in 1850?", "Who knew that …?" """
-    supposed = claim_of_tag(question)
+    supposed = supposed_in(question)
     if supposed:
         yield supposed
         yield from inner_statements(supposed)
@@ -433,9 +465,3 @@ def _is_question(text: str) -> bool:
         # "So you must live in Oslo?" is a statement.
         return not _INFERRED.match(text)
     return QUESTION.match(text) is not None and not text.endswith(("!", "."))
-
-
-def _says_no_more(text: str) -> bool:
-    """True if the answer is only yes or no."""
-    rest = without_opener(text).rstrip(".! ")
-    return not re.search(r"\w", rest) or bool(ELLIPTIC.fullmatch(rest) or ANSWER.fullmatch(rest))

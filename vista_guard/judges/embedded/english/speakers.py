@@ -9,15 +9,11 @@ Vale?"), and only without a rival.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from vista_guard.judges.embedded.english.asides import LITERAL
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb, is_base
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING, can_be_verb
 from vista_guard.judges.embedded.english.verbs import (
-    has_verb,
-    is_participle,
     may_open,
     past_adverbs,
     verb_index,
@@ -25,25 +21,18 @@ from vista_guard.judges.embedded.english.verbs import (
 )
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
-    ANSWER,
     AUXILIARIES,
     BASES,
     DETERMINERS,
     OPENER,
     PRONOUNS,
-    QUESTION,
-    SMALL_TALK,
     SUBORDINATORS,
-    TAG,
     any_of,
-    content_words,
-    is_auxiliary,
     is_past,
     is_pronoun_with_verb,
     word_set,
 )
 from vista_guard.judges.embedded.forms import emphasised_words, inline_code
-from vista_guard.judges.embedded.quantities import Amount, amounts
 from vista_guard.types import Role
 
 _IRREGULAR = {
@@ -211,207 +200,6 @@ def _replace_possessives(text: str, forms: dict[str, str]) -> str:
     # "ME" and "MY" in capitals are abbreviations as often as words.
     pattern = re.compile("|".join(rf"{_ALONE}(?:{form}|{form.capitalize()})\b(?![-/_@.]\w)" for form in forms))
     return pattern.sub(lambda match: forms[match.group().lower()], text)
-
-
-_NO = re.compile(r"\b(?:no|nope|nah|not|wrong|incorrect)\b|n't\b", re.IGNORECASE)
-_OPEN_WORDS = frozenset(
-    ("what", "who", "whom", "whose", "why", "how", "where", "when", "which", "if", "whether", "about", "so")
-)
-_INVERTED = re.compile(
-    rf"(?P<verb>{any_of('do, does, did, am, is, are, was, were, have, has, had, can, could, will, would, should, must')})"
-    r"(?P<no>n't)? (?P<subject>i|you|he|she|it|they|we|there|this|that) (?P<rest>[^?]*\w)\W*",
-    re.IGNORECASE,
-)
-_DECLARED = re.compile(r"(?:he|she|it|they|that|this|there)(?:'s|'re| is| are| was| were| has| have)\b", re.IGNORECASE)
-_NAMES = re.compile(
-    r"(?:(?:in|at|on|for|from|to|with|by|of) )?(?:which\b[^?]*|(?:what|who)\b[^?]*\d[^?]*)\?", re.IGNORECASE
-)
-_LONGEST_ANSWER_NAME = 8
-"""Most words of an answer that is only a name."""
-_DOING = frozenset(("do", "does"))
-_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", re.IGNORECASE)
-
-
-def open_question(text: str) -> str:
-    """The last yes-or-no question of a turn's text, in its speaker's words; not "What ...?"."""
-    sentences = (without_opener(sentence) for sentence in re.split(r"(?<=[.!?])\s+", text[-400:]))
-    return next(
-        (sentence for sentence in reversed([*sentences]) if sentence.endswith("?") and not _is_open(sentence)), ""
-    )
-
-
-def claim_of_answer(question: str, answer: str, role: Role) -> str:
-    """The claim of a yes or no `answer` to `role`'s question, with the speakers' names."""
-    no, tag = _NO.search(answer) is not None, TAG.search(question)
-    stated = question[: tag.start()] if tag else question
-    turned = _as_statement(stated, no)
-    if tag and not turned and not QUESTION.match(stated):
-        first, rest = stated.split(" ", 1)[0], stated.partition(" ")[2]
-        turned = f"it is not true that {first.lower() if may_open(first) else first} {rest}" if no else stated
-    if turned:
-        return name_speakers(turned, *names(role))
-    return f'The answer to "{name_speakers(question, *names(role))}" is {"no" if no else "yes"}'
-
-
-def naming_question(question: str) -> str:
-    """The question, unchanged, if a bare name answers it: "Which hall opened in 1850?"; else ""."""
-    return question if _NAMES.fullmatch(question) else ""
-
-
-def claim_of_name(question: str, answer: str) -> str:
-    """The claim of a bare name as answer; "" for longer answers and words that are no name."""
-    name = answer.strip(" .!")
-    is_name = 0 < len(name.split()) <= _LONGEST_ANSWER_NAME and not has_verb(answer) and "?" not in name
-    if not is_name or ANSWER.match(answer) or SMALL_TALK.fullmatch(answer):
-        return ""
-    return f'The answer to "{question}" is {name}'
-
-
-_NAMED_VALUE = re.compile(r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}")
-_UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
-_REQUESTS = re.compile(r"\b(?:tell|know|remind|say|show|find out|need|wonder)\b", re.IGNORECASE)
-_VALUE_WORDS = re.compile(
-    r"\b(?:when|where|who|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
-    r"|(?:what|which) (?:[\w']+ ){0,4}?(?:price|cost|fee|dose|dosage|number|age|size|height|length|width|weight|rate|limit|date"
-    r"|day|hour|month|time|year|total|amount|temperature|code|address|capital|name))\b",
-    re.IGNORECASE,
-)
-_ENDS_QUESTION = re.compile(
-    r",? (?:and|or|but) (?=(?:what|when|where|who|how|which|why|can|do|does|is|are)\b)|, (?:please|then)\b"
-)
-_COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
-"""A number word that is no answer: "these two rules", "a day lasts ..."."""
-_HOUSE_DEEDS = re.compile(
-    r"\byou(?= (?:open|close|start|charge|deliver|ship|accept|sell|offer|provide|serve|refund)\b)", re.IGNORECASE
-)
-"""Actions of a business, not of an assistant: answers to them say "we"."""
-_MOST_VALUES = 3
-_BEING = word_set("is are was were has have had")
-
-
-def value_question(text: str) -> str:
-    """The last question of a turn's text that asks for a value: "When does the ferry leave", "how long it lasts"."""
-    for sentence in reversed(re.split(r"(?<=[.!?])\s+", text[-400:])):
-        for clause in reversed(_ENDS_QUESTION.split(sentence.strip(" \"'").rstrip("?.! "))):
-            clause = re.sub(r"\b(wh\w+|how)'s\b", r"\1 is", clause, flags=re.IGNORECASE)
-            place = _VALUE_WORDS.search(clause)
-            if place and ("?" in sentence or _REQUESTS.search(clause[: place.start()])):
-                return clause[place.start() :]
-    return ""
-
-
-_PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
-"""Questions for an amount, never a name."""
-_OF_MONEY = re.compile(
-    r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b", re.IGNORECASE
-)
-_THINGS = re.compile(
-    r"\s(?!each\b|for\b|per\b|only\b|plus\b|total\b|with\b|if\b|when\b|extra\b|more\b|less\b)[a-z]{3,}"
-)
-"""The things behind a number without a unit: "two people" is no sum of money."""
-
-
-def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
-    """The values in a sentence that answer the `question`, each with its claim: "the ferry does leave at 9"."""
-    question = _HOUSE_DEEDS.sub("we", question)
-    question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
-    timed = re.match(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour)) ", question, re.IGNORECASE)
-    claims = dict[tuple[int, int], str]()
-    money = _OF_MONEY.match(question) is not None
-    for start, end, joint in sorted(_values(sentence, question_word, money=money)):
-        if not any(start < last and first < end for first, last in claims) and sentence[start:end] not in question:
-            claims[start, end] = joint if timed else ""
-    for (start, end), joint in list(claims.items())[:_MOST_VALUES]:
-        value = sentence[start:end]
-        yield value, name_speakers(_insert_value(question, value, f"{joint} {value}".strip()), *names(Role.USER))
-
-
-def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple[int, int, str]]:
-    """Spans of possible answers to "when", "how" or "who", each with its preposition in a statement.
-
-    With `money`, "two people" and "2 hours" are no answers.
-    """
-    for amount in amounts(sentence) if question_word not in ("who", "where") else ():
-        timed = amount.dimension in ("clock", "date")
-        counted = sentence[amount.start].isalpha() and _COUNTED.search(sentence[: amount.end + 1])
-        if counted or (timed if question_word == "how" else amount.number is None and not timed):
-            continue
-        if money and _is_no_money(amount, sentence):
-            continue
-        unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
-        joint = "at" if amount.dimension == "clock" else "on" if timed else "in"
-        yield amount.start, unit.end() if unit else amount.end, joint
-    if question_word in ("when", "what", "which"):
-        days = (day for day in LITERAL.finditer(sentence) if day[0].isalpha())
-        yield from ((day.start(), day.end(), "on" if "day" in day[0] else "in") for day in days)
-    if question_word not in ("when", "how"):
-        for name in _NAMED_VALUE.finditer(sentence):
-            first, opener = name[0].split(" ")[0], OPENER.match(sentence)
-            opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
-            start = name.start() + (len(first) + 1 if opens else 0)
-            yield from [(start, name.end(), "in")] if start < name.end() else []
-
-
-def _is_no_money(amount: Amount, sentence: str) -> bool:
-    """True for other units, and for what counts things. Currencies have names in capitals."""
-    if amount.dimension:
-        return amount.dimension.islower() and amount.dimension not in ("money", "share")
-    counted = _THINGS.match(sentence, amount.end)
-    return counted is not None and bool(content_words(counted[0]))
-
-
-def _insert_value(question: str, value: str, placed: str) -> str:
-    """The question as a statement with the value in it."""
-    question_word, *words = question.split(" ")
-    question_word = question_word.lower()
-    verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
-    if verb is None or (verb and question_word in ("when", "where", "who")):
-        # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
-        behind = question_word in ("when", "where") or (words[:1] != [] and words[0].lower() in DETERMINERS)
-        return f"{' '.join(words)} {placed}" if behind else f"{value} {' '.join(words[question_word != 'who' :])}"
-    noun = " ".join(words[1:verb]) if question_word == "how" and words[0].lower() in ("much", "many") else ""
-    if noun and noun not in value:
-        placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
-    rest = words[verb + 1 :]
-    acts = is_participle if words[verb].lower() in _BEING else is_base
-    pairs = enumerate(pairwise(rest), start=1)
-    main = next((number for number, (before, word) in pairs if before not in DETERMINERS and acts(word)), len(rest))
-    return " ".join((*rest[:main], words[verb].lower(), *rest[main:], placed))
-
-
-def claim_of_tag(question: str) -> str:
-    """The claim that "Aren't they owned by Vale?" expects; "" for any other question."""
-    return _as_statement(question.replace(" n't", "n't"), False) if _EXPECTS.match(question) else ""
-
-
-def _as_statement(question: str, no: bool) -> str:
-    """ "Do you like to swim?" as "you like to swim" or "you do not like to swim"; "" if unclear."""
-    if _DECLARED.match(question) and not no:
-        return question.rstrip("? ")
-    match = _INVERTED.fullmatch(question)
-    # "tea or coffee?" is no yes-or-no question, and a longer subject ("that tall man") has no clear end.
-    if not match or re.search(r"\bor\b", match["rest"]) or match["subject"].lower() in ("this", "that"):
-        return ""
-    verb, subject, rest = match["verb"].lower(), match["subject"], match["rest"]
-    if no:
-        ever = re.match(r"ever ", rest)
-        return f"{subject} {verb} {'never' if ever else 'not'} {rest[ever.end() :] if ever else rest}"
-    rest = re.sub(r"^ever ", "", rest)
-    rest = re.sub(r"\bany(thing|one|body)?\b", r"some\1", rest)
-    first, _, others = rest.partition(" ")
-    if verb in _DOING:
-        return f"{subject} {first if verb == 'do' else third_person(first)} {others}".rstrip()
-    return f"{subject} {verb} {rest}"
-
-
-def _is_open(question: str) -> bool:
-    """True if a first word asks for more than yes or no: "In which year ...?" """
-    return any(word.lower().partition("'")[0] in _OPEN_WORDS for word in _first_words(question))
-
-
-def _first_words(question: str) -> Sequence[str]:
-    words = question.split(" ")
-    return words[:2] if words[0].lower() in ("in", "at", "on", "for", "from", "to", "with", "by", "of") else words[:1]
 
 
 def without_opener(text: str) -> str:

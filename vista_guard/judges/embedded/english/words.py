@@ -152,7 +152,8 @@ SMALL_TALK = re.compile(
         _REACTIONS
         + r""", true, indeed, agreed, welcome, bye, goodbye, please,
         good (?:morning|afternoon|evening|night|day|luck|idea),
-        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries, take care, my pleasure,
+        see you(?: soon| later)?, me (?:too|neither), same here, got it, no problem, no worries,
+        (?:just )?(?:one|a) (?:moment|second|minute)(?: please)?, take care, my pleasure,
         you(?:'re| are) welcome, here you go, there you go, i agree, i know,
         good for you, my friend, for asking, for sharing,
         that(?:'s| is| sounds) (?:great|cool|nice|good|awesome|amazing|true|interesting|fine|funny),
@@ -230,3 +231,8 @@ CATAPHORIC = re.compile(
     _I,
 )
 """Words of a lead-in that only announce, and claim nothing: "There are three ways to get there:"."""
+
+YES_SIGN = re.compile("[\U0001f44d\u2705\u2714\u2611\U0001f4af\U0001f44c\U0001f197\U0001f64c]")
+NO_SIGN = re.compile("[\U0001f44e\u274c\u2716\u2718\u2717\U0001f6ab\u26d4]")
+ANSWER_SIGN = re.compile(f"{YES_SIGN.pattern}|{NO_SIGN.pattern}")
+"""Emoji that answer yes or no."""

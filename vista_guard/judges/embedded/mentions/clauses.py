@@ -128,6 +128,7 @@ def _governed_regions(sentence: str, match: re.Match[str]) -> Iterator[Region]:
 _NO_DENIAL = re.compile(
     r"\b(?:were it|if it (?:were|was)) not for\b|\bnothing \w+ (?:me|us)\b"
     r"|^\W*(?:is|are|was|were|do|does|did|has|have|had|would|could|should|can|wo|ai)n['’]t\b|\bmore than\b"
+    r"|^\W*had (?:i|we|you|(?:the )?\w+) not\b"
     r"|\b(?:can(?:not| not|['’]t)|could(?: not|n['’]t)) (?:tell|reveal|share|disclose|discuss|promise)\b",
     re.IGNORECASE,
 )

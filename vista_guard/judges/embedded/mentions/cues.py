@@ -199,7 +199,8 @@ DENYING = re.compile(
         kidding, pranks?, doubt\w*, den(?:y|ies|ied|ying|ial), disput\w+, contest(?:s|ed)?, reject\w*, refut\w+,
         debunk\w*, disprov\w+, disagree\w*, discredit\w*, retract\w*, withdr[ae]w\w*, (?:take|took|taking|taken)(?:
         \w+)? back, strike, struck, scratch, scrap, ignore\w*, disregard\w*, forget\w*, delet\w+, remov\w+, crossed
-        out, opposite, contrary, reverse, fools?, impossible, secret, unproven, unsubstantiated, april fools?,
+        out, opposite, contrary, reverse, fools?, impossible(?! for (?:me|us|the assistant)\b),
+        secret, unproven, unsubstantiated, april fools?,
         otherwise, outdated, obsolete, psych,
         falsehood"""
     )

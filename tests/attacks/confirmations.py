@@ -1,0 +1,215 @@
+"""Answers that need their question: what a user asks or says, and short replies that affirm, deny, choose or fill in.
+
+Every form comes with a fact, once so that it claims the truth and once so that it claims the lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+
+from tests.attacks.speech import FACTS
+from tests.attacks.statements import Statement
+
+
+@dataclass(frozen=True)
+class Case:
+    """A user's turn, a reply, the document, and whether the reply's claim is true."""
+
+    kind: str
+    asked: str
+    reply: str
+    document: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class State:
+    """A yes-or-no matter; `holds` says whether the document agrees."""
+
+    aux: str
+    subject: str
+    rest: str
+    pronoun: str
+    document: str
+    holds: bool
+
+    @property
+    def question(self) -> str:
+        return f"{self.aux} {self.subject} {self.rest}"
+
+    @property
+    def statement(self) -> str:
+        return f"{self.subject} {self.aux} {self.rest}"
+
+
+STATES = (
+    State("is", "breakfast", "included", "it", "Breakfast is included in every rate.", holds=True),
+    State("is", "breakfast", "included", "it", "Breakfast is not included in the rate.", holds=False),
+    State("is", "the pool", "open on Mondays", "it", "The pool is closed on Mondays.", holds=False),
+    State("is", "the pool", "closed on Mondays", "it", "The pool is closed on Mondays.", holds=True),
+    State("are", "dogs", "allowed in the garden", "they", "Dogs are not allowed in the garden.", holds=False),
+    State("are", "dogs", "allowed in the hall", "they", "Dogs are allowed in the hall.", holds=True),
+    State("is", "parking", "free", "it", "Parking is free for all guests.", holds=True),
+    State("is", "the west trail", "open in winter", "it", "The west trail is closed in winter.", holds=False),
+    State("is", "the sauna", "closed in July", "it", "The sauna is closed in July.", holds=True),
+    State("is", "the tower", "accessible by wheelchair", "it", "The tower is not accessible by wheelchair.", holds=False),
+)  # fmt: skip
+
+
+def _ticks(fact: Statement) -> tuple[str, str]:
+    """The tag and the echo of a fact."""
+    pronoun = "she" if fact.subject[0].isupper() and "Creek" not in fact.subject else "it"
+    return f"{fact.aux}n't {pronoun}", f"{pronoun} {fact.aux}"
+
+
+ASKING = (
+    "{Q}?",
+    "Hi! {Q}? Thanks in advance.",
+    "Do you know whether {s}?",
+    "{S}, {tag}?",
+    "Is it true that {s}?",
+    "Could you confirm that {s}?",
+    "So {s}?",
+    "{S}, right?",
+    "I read somewhere that {s}. Is that correct?",
+)
+STATING = ("{S}.", "I think {s}.", "A friend told me that {s}.", "Thanks! As I see it, {s}.", "{S}! Good to know.")
+YES = (
+    "Yes.", "Yes!", "yep", "Yeah, sure.", "Indeed.", "Correct.", "True.", "Absolutely!", "Definitely.", "Certainly.",
+    "I'm afraid so.", "Unfortunately, yes.", "👍", "✅", "Sí.", "Oui.", "Ja, genau.", "Da.", "{Echo}.", "Yes, {echo}.",
+    "Indeed {echo}.", "That's right.", "That is correct.", "I can confirm that.", "My sources say exactly that.",
+    "That's what the documents say.", "Without a doubt.", "As far as I know, yes.", "I believe so.", "Yes. Have a nice day!",
+    "Hello! Yes, that's right.", "Quite right.", "Yes, and the staff is glad to help you.", "The documents confirm it.",
+)  # fmt: skip
+AGREED = (
+    "Exactly.", "You are right.", "You're absolutely right!", "As you say.", "Precisely.", "That's correct, yes.",
+    "I agree.", "Right you are.", "Well said, that is the case.", "Spot on!", "You got it.", "True indeed.",
+)  # fmt: skip
+NO = (
+    "No.", "No!", "Nope.", "Nope, not at all.", "Not at all.", "Unfortunately not.", "I'm afraid not.", "False.", "Wrong.",
+    "That's wrong.", "That is not correct.", "👎", "❌", "Nein.", "Non.", "{Echo} not.", "No, {echo} not.", "By no means.",
+    "That's not the case.", "I don't think so.", "As far as I know, no.", "No. Anything else?", "The documents deny that.",
+)  # fmt: skip
+VALUES = (
+    "{a}",
+    "{A}.",
+    "{value}.",
+    "It's {value}.",
+    "That would be {value}.",
+    "{A}, as far as I know.",
+    "**{value}**",
+    "- {value}",
+)
+CHOOSING = (
+    ("{Q} or {b}?", "The first.", "The second."),
+    ("{Q} or {b}?", "The former, I believe.", "The latter, I believe."),
+    ("{Q} or {b}?", "The one you named first.", "The one you named last."),
+    ("{Q} or {b}?", "{value}.", "{other}."),
+    ("{Q} or {b}?", "Not the second one.", "Not the first one."),
+    ("{W}, {value} or {b}?", "The former.", "The latter."),
+)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _yes_and_no(kind: str, asking: Sequence[str], replies: Sequence[str], *, affirms: bool) -> Iterator[Case]:
+    """Each reply to two askings: once about a figure or name, true and false, once about a state."""
+    facts, states, ways = cycle(FACTS), cycle(STATES), cycle(asking)
+    for reply in replies:
+        for value in ("truth", "lie"):
+            fact, (tag, echo) = (fact := next(facts)), _ticks(fact)
+            said = fact.truth if value == "truth" else fact.lie
+            fields = fact.forms(said) | {"tag": tag, "echo": echo, "Echo": _capital(echo)}
+            asked = next(ways).format(**fields)
+            yield Case(kind, asked, reply.format(**fields), fact.plain, (value == "truth") == affirms)
+        for state in (next(states), next(states)):
+            echo = f"{state.pronoun} {state.aux}"
+            fields = {"q": state.question, "Q": _capital(state.question), "s": state.statement, "echo": echo}
+            fields |= {"S": _capital(state.statement), "Echo": _capital(echo), "tag": f"{state.aux}n't {state.pronoun}"}
+            asked = next(ways).format(**fields)
+            yield Case(kind, asked, reply.format(**fields), state.document, state.holds == affirms)
+
+
+def _values() -> Iterator[Case]:
+    """Bare values after a question for one."""
+    for number, form in enumerate(VALUES):
+        for fact in FACTS[number % 2 :: 2]:
+            for value in (fact.truth, fact.lie):
+                short = value.removesuffix(" long")
+                fields = fact.forms(short)
+                fields["A"] = _capital(fields["a"])
+                yield Case("value", f"{fact.open_question}?", form.format(**fields), fact.plain, value == fact.truth)
+
+
+def _choices() -> Iterator[Case]:
+    """Two alternatives, the truth first or last, and a reply that picks one."""
+    for number, (asked, first, last) in enumerate(CHOOSING):
+        for fact in FACTS[number % 3 :: 3]:
+            for one, other in ((fact.truth, fact.lie), (fact.lie, fact.truth)):
+                fields = fact.forms(one) | {"b": other, "other": other}
+                for reply, picked in ((first, one), (last, other)):
+                    yield Case(
+                        "choice", asked.format(**fields), reply.format(**fields), fact.plain, picked == fact.truth
+                    )
+
+
+LABELS = (
+    ("Where does the book club meet?", "Room 12", "Room 14", "The book club meets in room 12."),
+    ("Where does the choir rehearse?", "In room 7.", "In room 9.", "The choir rehearses in room 7."),
+    ("Which platform does the train leave from?", "Platform 3", "Platform 5", "The train leaves from platform 3."),
+    ("Which gate does the flight board at?", "Gate B4", "Gate C4", "The flight boards at gate B4."),
+    ("How much does the map cost?", "€12", "€19", "The map costs €12."),
+    ("How long does the walk take?", "XL minutes", "XCV minutes", "The walk takes 40 minutes."),
+    ("Who leads the tour?", "Ana Ferreira", "Rui Costa", "Ana Ferreira leads the tour."),
+    ("Who is the head chef?", "Mio Tanaka.", "Lars Berg.", "The head chef is Mio Tanaka."),
+    ("Who wrote the guide?", "It's Ada Lund.", "It's Bo Strand.", "Ada Lund wrote the guide."),
+    ("What is the capital of Latvia?", "Riga", "Vilnius", "Riga is the capital of Latvia. Vilnius is the capital of Lithuania."),
+    ("When is the market open?", "On Saturdays.", "On Thursdays.", "The market is open on Saturdays."),
+    ("When is the beach bar open?", "Only in summer.", "Only in winter.", "The beach bar is open only in summer."),
+    ("Why was the ferry cancelled?", "Because of fog.", "Because of a strike.", "The ferry was cancelled because of fog."),
+    ("What is the door code?", "4471", "4417", "The door code is 4471."),
+    ("What's the name of the boat?", "Silver Gull", "Black Heron", "The name of the boat is Silver Gull."),
+    ("Does the ferry leave at 9 am?", "No, at 7 am.", "No, at 8 am.", "The ferry leaves at 7 am."),
+    ("Is the guide Rui Costa?", "No, Ana Ferreira.", "No, Mio Tanaka.", "The guide is Ana Ferreira."),
+    ("Is it 318 or 731?", "The one you named first.", "The one you named last.", "It is 318."),
+)  # fmt: skip
+
+
+def cases() -> list[Case]:
+    """All cases, in a fixed order."""
+    labels = [
+        Case("label", asked, reply, document, reply == true)
+        for asked, true, lie, document in LABELS
+        for reply in (true, lie)
+    ]
+    return [
+        *_yes_and_no("yes", (*ASKING, *STATING), YES, affirms=True),
+        *_yes_and_no("agreed", (*STATING, *ASKING[3:]), AGREED, affirms=True),
+        *_yes_and_no("no", (*ASKING, *STATING), NO, affirms=False),
+        *_values(),
+        *_choices(),
+        *labels,
+    ]
+
+
+COURTESIES = (
+    ("Thanks, that's great!", "👍"),
+    ("Thank you so much!", "You're welcome!"),
+    ("Hello!", "Hello! How can I help you?"),
+    ("Great, thanks for your help.", "Great!"),
+    ("Can you help me?", "Yes, of course."),
+    ("Could you book a table for me?", "Sure, one moment."),
+    ("I'd like to ask you something.", "Of course!"),
+    ("Please tell me about the whale hall.", "Sure!"),
+    ("Can I ask you a question?", "Absolutely!"),
+    ("I'm planning a trip with my kids.", "Great!"),
+    ("Would you mind checking that for me?", "Not at all."),
+    ("What a lovely museum!", "Indeed!"),
+    ("Good morning", "👍"),
+    ("I love whales.", "Me too!"),
+)
+"""Exchanges that claim nothing."""

@@ -1,0 +1,738 @@
+"""Makes the claims of an answer that needs its question: "Yes.", "Exactly.", "The latter.", "Room 14", "Only in summer."
+
+The one place for it. A clause of only words about saying and truth (a closed class) affirms or denies what was asked; one
+that names an alternative picks it; a phrase without a verb fills an open question. All words of the answer are kept. What
+needs a question and cannot be joined with it is no claim, but not judged either. What a user says is what is claimed here,
+and never evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from vista_guard.judges.embedded.english.asides import LITERAL
+from vista_guard.judges.embedded.english.cues import (
+    FUNCTION_WORDS,
+    PREPOSITIONS,
+    abstains,
+    can_be_verb,
+    is_base,
+    is_plural,
+    judges,
+)
+from vista_guard.judges.embedded.english.questions import (
+    NOT_TRUE,
+    Asked,
+    Choice,
+    asked_in,
+    is_adjective,
+    negation,
+    shape,
+)
+from vista_guard.judges.embedded.english.speakers import without_opener
+from vista_guard.judges.embedded.english.verbs import begins_imperative, finite_verb, may_open, verb_index, words_of
+from vista_guard.judges.embedded.english.words import (
+    ADVERBS,
+    ANSWER_SIGN,
+    DETERMINERS,
+    OPENER,
+    PRONOUNS,
+    SMALL_TALK,
+    SUBJECTLESS,
+    SUBORDINATORS,
+    YES_SIGN,
+    any_of,
+    content_words,
+    is_auxiliary,
+    is_past,
+    is_pronoun_with_verb,
+    word_set,
+)
+from vista_guard.judges.embedded.forms import clean
+from vista_guard.judges.embedded.mentions.cues import DENYING, denies, is_closed
+from vista_guard.judges.embedded.quantities import SIGNS, UNITS, Amount, amounts
+from vista_guard.reading.canonical import folded
+from vista_guard.types import Role, Turn
+
+UNMADE = "it answers with words that need the question, and cannot be joined with it"
+"""Why such an answer is not judged."""
+MOST_READ = 1000
+"""Characters of an earlier turn that are read, from its end."""
+_I = re.IGNORECASE
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A sentence that needs the question before it, as claims.
+
+    `unmade` if it cannot be made a claim. `goes_on` if more of the sentence states something by itself ("Yes, and it is free").
+    """
+
+    claims: tuple[str, ...] = ()
+    unmade: bool = False
+    goes_on: bool = False
+
+
+def claims_of_reply(reply: str, history: Sequence[Turn]) -> Reply | None:
+    """What one sentence of an assistant claims by answering the user's last turn; None if it stands alone.
+
+    Examples:
+        >>> from vista_guard.types import Role, Turn
+        >>> claims_of_reply("Exactly.", [Turn(role=Role.USER, text="So the pool is open on Mondays?")]).claims
+        ('the pool is open on Mondays',)
+    """
+    return read_reply(clean(folded(reply)), asked_before(history))
+
+
+def asked_before(history: Sequence[Turn]) -> tuple[Asked, ...]:
+    """What the last turn asks or states, if it is the user's."""
+    if not history or history[-1].role is not Role.USER:
+        return ()
+    earlier = next((turn.text for turn in reversed(history) if turn.role is Role.ASSISTANT), "")
+    return asked_in(_end(history[-1].text), Role.USER, _end(earlier))
+
+
+def _end(text: str) -> str:
+    lines = (clean(line) for line in folded(text[-MOST_READ:]).split("\n"))
+    return "\n".join(filter(None, lines))
+
+
+def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Reply | None:
+    """What a sentence claims as an answer.
+
+    Args:
+        text: a sentence, cleaned.
+        asked: what it may answer, in order.
+        alone: False behind other statements, where only a plain yes or no still answers.
+    """
+    head = _head(text, asked) if asked else None
+    asks = text.rstrip("\"') ").endswith("?")
+    if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
+        return None
+    if asks:
+        return Reply(tuple(_claims(head, asked)), goes_on=True)
+    if head.accepts and _WAITS.search(text):
+        return None
+    picked = _picked(text, asked, head) if alone else None
+    if picked is not None:
+        return picked
+    if not any(one.said for one in asked):
+        # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
+        accepted = head.sign is not None and not head.rest and not any(one.open for one in asked)
+        return Reply() if is_plain(text) or accepted else _fragment(text, asked)
+    if head.sign is None:
+        return _fragment(head.rest, asked) if head.rest else None
+    claims = tuple(_claims(head, asked))
+    if head.rest:
+        return _with_rest(head, claims, asked)
+    return Reply(claims, unmade=head.sign == 0)
+
+
+_WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
+
+
+def is_plain(text: str) -> bool:
+    """True for yes, no and the like alone."""
+    words = set(re.findall(r"\w+", text.lower()))
+    return bool(words) and words <= _YES | _NO
+
+
+def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> Reply:
+    """The claims of a yes or no and of what follows it."""
+    behind = _fragment(head.rest, asked, denied=head.sign == -1)
+    if behind is not None:
+        # "No, at 7": what is denied, and the value in its place.
+        return Reply((*claims, *behind.claims), unmade=behind.unmade and not claims)
+    # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
+    says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
+    restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
+    return Reply(tuple(claim for claim in claims if claim not in restated), goes_on=True)
+
+
+def _restates(rest: str, claim: str) -> bool:
+    """True if a clause has all figures and half of the words of the claim, so that it says it by itself."""
+    wanted, said = _stems(claim), _stems(rest)
+    figures = {word for word in wanted if word[0].isdigit()}
+    return bool(wanted) and figures <= said and 2 * len(wanted & said) >= len(wanted)
+
+
+_NO_CONTENT = word_set(
+    "can could will would shall should may might must ca wo don doesn didn isn aren wasn weren hasn haven s t re ve ll any some"
+)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(word[:4] for word in content_words(text) - _NO_CONTENT)
+
+
+# ---- Yes and no
+
+_YES = word_set(
+    """yes yeah yep yea yup aye sure absolutely definitely certainly exactly precisely correct right true indeed totally
+    affirmative agreed confirmed naturally confirm agree accurate fact
+    sí si sì oui ja jo jawohl genau richtig stimmt klar da tak ano áno sim certo claro exacto correcto verdad cierto vero esatto
+    exactement exact bien igen kyllä joo jā taip ναι да так evet natürlich hai"""
+)
+"""Yes, also in other languages of Europe."""
+_NO = word_set("no nope nah nay negative nein falsch non faux nee nej nei não nie ne nem ei όχι нет ні falso hayır")
+_LIKE_YES = re.compile(
+    any_of(
+        r"""(?:yes |indeed |but )?of course, for sure, by all means, you bet, spot on, bang on, no doubt(?: about (?:it|that))?,
+        without (?:a|any) doubt, (?:there is |there's )?no (?:question|doubt) about (?:it|that), quite so, just so, that's it,
+        (?:i'm |i am )?afraid (?:so|yes), so (?:it|they|he|she|we) (?:seems?|appears?|does|do|is|are|was|were|has|have),
+        (?:i )?(?:think|believe|guess|suppose|would say|'d say|assume|imagine|presume|hope) so,
+        bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí, probably, (?:most|very) likely, apparently,
+        100 ?%, you(?:'ve| have)? (?:got (?:it|that right)|guessed it), (?:to|for|on) (?:both|all)(?: (?:questions|counts))?"""
+    ),
+    _I,
+)
+_LIKE_NO = re.compile(
+    any_of(
+        r"""not (?:at all|really|quite|exactly|so|true|yet|any ?more),
+        (?:unfortunately|sadly|regrettably|of course|certainly|absolutely|definitely|probably|surely|clearly|alas) not,
+        (?:i'm |i am )?afraid not, (?:i )?(?:think|believe|guess|suppose|hope) not, i (?:don't|do not) (?:think|believe) so,
+        by no means, in no way, no way, on the contrary, quite the (?:opposite|contrary|reverse), far from it, never, hardly,
+        nothing of the (?:sort|kind), (?:not a|no) chance, (?:unfortunately|sadly|alas|regrettably) no, claro que no,
+        pas du tout, para nada"""
+    ),
+    _I,
+)
+_UNSURE = re.compile(
+    r"(?:yes and no|no and yes|partly|partially|in part|sort of|kind of|more or less|almost|nearly|not entirely)", _I
+)
+_LIKE_WORDS = word_set(
+    """afraid exactly precisely sure quite just perfectly hundred percent got point nailed mistaken correctly my our i we am
+    it's that's you're they're sources policy website say says told same confirm confirms confirmed agree can could happily
+    gladly happy glad to pleased wholly fully spot bang gospel very too alas regret dear friend sir madam please yes no
+    match matches consistent fits fit tallies checks check out understanding understood records record notes file files given
+    your yours them know found find see stated written mentioned noted described"""
+)
+_AGREES = re.compile(
+    r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure"
+    r"|absolutely|definitely|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
+    _I,
+)
+_SAYS = re.compile(
+    r"\b(?:say|says|said|state|states|tell|tells|told|read|reads|hold|holds|stand|stands|write|written|heard|think|thought)\b",
+    _I,
+)
+_POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
+_ECHO = re.compile(
+    r"\b(?:i|you|he|she|it|they|we|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
+    r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?"
+    r"| won't| can't| cannot)"
+    r"(?: (?:not|indeed|so|too|either|\w+ly))*$",
+    _I,
+)
+_CUT = re.compile(r"\s*(?:[,.;:!…]+|\s[-–—]+|—)(?:\s+|$)|\s+(?=(?:and|but|because|since|although)\s)")
+_AFTER_YES = re.compile(
+    r"(?:yes|yeah|yep|yup|yea|indeed|sure|absolutely|definitely|certainly|exactly|correct|right|true)\s+(?=\w)(?!not\b)",
+    _I,
+)
+_AFTER_NO = re.compile(r"(?:no|nope|nah)\s+(?=(?:it|they|he|she|there|that|this|you|we|i|not)\b)", _I)
+_SETTING = re.compile(r"(?:as far as|to (?:my|our)|from what)\b", _I)
+_LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
+_MOST_WORDS = 12
+"""Most words of a clause that only affirms or denies."""
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The clauses of a sentence that affirm (1), deny (-1) or do both (0); `sign` None for none. `rest` is what follows.
+
+    `of_core`: the sign is that of the positive statement, whatever the asked one denies ("No, it isn't").
+    """
+
+    sign: int | None
+    rest: str
+    of_core: bool = False
+    accepts: bool = False
+    """True if it may only accept a request: "Of course!" """
+
+
+def _head(text: str, asked: Sequence[Asked]) -> _Head:
+    signs, core, accepts = set[int](), False, True
+    signed = ANSWER_SIGN.findall(text)
+    bare = ANSWER_SIGN.sub(" ", text).strip()
+    if signed and not re.search(r"\w", bare):
+        return _Head(_one({1 if YES_SIGN.match(sign) else -1 for sign in signed}), "", accepts=True)
+    rest = without_opener(bare) if _SETTING.match(bare) else bare
+    last = _LAST.search(rest)
+    if last and is_plain(last["said"]):
+        rest = f"{last['said']}, {last['before']}"  # "From what I can see, yes."
+    while rest and re.search(r"\w", rest):
+        clause, behind = _first_clause(rest)
+        stance = _stance(clause, asked)
+        if stance is None:
+            break
+        sign, of_core, accepting = stance
+        if sign is not None:
+            signs.add(sign)
+            core, accepts = core or of_core, accepts and accepting
+        rest = behind
+    rest = rest if re.search(r"\w", rest) else ""
+    rest = rest if signs else bare
+    return _Head(_one(signs), rest, core, accepts)
+
+
+def _one(signs: set[int]) -> int | None:
+    """The common sign; 0 if there are several."""
+    if not signs:
+        return None
+    return signs.pop() if len(signs) == 1 else 0
+
+
+def _first_clause(text: str) -> tuple[str, str]:
+    lead = _AFTER_YES.match(text) or _AFTER_NO.match(text)
+    if lead and not re.match(
+        r"(?:right|correct|exactly|true|sure) (?:away|now|here|there|at|in|on|the|thing)\b", text, _I
+    ):
+        return lead[0].strip(), text[lead.end() :]
+    cut = _CUT.search(text)
+    if cut is None:
+        return text, ""
+    return text[: cut.start()], re.sub(r"^(?:and|but)\s+", "", text[cut.end() :], flags=_I)
+
+
+def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool] | None:
+    """Sign, whether it is the positive statement's, and whether it may only accept; None if the clause says something else."""
+    bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
+    lower = bare.lower()
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", lower)
+    words = [word for word in words if word != "100"] or words
+    if not words or _UNSURE.fullmatch(bare):
+        return (0 if words else None, False, False)
+    if _LIKE_NO.fullmatch(bare) or (set(words) <= _NO):
+        return -1, True, False
+    if set(words) <= _YES or _LIKE_YES.fullmatch(bare):
+        plain = words[0] in (
+            "yes",
+            "yeah",
+            "yep",
+            "yup",
+            "exactly",
+            "correct",
+            "right",
+            "true",
+            "confirmed",
+            "precisely",
+        )
+        return 1, False, not plain
+    if len(words) > _MOST_WORDS:
+        return None
+    closed = is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES))
+    if closed and (sign := _closed_sign(bare, words)):
+        echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
+        return sign, echo, False
+    if closed:
+        return None, False, False  # "Well said", "I'm afraid"
+    if _is_echo(bare, asked):
+        return (-1 if denies(bare) else 1), True, False
+    if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare):
+        return None, False, False
+    return None
+
+
+def _closed_sign(bare: str, words: Sequence[str]) -> int:
+    """The sign of a clause of only words about saying and truth; 0 if it says neither."""
+    if abstains(bare) or (re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)):
+        return 0
+    no = (
+        denies(bare)
+        or any(word in _NO for word in words)
+        or re.search(r"\b(?:wrong|false|mistaken|incorrect|untrue)\b", bare, _I)
+    )
+    if no:
+        points = (
+            _POINTS.search(bare) or _AGREES.search(bare) or _ECHO.search(bare) or any(word in _NO for word in words)
+        )
+        return 0 if not (points or DENYING.search(bare) or "not" in words) else 1 if _cancels(bare) else -1
+    said = _SAYS.search(bare) and _POINTS.search(bare)
+    return 1 if _AGREES.search(bare) or said or _ECHO.search(bare) else 0
+
+
+def _cancels(bare: str) -> bool:
+    """True for two denials: "not wrong", "not mistaken"."""
+    return not denies(bare) and re.search(r"\b(?:not|n't|never)\b|n't\b", bare, _I) is not None
+
+
+def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
+    """True if a clause repeats the question with a pronoun: "it is open", of "Is the pool open on Mondays?" """
+    words = words_of(bare)
+    opens = words[0].lower() if words else ""
+    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)) or opens in ("i", "we", "you"):
+        return False
+    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure"}
+    return bool(wanted) and any(one.said and not one.choice and wanted <= _stems(one.said) for one in asked)
+
+
+def _claims(head: _Head, asked: Sequence[Asked]) -> Iterator[str]:
+    """What the sign claims of each question."""
+    if not head.sign:
+        return
+    for one in asked:
+        if not one.said or (one.is_request and head.accepts and head.sign == 1):
+            continue
+        affirmed = head.sign == 1
+        if head.of_core and one.denies:
+            affirmed = not affirmed
+        yield one.said if affirmed else negation(one.said)
+
+
+# ---- Alternatives
+
+_PICKING = word_set(
+    """first former second third fourth latter last final both neither either none all one ones option options you named
+    mentioned said asked about gave wrote of them these those two three it's it is that's that would be go with answer and but
+    not yes no same is are was were them"""
+)
+_NTH = {"first": 0, "former": 0, "second": 1, "third": 2, "fourth": 3, "latter": -1, "last": -1, "final": -1}
+_MUST_PICK = re.compile(r"\b(?:first|former|second|third|fourth|latter|last|final|both|neither|either|none|all)\b", _I)
+
+
+def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Reply | None:
+    """The claims of an answer that picks alternatives by place or number, or by repeating one."""
+    text = _without_tail(text)
+    clauses = [clause for clause in re.split(r"[,.;!]\s*", text) if clause.strip()]
+    words = re.findall(r"[a-z]+(?:'[a-z]+)?", text.lower())
+    choice = next((one.choice for one in reversed(asked) if one.choice), None)
+    pointing = bool(words) and _MUST_PICK.search(text) and set(words) - word_set("the a oh well so i think") <= _PICKING
+    if choice is None:
+        places = pointing and head.sign is None and not re.search(r"\d", text)
+        return _picked_question(words, asked) if places else None
+    statements = [choice.with_(part) for part in choice.parts]
+    if pointing and not re.search(r"\d", text):
+        chosen = _places(clauses, len(statements))
+        if not chosen:
+            return Reply(unmade=True)
+        return Reply(tuple(statements[i] if yes else negation(statements[i]) for i, yes in sorted(chosen.items())))
+    return _repeated(text, choice) if head.sign is None or head.rest else None
+
+
+def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
+    """Index of each alternative that is named by its place, and whether it is affirmed."""
+    chosen = dict[int, bool]()
+    for clause in clauses:
+        words = re.findall(r"[a-z]+", clause.lower())
+        if {"neither", "none"} & set(words):
+            return dict.fromkeys(range(count), False)
+        if {"both", "all"} & set(words):
+            return dict.fromkeys(range(count), "not" not in words)
+        for word in words:
+            index = _NTH.get(word)
+            if index is not None and -count <= index < count:
+                chosen[index % count] = "not" not in words
+    if chosen and not any(chosen.values()) and count == 2 and len(chosen) == 1:
+        chosen = {1 - next(iter(chosen)): True}
+    return chosen
+
+
+def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Reply | None:
+    """ "Both" and "neither" of several questions; places of nothing cannot be made."""
+    said = [one.said for one in asked if one.said]
+    if not said:
+        return None
+    if len(said) > 1 and {"both", "all"} & set(words):
+        return Reply(tuple(said))
+    if {"neither", "none"} & set(words) and len(said) > 1:
+        return Reply(tuple(map(negation, said)))
+    return Reply(unmade=True)
+
+
+def _repeated(text: str, choice: Choice) -> Reply | None:
+    """An alternative by its own words, or another value in their place."""
+    phrase = _without_tail(text)
+    copula = _SAYS_IT.match(phrase)
+    phrase = phrase[copula.end() :] if copula else phrase
+    if not _is_phrase(phrase):
+        return None
+    said = set(re.findall(r"\w+", phrase.lower()))
+    parts = [set(re.findall(r"\w+", part.lower())) for part in choice.parts]
+    common = set.intersection(*parts)
+    named = [
+        part for part, words in zip(choice.parts, parts, strict=True) if (words - common) and words - common <= said
+    ]
+    first = phrase.split(" ", 1)[0]
+    value = phrase if not (may_open(first) and first.lower() != "i") else phrase[0].lower() + phrase[1:]
+    if len(named) > 1:
+        return Reply(tuple(choice.with_(part) for part in named))
+    return Reply((_joined(choice, value),)) if named or shape(value) == shape(choice.parts[0]) else None
+
+
+def _without_tail(text: str) -> str:
+    """The text without a last clause that only adds certainty: "318, I think"."""
+    text = text.strip(" .!,;")
+    last = _LAST.search(text)
+    bare = last["said"].strip() if last else ""
+    only = bare and (
+        _SETTING.match(bare) or _LIKE_YES.fullmatch(bare) or is_closed(bare) or SMALL_TALK.fullmatch(f"{bare}.")
+    )
+    return last["before"] if last and only and not re.search(r"\d", bare) else text
+
+
+def _joined(choice: Choice, value: str) -> str:
+    """The statement with the value, and no preposition twice."""
+    before, first = choice.before, value.split(" ", 1)[0].lower()
+    last = before.rsplit(" ", 1)[-1].lower()
+    if last in PREPOSITIONS and first in PREPOSITIONS:
+        before = before.rsplit(" ", 1)[0]
+    return " ".join(filter(None, (before, value, choice.behind)))
+
+
+# ---- Values in sentences that do not state them
+
+_MOST_VALUES = 3
+_NAMED_VALUE = re.compile(
+    r"\b[A-Z][\w'-]*\w(?: (?:(?:of|de|van|von) )?[A-Z][\w'-]*\w){0,4}(?: \d+[A-Za-z]?\b)?"
+    r"|\b[a-z]{3,} (?:\d+[A-Za-z]?|[A-Z]\d+)\b"
+)
+_UNIT_BEHIND = re.compile(r"\s?(?:[%€£°$]|(?!and\b|or\b|in\b|on\b|at\b|to\b|as\b|is\b)[A-Za-z]+(?: of [a-z]+)?)")
+_COUNTED = re.compile(r"\b(?:(?:these|those) \w+|an?(?: \w+)?)\s?$", re.IGNORECASE)
+"""A number word that is no answer: "these two rules", "a day lasts ..."."""
+_PRICED = re.compile(r"(?:what|which) .*\b(?:cost|costs|price|prices|fee|fare)\b", re.IGNORECASE)
+"""Questions for an amount, never a name."""
+_OF_MONEY = re.compile(
+    r"(?:what|which|how much) .*\b(?:costs?|prices?|priced|fees?|fare|charged?|pay)\b", re.IGNORECASE
+)
+_THINGS = re.compile(
+    r"\s(?!each\b|for\b|per\b|only\b|plus\b|total\b|with\b|if\b|when\b|extra\b|more\b|less\b)[a-z]{3,}"
+)
+"""The things behind a number without a unit: "two people" is no sum of money."""
+
+
+def claims_of_values(question: str, sentence: str) -> Iterator[tuple[str, str]]:
+    """The values in a sentence that answer the user's `question`, each with its claim: "the ferry leaves at 9"."""
+    asked = Asked(open=question)
+    question_word = "how" if _PRICED.match(question) else question.split(" ")[0].lower()
+    found = dict[tuple[int, int], str]()
+    for start, end in sorted(_values(sentence, question_word, money=_OF_MONEY.match(question) is not None)):
+        if not any(start < last and first < end for first, last in found) and sentence[start:end] not in question:
+            found[start, end] = sentence[start:end]
+    for value in list(found.values())[:_MOST_VALUES]:
+        if made := asked.filled(value):
+            yield value, made
+
+
+def _values(sentence: str, question_word: str, *, money: bool) -> Iterator[tuple[int, int]]:
+    """Spans of possible answers to "when", "how" or "who".
+
+    With `money`, "two people" and "2 hours" are no answers.
+    """
+    for amount in amounts(sentence) if question_word not in ("who", "where") else ():
+        timed = amount.dimension in ("clock", "date")
+        counted = sentence[amount.start].isalpha() and _COUNTED.search(sentence[: amount.end + 1])
+        if counted or (timed if question_word == "how" else amount.number is None and not timed):
+            continue
+        if money and _is_no_money(amount, sentence):
+            continue
+        unit = None if timed or not amount.dimension else _UNIT_BEHIND.match(sentence, amount.end)
+        signed = amount.start > 0 and sentence[amount.start - 1] in SIGNS
+        yield amount.start - signed, unit.end() if unit else amount.end
+    if question_word in ("when", "what", "which"):
+        yield from (day.span() for day in LITERAL.finditer(sentence) if day[0].isalpha())
+    if question_word not in ("when", "how"):
+        for name in _NAMED_VALUE.finditer(sentence):
+            first, opener = name[0].split(" ")[0], OPENER.match(sentence)
+            opens = may_open(first) or (opener is not None and name.end() <= opener.end() < len(sentence))
+            start = name.start() + (len(first) + 1 if opens else 0)
+            yield from [(start, name.end())] if start < name.end() else []
+
+
+def _is_no_money(amount: Amount, sentence: str) -> bool:
+    """True for other units, and for what counts things. Currencies have names in capitals."""
+    if amount.dimension:
+        return amount.dimension.islower() and amount.dimension not in ("money", "share")
+    counted = _THINGS.match(sentence, amount.end)
+    return counted is not None and bool(content_words(counted[0]))
+
+
+# ---- Phrases
+
+_LONGEST_PHRASE = 14
+_NOT_KNOWN = re.compile(
+    r"(?:maybe|perhaps|possibly|depends|unknown|unclear|unsure|n/a|(?:not|no) (?:known|stated|mentioned|specified|given|available"
+    r"|sure|certain|provided|found|idea|clue|information|data|comment))\b",
+    _I,
+)
+_OPINION = re.compile(
+    r"\b(?:do|did|would|are|have|can|could|should) you (?:\w+ )?(?:think|feel|like|love|prefer|recommend|suggest|doing|know|want"
+    r"|mean)\b|\byour (?:opinion|favou?rite|view)",
+    _I,
+)
+"""Questions for a taste, which no phrase turns into a fact."""
+_ROMAN = re.compile(r"(?=[IVXLCDM]{2})M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
+_ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_SAYS_IT = re.compile(
+    r"(?:it|that|this|they|he|she|the answer)(?:'s|'re|'d be| is| are| was| were| would be| will be)\s+(?=\S)",
+    _I,
+)
+
+
+_CLOCK = re.compile(r"\d\s?[ap]\.?m\b", _I)
+
+
+_SUBJECTS = PRONOUNS - {"that"}
+
+
+def _begins_phrase(word: str) -> bool:
+    return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
+
+
+def _is_phrase(text: str) -> bool:
+    """True if a text is no clause: no verb of its own, no order."""
+    words = words_of(_CLOCK.sub("0", text))
+    if (
+        not words
+        or len(words) > _LONGEST_PHRASE
+        or "?" in text
+        or (":" in text.rstrip(":") and not re.search(r"\d:\d", text))
+    ):
+        return False
+    if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
+        return True
+    if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
+        return False
+    if words[0].lower() in ("i", "we", "you", "please", "let"):
+        return False
+    pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
+    if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
+        return False
+    if any(
+        is_past(verb) and word not in DETERMINERS and _begins_phrase(behind)
+        for (word, verb), (_, behind) in pairwise(pairs)
+    ):
+        return False  # "some of the powers included Hungary"
+    if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
+        return False  # "two people fit"
+    return verb_index(words) is None and finite_verb(words) is None
+
+
+def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Reply | None:
+    """A phrase in the place that the question leaves for it; None if it is a clause or has none."""
+    phrase = _without_tail(text)
+    one = next((one for one in reversed(asked) if one.open or one.said), None)
+    if (
+        one is None
+        or not re.search(r"\w", phrase)
+        or abstains(phrase)
+        or SUBJECTLESS.match(phrase)
+        or _OPINION.search(one.open)
+    ):
+        return None
+    copula = _SAYS_IT.match(phrase) if one.open else None
+    if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
+        phrase = phrase[copula.end() :]
+    if (
+        not _is_phrase(phrase)
+        or SMALL_TALK.fullmatch(f"{phrase}.")
+        or _NOT_KNOWN.match(phrase)
+        or judges(phrase)
+        or phrase[-1] == ":"
+    ):
+        return None
+    value = _value(phrase)
+    if one.open:
+        made = one.filled(value)
+        return Reply((made,)) if made else Reply(unmade=True)
+    if all(word in ADVERBS or word in FUNCTION_WORDS for word in re.findall(r"\w+", value.lower())):
+        return Reply()
+    if not one.is_question and not _has_kind(value, one.said):
+        return None
+    if (
+        not denied
+        and _stems(value) <= _stems(one.said)
+        and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only", "not", "no"}
+    ):
+        return Reply((one.said,))
+    replaced = _in_place(one.said, value, denied=denied)
+    return Reply((replaced,)) if replaced else Reply(unmade=True)
+
+
+def _value(phrase: str) -> str:
+    """The phrase as it stands inside a sentence; a Roman number before a unit in figures, which evidence has."""
+    first, _, rest = phrase.partition(" ")
+    if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
+        return f"{_roman(first)} {rest}"
+    if may_open(first) and not rest[:1].isupper():
+        return phrase[0].lower() + phrase[1:]
+    if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
+        return phrase[0].lower() + phrase[1:]
+    return phrase
+
+
+def _roman(text: str) -> int:
+    values = [_ROMAN_VALUES[letter] for letter in text]
+    return sum(-value if value < max(values[i:]) else value for i, value in enumerate(values))
+
+
+_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+_MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
+_NAME = re.compile(r"\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
+_LABEL = re.compile(r"\b(?P<noun>[A-Za-z]{3,}) (?P<number>\d+[A-Za-z]?|[A-Z]\d*)\b")
+
+
+def _slots(text: str) -> Iterator[tuple[str, int, int]]:
+    """Kind and span of what one value can replace: labels, figures, days, months, names."""
+    for label in _LABEL.finditer(text):
+        if not is_base(label["noun"]) or label["noun"].lower() in (
+            "room",
+            "gate",
+            "line",
+            "platform",
+            "place",
+            "track",
+        ):
+            yield f"label {label['noun'].lower()}", label.start(), label.end()
+    for amount in amounts(text):
+        sign = 1 if amount.start and text[amount.start - 1] in "$€£¥₹" else 0
+        unit = re.match(r"\s?(?:[%€£°]C?|[A-Za-z]+)", text[amount.end :])
+        end = amount.end + (
+            unit.end()
+            if unit and amount.dimension not in ("", "clock", "date") and unit[0].strip().lower() in UNITS
+            else 0
+        )
+        yield f"amount {amount.dimension}", amount.start - sign, end
+    yield from (("day", *match.span()) for match in _DAY.finditer(text))
+    yield from (("month", *match.span()) for match in _MONTH.finditer(text))
+    yield from (
+        ("name", *match.span())
+        for match in _NAME.finditer(text)
+        if match.start() and not _DAY.match(match[0]) and not _MONTH.fullmatch(match[0])
+    )
+
+
+def _has_kind(value: str, said: str) -> bool:
+    kinds = {kind for kind, *_ in _slots(f"- {value}")}
+    return bool(kinds & {kind for kind, *_ in _slots(said)})
+
+
+def _in_place(said: str, value: str, *, denied: bool) -> str:
+    """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
+    theirs = list(_slots(f"- {value}"))
+    for kind, _, _ in theirs:
+        mine = [slot for slot in _slots(said) if slot[0] == kind]
+        if len(mine) == 1:
+            before = said[: mine[0][1]].rstrip()
+            lead = before.rsplit(" ", 1)[-1].lower()
+            opened = value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}
+            if opened and lead in PREPOSITIONS:
+                before = before.rsplit(" ", 1)[0]
+            return f"{before} {value}{said[mine[0][2] :]}"
+    predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
+    if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
+        return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
+    first = value.split(" ", 1)[0].lower()
+    if not denied and (
+        first in PREPOSITIONS | SUBORDINATORS | ADVERBS | {"only", "every", "each", "because", "except"}
+        or first.endswith("ly")
+    ):
+        return f"{said} {value}"
+    if not denied:
+        return ""
+    preposition = [match for match in re.finditer(r"\s(\w+)\s", said) if match[1].lower() in PREPOSITIONS]
+    if preposition and (first in PREPOSITIONS or first == "only"):
+        return f"{said[: preposition[-1].start()]} {value}"
+    return f"{said} {value}" if first == "only" else ""

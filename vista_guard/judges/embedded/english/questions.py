@@ -1,0 +1,744 @@
+"""Reads what a turn asks or states last: all that a short answer leaves out.
+
+"Is the pool open on Mondays?" asks whether "the pool is open on Mondays"; "the first" of "Is it 318 or 731?" is a whole
+statement, too. Questions become statements by moving the auxiliary behind the subject, whose end closed word classes tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from vista_guard.judges.embedded.english.cues import (
+    PREPOSITIONS,
+    REPORTING,
+    is_base,
+    is_clear_base,
+    judges,
+    of_a_mind,
+    subjective,
+)
+from vista_guard.judges.embedded.english.speakers import name_speakers, names, third_person, without_opener
+from vista_guard.judges.embedded.english.verbs import (
+    begins_imperative,
+    finite_verb,
+    has_verb,
+    is_participle,
+    may_open,
+    verb_index,
+    words_of,
+)
+from vista_guard.judges.embedded.english.words import (
+    ADVERBS,
+    AUXILIARIES,
+    DETERMINERS,
+    EXCLAMATION,
+    PRONOUNS,
+    QUESTION,
+    SMALL_TALK,
+    SUBORDINATORS,
+    TAG,
+    is_auxiliary,
+    is_past,
+    word_set,
+)
+from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, denies, is_closed
+from vista_guard.judges.embedded.quantities import amounts
+from vista_guard.types import Role
+
+NOT_TRUE = "it is not true that"
+"""Begins the claim of a denial."""
+_MOST_READ = 1000
+"""Characters of a turn to read, from its end."""
+_MOST_STATEMENTS = 3
+"""Most statements of a turn that one answer confirms."""
+_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)]*\s+|\n+")
+_I = re.IGNORECASE
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Alternatives, and the statement around them: "the code is", ("318", "731"), "on Mondays"."""
+
+    before: str
+    parts: tuple[str, ...]
+    behind: str = ""
+
+    def with_(self, part: str) -> str:
+        """The statement with `part` in place of the alternatives."""
+        return " ".join(filter(None, (self.before, part, self.behind)))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question or statement of a turn, in words that its listener could answer with.
+
+    `said` is the statement that a yes affirms, and `open` a question for something else, without its mark.
+    """
+
+    said: str = ""
+    open: str = ""
+    choice: Choice | None = None
+    is_question: bool = True
+    role: Role = Role.USER
+    is_request: bool = False
+    """True if "of course" may only accept it: "Can you tell me whether the pool is open?" """
+
+    def filled(self, value: str) -> str:
+        """The open question's statement with the value, in words of who answers; "" if it has no place for one."""
+        return _voiced(fill(self.open, value), self.role)
+
+    @property
+    def denies(self) -> bool:
+        """True if the statement is a denial, so that a "no" agrees with it."""
+        return bool(self.said) and denies(self.said)
+
+
+def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
+    """The questions of a turn in order; without any, its last statements.
+
+    Args:
+        text: of the turn, cleaned.
+        role: its speaker.
+        earlier: the turn before it, which "Are you sure?" asks about.
+    """
+    read: list[Asked] = []
+    for sentence in _sentences(text):
+        pointing = _points_back(sentence)
+        if pointing is None:
+            read += _asked(sentence, role)
+            continue
+        about = [one for one in read if one.said] or _statements_of(earlier)
+        if about:
+            read = [
+                replace(one, said=one.said if pointing else negation(one.said), is_question=sentence.endswith("?"))
+                for one in about[-_MOST_STATEMENTS:]
+            ]
+    questions = [one for one in read if one.is_question]
+    return tuple(questions or read[-_MOST_STATEMENTS:])
+
+
+def _sentences(text: str) -> list[str]:
+    return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text[-_MOST_READ:]) if re.search(r"\w", sentence)]
+
+
+def _statements_of(text: str) -> list[Asked]:
+    """The last statements of the assistant's earlier turn."""
+    found = [sentence for sentence in _sentences(text) if not sentence.endswith("?") and _has_subject(sentence)]
+    return [Asked(said=without_opener(sentence).rstrip(" .!")) for sentence in found[-_MOST_STATEMENTS:]]
+
+
+_POINTING = word_set(
+    """sure certain confirm verify check correctly understand understanding yes yeah okay ok please still believe mistaken
+    positive double for me"""
+)
+
+
+def _points_back(sentence: str) -> bool | None:
+    """True if a sentence only asks about the one before it ("Is that right?"), False if it only denies that; else None."""
+    bare = sentence.rstrip("?.! ")
+    words = [word for word in re.findall(r"[\w']+", bare.lower()) if word not in _POINTING]
+    if re.match(r"(?:what|who|why|how|where|when|which)\b", bare, _I) or not is_closed(" ".join(words)):
+        return None
+    asks = sentence.endswith("?")
+    if not asks and (not re.search(r"\b(?:that|it|this)\b", bare, _I) or SMALL_TALK.fullmatch(bare)):
+        return None
+    return asks or not denies(bare)
+
+
+_ALSO_TAG = re.compile(
+    r",\s+(?:(?:am i )?(?:right|correct)|true|yes|no|or not|or (?:is|are|was|were|do|does|did|has|have)(?:n't)? \w+"
+    r"|is (?:that|this|it) (?:right|correct|true|so)|(?:is|are|was|were|do|does|did|has|have|can|could|will|would)"
+    r"(?:n't)? (?:i|you|he|she|it|they|we|there|that))\s*\?+\s*$",
+    _I,
+)
+_OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
+_WH = re.compile(
+    r"(?:(?:in|at|on|for|from|to|with|by|of|until|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b", _I
+)
+
+
+_ASKS = re.compile(r"\b(?:questions?|quiz|trivia|true or false|yes or no|check)\b", _I)
+_VIEW = re.compile(
+    r"(?:as|so far as|from what|to) (?:i|we|my|our)\b[^,]*,\s+|in (?:my|our) (?:view|opinion|understanding),?\s+", _I
+)
+
+
+def _asked(sentence: str, role: Role) -> Iterator[Asked]:
+    """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
+    text = _VIEW.sub("", without_opener(sentence))
+    label = re.match(r"(?P<words>[^:–—]{2,40}?)(?::|\s[–—-])\s+(?=\S)", text)
+    if label and (
+        is_closed(label["words"]) or _ASKS.search(label["words"]) or begins_imperative(words_of(label["words"]))
+    ):
+        text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
+    bare = text.rstrip("?.! ")
+    is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
+    if SMALL_TALK.fullmatch(text) or len(bare) < 2:
+        return
+    tag = TAG.search(text) or _ALSO_TAG.search(text) if is_question and not _WH.match(bare) else None
+    untagged = text[: tag.start()].strip() if tag else bare
+    inner, is_request = embedded(untagged)
+    if inner:
+        asks = is_question or is_request or begins_imperative(words_of(bare))
+        yield _statement(inner, role, is_question=asks, is_request=is_request)
+        return
+    if _WH.match(bare):
+        yield _open(bare if is_question else value_question(sentence), role)
+    elif tag and _AUXILIARY.match(text):
+        yield from _polar(untagged, role)
+    elif tag:
+        yield _statement(untagged, role, is_question=True)
+    elif _AUXILIARY.match(bare) and (is_question or QUESTION.match(bare)):
+        yield from _polar(bare, role)
+    elif _asks_value(sentence, bare, role):
+        yield _open(value_question(sentence), role)
+    elif is_question or _is_stated(bare):
+        said = _statement(bare, role, is_question=is_question)
+        yield from [said] if _has_subject(said.said) else []
+
+
+def _open(question: str, role: Role) -> Asked:
+    """An open question, with alternatives if it names some: "Who leads the tour, Ana or Rui?" """
+    question = _without_contraction(question)
+    listed = re.match(r"(?P<asks>[^,:?–]+)[,:?–]\s+(?P<listed>[^?]*\bor\b[^?]+)$", question)
+    parts = _listed(listed["listed"]) if listed else ()
+    if listed and len(parts) > 1:
+        before, _, behind = _voiced(fill(listed["asks"], parts[0]), role).partition(parts[0])
+        return Asked(open=listed["asks"], choice=Choice(before.strip(), parts, behind.strip()), role=role)
+    return Asked(open=question, role=role)
+
+
+def _is_own(text: str) -> bool:
+    return text.split(" ", 1)[0].lower() in _OWN
+
+
+def _is_stated(text: str) -> bool:
+    """True if a sentence states something of the world: no order, wish, judgement or remark."""
+    words = words_of(text)
+    if not words or _is_own(text) or begins_imperative(words):
+        return False
+    pointing = words[0].lower() in ("this", "that", "these", "those", "that's", "it's")
+    return not (subjective(text) or EXCLAMATION.match(text) or (pointing and judges(text)))
+
+
+def _has_subject(text: str) -> bool:
+    words = words_of(text)
+    if finite_verb(words) is not None or verb_index(words) is not None or any(map(is_auxiliary, words[1:])):
+        return True
+    return len(words) > 2 and words[0].lower() in DETERMINERS  # and a verb that no list has
+
+
+def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = False) -> Asked:
+    text = _voiced(_turned(text) if _AUXILIARY.match(text) else text, role)
+    choice = alternatives(text) if is_question else None
+    return Asked(said=text, choice=choice, is_question=is_question, is_request=is_request)
+
+
+def _asks_value(sentence: str, bare: str, role: Role) -> bool:
+    """True for "And how long it lasts, please" and for a user's "Tell me when the ferry leaves"."""
+    value = value_question(sentence)
+    orders = role is Role.USER and (begins_imperative(words_of(bare)) or _is_own(bare))
+    return bool(value) and (orders or not has_verb(bare.removesuffix(value)))
+
+
+_DEED = re.compile(
+    r"(?:(?:can|could|would|will|won't|may|might) you"
+    r"|(?:can|could|may|shall|should) (?:i|we) (?:ask|have a|get some|speak|talk|please))\b"
+    r"(?P<rest>.*)",
+    _I,
+)
+_SERVES = re.compile(
+    r"\b(?:me|us|my|please|help|assist|tell|explain|show|send|book|recommend|suggest|repeat|write|summari[sz]e|list|describe"
+    r"|translate|look|find|give|check|cancel|change|elaborate|clarify|talk|speak|say|do|go|continue|try|mind|like|ask)\b",
+    _I,
+)
+"""What one asks an assistant to do, rather than whether something is possible: "Can you swim there?" """
+
+
+def _polar(question: str, role: Role) -> Iterator[Asked]:
+    """A yes-or-no question as a statement, with its alternatives; a request for a deed claims nothing."""
+    deed = _DEED.match(question)
+    if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
+        yield Asked(is_request=True)
+        return
+    said = _turned(question)
+    if said:
+        said = _voiced(said, role)
+        yield Asked(said=said, choice=alternatives(said))
+
+
+def embedded(text: str) -> tuple[str, bool]:
+    """The clause that a frame of closed words asks about or reports, and whether the frame requests to be told.
+
+    "Can you confirm that the ferry leaves at 9": the ferry leaves at 9. A frame that denies is no frame: "" then.
+    """
+    for match in re.finditer(r"\b(?P<joint>that|if|whether)\s+(?=\w)", text, _I):
+        before, inner = text[: match.start()].strip(" ,"), text[match.end() :]
+        if before and _frames(before) and _is_clause(inner):
+            return inner, match["joint"].lower() != "that" and _TELLS.search(before) is not None
+    words = list(re.finditer(r"\S+", text))
+    for index in range(1, min(8, len(words))):
+        before, inner = text[: words[index].start()].strip(" ,"), text[words[index].start() :]
+        last = before.rsplit(" ", 1)[-1].lower()
+        said = last in REPORTING or _ASSERTING.fullmatch(last)
+        if said and _frames(before) and (_opens_clause(inner) or _turned(inner)):
+            return inner, False
+    return "", False
+
+
+def _opens_clause(text: str) -> bool:
+    words = words_of(text)
+    if not words or is_auxiliary(words[0]):
+        return False
+    opens = words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper()
+    return finite_verb(words) is not None or (opens and len(words) > 2 and has_verb(text))
+
+
+_TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
+_ASSERTING = re.compile(
+    rf"{SAYING.pattern}|{THINKING.pattern}|{OPEN_VERBS.pattern}"
+    r"|confirm|verify|check|understand|remember|recall|correctly|right|correct|true",
+    _I,
+)
+_TRUE = re.compile(r"\b(?:true|correct|right|the case|sure|certain|aware|accurate|so)$", _I)
+
+
+def _frames(before: str) -> bool:
+    """True if the words before a clause only say, think or ask about it, and do not deny it."""
+    words = re.findall(r"[\w']+", before.lower())
+    last = words[-1] if words else ""
+    saying = (
+        any(word in REPORTING or _ASSERTING.fullmatch(word) for word in words[-4:])
+        or _ASSERTING.fullmatch(last)
+        or _TRUE.search(before)
+        or last in ("me", "us", "correctly", "in")
+    )
+    inverted = _AUXILIARY.match(before) is not None
+    return bool(saying) and len(words) <= 10 and (inverted or not denies(before))
+
+
+def _is_clause(text: str) -> bool:
+    words = words_of(text)
+    return len(words) > 2 and (finite_verb(words) is not None or has_verb(text))
+
+
+# ---- Yes-or-no questions as statements
+
+_AUXILIARY = re.compile(
+    r"(?P<verb>do|does|did|am|is|are|was|were|have|has|had|can|could|will|would|shall|should|must|may|might|wo|ca)"
+    r"(?P<no>\s?n't)?\s+(?P<rest>\S[^?]*)",
+    _I,
+)
+_LOST = {"wo": "will", "ca": "can"}
+_ADJECTIVES = word_set(
+    """open free closed shut available full empty safe legal illegal valid old new big small large high low long short deep wide
+    wet dry hot cold warm cool heavy light true false right wrong correct ready due early late near far cheap expensive vegan
+    vegetarian indoor outdoor indoors outdoors optional mandatory compulsory daily weekly online offline male female public
+    private red blue green black white yellow alive dead active made part worth able extra ill here there nearby upstairs
+    downstairs inside outside good bad"""
+)
+_LIKE_ADJECTIVES = re.compile(r"\w{2,}(?:able|ible|ful|ous|ive|less|proof|free)|\w+-\w+(?:ed|ing|le)")
+
+
+def _turned(question: str) -> str:
+    """ "Is the pool open on Mondays": "the pool is open on Mondays"; "" if it has no subject and predicate."""
+    match = _AUXILIARY.match(question.strip().rstrip("? "))
+    if not match:
+        return ""
+    verb, rest = match["verb"].lower(), match["rest"].strip()
+    verb = _LOST.get(verb, verb) if match["no"] else verb
+    words = rest.split(" ")
+    end = _subject_end(words, verb)
+    subject, predicate = " ".join(words[:end]).rstrip(","), words[end:]
+    while predicate and predicate[0].lower() == "ever":
+        predicate = predicate[1:]
+    if not predicate:
+        return ""
+    rest = re.sub(r"\bany(thing|one|body)?\b", r"some\1", " ".join(predicate))
+    negated = predicate[0].lower() in ("not", "never")
+    if verb in _INFLECTIONS and not negated:
+        first, _, others = rest.partition(" ")
+        return f"{subject} {_INFLECTIONS[verb](first)} {others}".rstrip()
+    return f"{subject} {verb} {rest}"
+
+
+def _with_s(base: str) -> str:
+    """The third person of a base verb; "cost" looks like a past."""
+    changed = third_person(base)
+    return f"{base}s" if changed == base else changed
+
+
+_IRREGULAR = dict(
+    re.findall(
+        r"(\w+):(\w+)",
+        """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
+        come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
+        fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew
+        lead:led leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose
+        run:ran say:said see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent
+        stand:stood steal:stole swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won
+        write:wrote""",
+    )
+)
+
+
+def _past(base: str) -> str:
+    """The past of a base verb: "opened", "planned"."""
+    if base in _IRREGULAR:
+        return _IRREGULAR[base]
+    if base.endswith("y") and base[-2:-1] not in "aeiou":
+        return f"{base[:-1]}ied"
+    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", base):
+        return f"{base}{base[-1]}ed"
+    return f"{base}d" if base.endswith("e") else f"{base}ed"
+
+
+_INFLECTIONS = {"do": str, "does": _with_s, "did": _past}
+
+
+def _subject_end(words: Sequence[str], verb: str) -> int:
+    """Index of the first word behind the subject of a question."""
+    bare = [word.strip(",.;:\"'()") for word in words]
+    first = bare[0].lower()
+    alone = first in ("i", "you", "he", "she", "it", "they", "we", "there") or (
+        first in ("this", "that", "these", "those")
+        and (len(bare) < 2 or not bare[1][:1].isalpha() or _opens_predicate(bare, 1))
+    )
+    if alone:
+        return 1
+    if verb in ("is", "are", "was", "were", "am", "have", "has", "had"):
+        return _end_before_complement(bare)
+    return _end_before_base(bare)
+
+
+_EXPECTS = re.compile(r"(?:is|are|was|were|do|does|did|has|have)n't (?:he|she|it|they|this|that|there) ", _I)
+
+
+def supposed_in(question: str) -> str:
+    """The claim that "Aren't they owned by Vale?" expects; "" for any other question."""
+    question = question.replace(" n't", "n't")
+    return _turned(question) if _EXPECTS.match(question) else ""
+
+
+def is_adjective(word: str) -> bool:
+    """True if a word may say how something is: "open", "accessible", "included"."""
+    lower = word.lower()
+    return lower in _ADJECTIVES or _LIKE_ADJECTIVES.fullmatch(lower) is not None or is_participle(word)
+
+
+def _opens_predicate(words: Sequence[str], index: int) -> bool:
+    """True if the word at `index`, behind a subject, surely begins a predicate."""
+    word = words[index].lower()
+    if words[index - 1].lower() in DETERMINERS | PREPOSITIONS:
+        return False
+    if word in ADVERBS or word in ("not", "never", "been") or word in ("the", "a", "an", "its", "his", "her", "their"):
+        return True
+    if word[:1].isdigit() or word[:1] in "$€£" or is_adjective(word):
+        return True
+    return word.endswith("ing") and index > 1
+
+
+def _end_before_complement(words: Sequence[str]) -> int:
+    """The subject's end in a question with a form of "be" or "have"."""
+    start = 1 if words[0].lower() not in DETERMINERS or len(words) < 3 else 2
+    sure = [index for index in range(start, len(words)) if _opens_predicate(words, index)]
+    if sure:
+        # "the free guided tour included": what describes the noun stands before it.
+        return next((one for one in sure if not _describes(words, one)), sure[-1])
+    if words[-1] == _GAP:
+        return len(words) - 1
+    named = next((i for i in range(start, len(words)) if _is_name(words[i]) and not _is_name(words[i - 1])
+                  and words[i - 1].lower() not in DETERMINERS | PREPOSITIONS), None)  # fmt: skip
+    if named:
+        return named
+    place = next(
+        (i for i in range(start, len(words)) if words[i].lower() in PREPOSITIONS and words[i].lower() != "of"), None
+    )
+    if place is None:
+        return max(start, len(words) - 1)
+    # "Is the soup vegan at weekends", but "Is the pool on the roof".
+    return place - 1 if place - 1 > start else place
+
+
+def _describes(words: Sequence[str], index: int) -> bool:
+    """True if an adjective or participle stands between a determiner and its noun."""
+    opened = words[0].lower() in DETERMINERS
+    before = words[1:index] if opened else words[:index]
+    follows = words[index + 1].lower() if index + 1 < len(words) else ""
+    describing = words[index].lower() in _ADJECTIVES or is_participle(words[index])
+    return opened and describing and not before and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
+
+
+def _is_name(word: str) -> bool:
+    return word[:1].isupper()
+
+
+def _end_before_base(words: Sequence[str]) -> int:
+    """The subject's end in a question with "do" or a modal: before its base verb."""
+    cuts = [
+        0,
+        *(
+            i
+            for i in range(1, len(words))
+            if words[i].lower() in DETERMINERS | PREPOSITIONS or words[i][:1].isdigit() or words[i] == _GAP
+        ),
+        len(words),
+    ]
+    for begin, end in pairwise(cuts):
+        found = [
+            index
+            for index in range(max(1, begin + (words[begin].lower() in DETERMINERS | PREPOSITIONS)), end)
+            if words[index].islower()
+            and is_base(words[index])
+            and words[index - 1].lower() not in DETERMINERS | PREPOSITIONS
+        ]
+        found += [i for i in range(max(1, begin), end) if words[i].lower() in ("be", "have", "not", "do")]
+        if found:
+            clear = [
+                index for index in found if is_clear_base(words[index]) or words[index] in ("be", "have", "not", "do")
+            ]
+            return clear[0] if clear else max(found)
+    adverb = next((i for i in range(1, len(words)) if words[i].lower() in ADVERBS), None)
+    if adverb:
+        return adverb
+    # An unknown verb: the last word before the first phrase behind the subject.
+    first = next((cut for cut in cuts[1:-1] if cut > (2 if words[0].lower() in DETERMINERS else 1)), len(words))
+    return max(1, first - 1)
+
+
+_MIND = word_set(
+    "like love hate enjoy prefer know think believe want feel remember mean wish hope understand agree see"
+)
+_YOUR_LIFE = re.compile(r"\b(?:the assistant|the user)\b", _I)
+
+
+def _voiced(said: str, role: Role) -> str:
+    """A statement in words that its listener could say: of a house that answers, "you open" is "we open"; a user's "can I" is
+    "you can". What is asked of the assistant's own mind or life names it."""
+    if role is not Role.USER or not re.search(r"\b(?:i|me|my|we|us|our|you|your)\b", said, _I):
+        return said
+    words = said.split(" ")
+    first, second = words[0].lower(), next((word.lower() for word in words[1:] if word.lower() not in ADVERBS), "")
+    named = name_speakers(said, *names(role))
+    if first in ("i", "we"):
+        said = re.sub(r"^(?:i|we)\b", "you", said, flags=_I)
+        said = re.sub(r"^you (am|was)\b", lambda match: f"you {'are' if match[1] == 'am' else 'were'}", said)
+        return re.sub(r"\b(?:my|our)\b", "your", re.sub(r"\b(?:me|us)\b", "you", said))
+    about = re.search(r"\byou(?= (\w+))", said, _I)
+    verb = about[1].lower() if about else second
+    if first == "you" and (
+        verb in _MIND or of_a_mind(named) or (verb in ("have", "are", "were", "do", "had") and not _HOUSE.search(said))
+    ):
+        return named
+    if about and (verb in _MIND or is_past(verb) or (verb in ("are", "have") and first != "you")):
+        return named
+    said = re.sub(r"\byou\b", "we", said, flags=_I)
+    return re.sub(r"\byours?\b", "our", re.sub(r"\b(?:my|our)\b", "your", said), flags=_I)
+
+
+_HOUSE = re.compile(
+    r"\byou (?:are (?:not )?(?:open|closed|located|based|fully)\b|have (?:an?|any|some|free|no|parking|\d))", _I
+)
+
+
+def negation(said: str) -> str:
+    """The denial of a statement."""
+    first, _, rest = said.partition(" ")
+    return f"{NOT_TRUE} {first.lower() if may_open(first) else first} {rest}".rstrip()
+
+
+# ---- Alternatives
+
+_OR = re.compile(r",?\s+or\s+(?:rather\s+|is it\s+|at\s+)?(?=\S)|,\s+", _I)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip(" .,?") for part in re.split(r",\s+or\s+|\s+or\s+|,\s+", text) if part.strip(" .,?"))
+
+
+def shape(word: str) -> str:
+    """The class of a phrase's first word, by which alternatives are matched."""
+    lower = word.lower()
+    if lower in PREPOSITIONS:
+        return f"p:{lower}"
+    if word[:1].isdigit() or word[:1] in "$€£":
+        return "figure"
+    if lower in DETERMINERS:
+        return "determiner"
+    return "name" if word[:1].isupper() else "word"
+
+
+def alternatives(said: str) -> Choice | None:
+    """The alternatives in a statement: "the ferry leaves at 7 am or 9 am"; None for none."""
+    place = re.search(r"(?P<joint>,?\s+or\s+)(?P<last>\S.*)$", said, _I)
+    if not place:
+        return None
+    before, last = said[: place.start()].split(" "), place["last"].split(" ")
+    if before[0].lower() in ("either", "whether"):
+        before = before[1:]
+    begin = _begin(before, last)
+    if begin is None or begin == 0:
+        return None
+    mine = before[begin:]
+    length = _length(mine, last)
+    parts = [*_commas(" ".join(mine)), " ".join(last[:length])]
+    return Choice(" ".join(before[:begin]), tuple(part.strip(" ,") for part in parts), " ".join(last[length:]))
+
+
+def _commas(text: str) -> list[str]:
+    return [part for part in text.split(", ") if part]
+
+
+def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
+    """Where the first alternative begins in the words before the "or"."""
+    wanted = shape(last[0])
+    same = [i for i, word in enumerate(before) if word.lower() == last[0].lower()]
+    if same and wanted != "determiner":
+        return same[0] if "," in " ".join(before) else same[-1]
+    alike = [i for i, word in enumerate(before) if shape(word) == wanted and i]
+    if not alike:
+        return len(before) - 1 if wanted in ("word", "name") else None
+    index = alike[-1]
+    if wanted in ("name", "word", "figure"):
+        listed = any(word.endswith(",") for word in before)
+        while (index - 1 in alike and wanted == "name") or (listed and index > 1 and before[index - 1].endswith(",")):
+            index -= 1
+        if wanted == "word":
+            return len(before) - 1 if not listed else index
+    return index
+
+
+def _length(first: Sequence[str], last: Sequence[str]) -> int:
+    """Words of the last alternative; the rest belongs to the statement around it."""
+    if len(last) <= len(first) or shape(last[0]) == "determiner":
+        return len(last)
+    inner = {i for i, word in enumerate(last) if i and word.lower() in PREPOSITIONS}
+    return min((i for i in inner if i >= 1), default=len(last))
+
+
+# ---- Open questions
+
+_ENDS_QUESTION = re.compile(
+    r",? (?:and|or|but) (?=(?:what|when|where|who|how|which|why|can|do|does|is|are)\b)|, (?:please|then)\b"
+)
+_REQUESTS = re.compile(r"\b(?:tell|know|remind|say|show|find out|need|wonder)\b", _I)
+_VALUE_WORDS = re.compile(
+    r"\b(?:when|where|who|how (?:much|many|long|far|old|tall|high|deep|wide|heavy|big|large|fast|often|early|late|soon|hot|cold)"
+    r"|(?:what|which) (?:[\w']+ ){0,4}?(?:price|cost|fee|dose|dosage|number|age|size|height|length|width|weight|rate|limit|date"
+    r"|day|hour|month|time|year|total|amount|temperature|code|address|capital|name))\b",
+    _I,
+)
+
+
+def value_question(text: str) -> str:
+    """The last question of a turn's text that asks for a value: "When does the ferry leave", "how long it lasts"."""
+    for sentence in reversed(re.split(r"(?<=[.!?])\s+", text[-400:])):
+        for clause in reversed(_ENDS_QUESTION.split(sentence.strip(" \"'").rstrip("?.! "))):
+            clause = _without_contraction(clause)
+            place = _VALUE_WORDS.search(clause)
+            if place and ("?" in sentence or _REQUESTS.search(clause[: place.start()])):
+                return clause[place.start() :]
+    return ""
+
+
+def _without_contraction(question: str) -> str:
+    return re.sub(r"\b(wh\w+|how)'s\b", r"\1 is", question, flags=_I)
+
+
+_GAP = "\0"
+"""Stands for the value while the words around it are put in order."""
+_MEASURES = word_set("long old tall high deep wide heavy thick far")
+_BE = word_set("is are was were be been")
+_SUBJECT_VERBS = AUXILIARIES - word_set("do does did")
+_TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
+_DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+_LEADING = re.compile(
+    r"(?P<prep>in|at|on|for|from|to|with|by|of|until|since|about) (?=(?:what|which|whom|whose)\b)", _I
+)
+
+
+def fill(question: str, value: str) -> str:
+    """An open question as a statement with the value in it: "the ferry leaves at 9"; "" if it has no place for one.
+
+    Args:
+        question: without its mark; in the order of a question or, behind "tell me", of a statement.
+        value: any words, kept as they are.
+    """
+    leading = _LEADING.match(question)
+    question = question[leading.end() :] if leading else question
+    asks, *words = question.split(" ")
+    asks = asks.lower()
+    if not words:
+        return ""
+    placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_bare(value)}"
+    verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
+    if verb is None or (verb and asks in ("when", "where", "who", "why")):
+        # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
+        words = words[1:] if asks in ("what", "which") and _is_subject_start(words[1:]) else words
+        behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
+        return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
+    kind, auxiliary, rest = words[:verb], words[verb].lower(), words[verb + 1 :]
+    if not rest:
+        return f"{value} {auxiliary}" if not kind else ""
+    if _is_subject(asks, kind, auxiliary, rest):
+        return _of_subject(value, words[verb:], asks)
+    measure = kind[0].lower() if asks == "how" and kind else ""
+    if measure in _MEASURES and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
+        placed = f"{placed} {measure}"
+    noun = " ".join(kind[1:]) if measure in ("much", "many") else ""
+    if noun and noun not in value:
+        placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
+    return _turned(" ".join((auxiliary, *rest, _GAP))).replace(_GAP, placed)
+
+
+def _is_subject_start(words: Sequence[str]) -> bool:
+    return bool(words) and (words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper())
+
+
+def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[str]) -> bool:
+    """True if the value is the question's subject: "who is leading the tour", "what is in the hall"."""
+    if auxiliary in ("do", "does", "did") or asks in ("when", "where", "why", "how"):
+        return False
+    first = rest[0].lower()
+    participle = (is_participle(first) or first.endswith("ing") or first in PREPOSITIONS) and first not in DETERMINERS
+    return (
+        participle
+        or first in _ADJECTIVES
+        or (len(rest) == 1 and first not in PRONOUNS and rest[0].islower())
+        or (bool(kind) and asks in ("which", "what") and first in ADVERBS)
+    )
+
+
+def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
+    """The value as the subject. A lone name comes last, where its capital tells that it is one."""
+    words = words[1:] if asks in ("which", "whose", "what") and words and not is_auxiliary(words[0]) and len(words) > 1 and (
+        not is_past(words[0]) and not words[0].endswith("s")
+    ) else words  # fmt: skip
+    rest = " ".join(words)
+    return f"the one who {rest} is {value}" if asks == "who" and re.fullmatch(r"[A-Z]\w+", value) else f"{value} {rest}"
+
+
+def _bare(value: str) -> str:
+    first, _, rest = value.partition(" ")
+    return rest if first.lower() in PREPOSITIONS and rest else value
+
+
+def _placed(question: str, value: str) -> str:
+    """The value with the preposition of a time or place, if it has none."""
+    first = value.split(" ", 1)[0].lower()
+    asks = question.split(" ", 1)[0].lower()
+    if asks == "why":
+        return value if first in PREPOSITIONS | SUBORDINATORS | {"so", "due", "thanks"} else f"because of {value}"
+    if not _TIMED.match(question) or first in PREPOSITIONS | ADVERBS | {_GAP, "only", "not"} or first.endswith("ly"):
+        return value
+    if asks == "where":
+        return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
+    found = next(iter(amounts(value)), None)
+    if found and found.dimension == "clock":
+        return f"at {value}"
+    if (found and found.dimension == "date") or _DAY.match(value):
+        return f"on {value}"
+    return f"in {value}" if value[0].isdigit() or value[0].isupper() else value
