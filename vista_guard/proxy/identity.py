@@ -15,9 +15,10 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
+from vista_guard.openai_api.routes import read_path
 from vista_guard.openai_api.wire import Problem, check_name, judged_api
 from vista_guard.protocols import DocumentStore
-from vista_guard.proxy.settings import ProxySettings, read_path
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.reading.chat_json import read_json
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned_claims

@@ -52,9 +52,9 @@ def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = N
     for _ in range(MOST_LEVELS + 1):
         nested = [value for value in level if isinstance(value, dict | list)]
         level = [part for value in nested for part in (value.values() if isinstance(value, dict) else value)]
-    if level:
-        raise too_deep
-    return content
+        if not level:
+            return content
+    raise too_deep
 
 
 def to_conversation(
