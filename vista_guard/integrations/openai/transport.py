@@ -548,17 +548,20 @@ def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Htt
     return ask
 
 
-def _read_in_thread(client: Any, response: Http, most_events: int) -> AsyncGenerator[Any, None]:
-    """The SDK's events of a sync client's stream, each read when it is asked for, by a thread that also closes the stream.
+async def _read_in_thread(client: Any, response: Http, most_events: int) -> AsyncGenerator[Any, None]:
+    """The SDK's events of a sync client's stream, whose bytes are read by a thread that also closes the stream.
 
     A read that is under way is ended with its connection; over HTTP/2, which others share, when upstream sends more.
     """
-    return in_thread(
-        lambda: client._make_sse_decoder().iter_bytes(map(_line_limit(most_events), response.iter_bytes())),
+    chunks = in_thread(
+        lambda: map(_line_limit(most_events), response.iter_bytes()),
         copy_context(),
         close=response.close,
         interrupt=lambda: _end_connection(response),
     )
+    async with aclosing(chunks), aclosing(client._make_sse_decoder().aiter_bytes(chunks)) as events:
+        async for event in events:
+            yield event
 
 
 def _end_connection(response: Http) -> None:
