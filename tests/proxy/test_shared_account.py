@@ -321,8 +321,8 @@ def test_what_cannot_be_compared_is_left_to_the_route() -> None:
 def test_through_the_front_door() -> None:
     keys = {name: new_key() for name in ("acme", "zoo")}
     hashes = {name: [key_hash(key)] for name, key in keys.items()}
-    fine = {"model": "any", "messages": ASKED}
-    bodies = [fine, {**fine, "audio": {"format": "wav", "voice": {"id": "voice_1"}}}]
+    fine: dict[str, Any] = {"model": "any", "messages": ASKED}
+    bodies: list[dict[str, Any]] = [fine, {**fine, "audio": {"format": "wav", "voice": {"id": "voice_1"}}}]
     with ScriptedChatServer(lambda _: TRUTH) as upstream, proxy(upstream, keys=hashes, upstream_key="sk-up") as served:
         answers = [served.post(CHAT, body, **{"x-vista-guard-key": keys["zoo"]}) for body in bodies]
         assert upstream.calls == 1
