@@ -28,9 +28,7 @@ __all__ = ["closed_clients"]  # a fixture
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the package's own, of APIs that go away
 
 JUDGED = {("POST", "/chat/completions"), ("POST", "/responses")}
-NO_TEXT = {
-    tuple(line.split())
-    for line in """
+_NO_TEXT = """
 DELETE /chat/completions/x
 DELETE /conversations/x
 DELETE /files/x
@@ -63,9 +61,8 @@ POST /vector_stores/x/file_batches
 POST /vector_stores/x/file_batches/x/cancel
 POST /vector_stores/x/files
 POST /vector_stores/x/files/x
-""".split("\n")
-    if line
-}
+"""
+NO_TEXT = {tuple(line.split()) for line in _NO_TEXT.strip().splitlines()}
 ROUTES = sdk_routes()
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "When?"}], "input": "When?"}
 
@@ -111,7 +108,7 @@ def expected(route: tuple[str, str]) -> tuple[str, int]:
 
 def test_the_package_has_many_routes() -> None:
     assert len(ROUTES) > 100
-    assert JUDGED < set(ROUTES)
+    assert JUDGED.issubset(ROUTES)
 
 
 async def test_every_route_of_the_package(door: Door) -> None:
