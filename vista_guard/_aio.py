@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import threading
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
@@ -90,6 +91,7 @@ class Bridged(Generic[T]):
         self._items = items
         self._task: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._taken: deque[tuple[Any, BaseException | None]] = deque()
         self._ended = False
 
     def __iter__(self) -> Bridged[T]:
@@ -100,7 +102,9 @@ class Bridged(Generic[T]):
             raise StopIteration
         if self._task is None:
             run(self._start())
-        item, error = run(self._ready.get())
+        if not self._taken:
+            self._taken.extend(run(self._take()))
+        item, error = self._taken.popleft()
         self._ended = item is _END
         if self._ended:
             raise StopIteration if error is None else error
@@ -127,6 +131,13 @@ class Bridged(Generic[T]):
         self._ready: _Ready = asyncio.Queue(_AHEAD)
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.create_task(_pump(lambda: self._items, self._ready))
+
+    async def _take(self) -> list[tuple[Any, BaseException | None]]:
+        """All that is ready: a change of threads costs more than an item."""
+        taken = [await self._ready.get()]
+        while not self._ready.empty():
+            taken.append(self._ready.get_nowait())
+        return taken
 
     async def _stop(self) -> None:
         if self._task is not None:

@@ -9,20 +9,27 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
-from time import sleep
+from time import process_time, sleep
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 import sentencex
 
-from tests.proxy.serving import ASKED, LIE, TRUTH, proxy
-from vista_guard import Action, Guard, TurnReport, _aio
+from tests.conftest import guard_with
+from tests.integrations.openai.ways import async_client, closed_clients, museum_judge, sync_client
+from tests.proxy.serving import ASKED, LIE, NOTES, TRUTH, proxy
+from vista_guard import Action, ConfigError, Guard, TurnReport, _aio
+from vista_guard.integrations.openai import guarded
+from vista_guard.openai_api.wire import MAX_STREAM_EVENTS
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.gates import gated
-from vista_guard.testing import WordEmbedder, conversation, user
+from vista_guard.testing import ScriptedJudge, WordEmbedder, conversation, user
 from vista_guard.types import Check, Claim, Decision, EvidenceSet, Finding, JudgeInfo, Outcome, RepairMode, Span, Turn
+
+__all__ = ["closed_clients"]  # a fixture
 
 INFLATED = 300_000_000
 
@@ -37,13 +44,20 @@ def bomb(wbits: int) -> bytes:
 
 
 @asynccontextmanager
-async def answering(body: bytes, *headers: str) -> AsyncIterator[str]:
-    """The base URL of an endpoint that answers everything with this."""
-    head = "\r\n".join(["HTTP/1.1 200 OK", *headers, f"content-length: {len(body)}", "connection: close", "", ""])
+async def answering(
+    body: bytes, *headers: str, first: bytes = b"", go: asyncio.Event | None = None
+) -> AsyncIterator[str]:
+    """The base URL of an endpoint that answers everything with `first`, and after `go` with the body."""
+    head = ["HTTP/1.1 200 OK", *headers, f"content-length: {len(first + body)}", "connection: close", "", ""]
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(head.encode() + body)
+        asked = await reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", asked, re.IGNORECASE)
+        await reader.readexactly(int(length[1]) if length else 0)
+        writer.write("\r\n".join(head).encode() + first)
+        if go is not None:
+            await go.wait()
+        writer.write(body)
         with suppress(ConnectionError):
             await writer.drain()
         writer.close()
@@ -101,9 +115,111 @@ async def test_a_bomb_as_a_stream_ends_in_an_error() -> None:
 async def test_a_stream_of_tiny_events_ends_at_the_limit(event: bytes) -> None:
     body = event * 20_000
     status, text, waits = await attacked(body, "content-type: text/event-stream", stream=True, max_stream_events=5_000)
-    assert status == 200
-    assert "more than 5,000 events" in text or (event == b"data:\n\n" and "upstream_broken" in text)
+    assert (status, "more than 5,000 events" in text) == (200, True)
     assert max(waits) < 5
+
+
+def chunk(**choice: object) -> bytes:
+    content = {"object": "chat.completion.chunk", "choices": [{"index": 0, "finish_reason": None, **choice}]}
+    return b"data: " + json.dumps(content).encode() + b"\n\n"
+
+
+CITED = {"type": "url_citation", "url_citation": {"url": "http://x", "title": "t", "start_index": 0, "end_index": 1}}
+FLOODS = {
+    "comments": b": ping\n\n" * 4,
+    "bare comments": b":\n" * 8,
+    "blank lines": b"\r\n" * 4,
+    "no data": b"data:\n\n",
+    "only a name": b"event: x\n\n",
+    "only an id": b"id: 1\n" * 8,
+    "empty objects": b"data: {}\n\n",
+    "no choices": b'data: {"choices":[]}\n\n',
+    "letters": chunk(delta={"content": "a"}),
+    "line breaks": chunk(delta={"content": "\n"}),
+    "nothing": chunk(delta={"content": ""}),
+    "roles": chunk(delta={"role": "assistant"}),
+    "reasoning": chunk(delta={"reasoning_content": "x"}),
+    "arguments": chunk(delta={"tool_calls": [{"index": 0, "function": {"arguments": "x"}}]}),
+    "unknown": chunk(delta={"other": "x"}),
+    "usage": b'data: {"choices":[],"usage":{"total_tokens":1}}\n\n',
+    "citations": chunk(delta={"annotations": [CITED]}),
+    "ends": chunk(delta={}, finish_reason="stop"),
+}
+MOST = 300
+WAYS = ("proxy", "client", "async client")
+
+
+async def flooded(way: str, flood: bytes, **limits: int) -> tuple[str, str]:
+    """What the user saw of an answer whose first sentence is judged before the flood comes, and how it ended."""
+    first, go, loop = chunk(delta={"content": f"{TRUTH} So"}), asyncio.Event(), asyncio.get_running_loop()
+    asked: Any = {"model": "any", "messages": ASKED, "stream": True}
+    shown, ended = "", ""
+
+    def take(piece: Any) -> None:
+        nonlocal shown
+        shown += str((piece["choices"] or [{"delta": {}}])[0]["delta"].get("content") or "")
+        if shown:
+            loop.call_soon_threadsafe(go.set)
+
+    def read(client: Any) -> None:
+        for piece in client.chat.completions.create(**asked):
+            take(piece.to_dict())
+
+    options: Any = {"documents": NOTES, "max_stream_events": limits.get("most", MAX_STREAM_EVENTS)}
+    guard = guard_with(museum_judge(), MemoryKnowledge(WordEmbedder()), "balanced")
+    async with answering(flood, "content-type: text/event-stream", first=first, go=go) as upstream:
+        try:
+            if way == "proxy":
+                with proxy(upstream, max_stream_events=options["max_stream_events"]) as served:
+                    async with (
+                        httpx2.AsyncClient(timeout=120) as client,
+                        client.stream("POST", f"{served.url}/v1/chat/completions", json=asked) as response,
+                    ):
+                        async for line in response.aiter_lines():
+                            ended = line if "error" in line else ended
+                            if line.startswith("data: {") and "error" not in line:
+                                take(json.loads(line.removeprefix("data: ")))
+            elif way == "client":
+                await asyncio.to_thread(read, guarded(sync_client(upstream), guard, **options))
+            else:
+                async with guarded(async_client(upstream), guard, **options) as asking:
+                    async for piece in await asking.chat.completions.create(**asked):
+                        take(piece.to_dict())
+        except openai.APIError as exc:
+            ended = str(exc)
+    return shown, ended
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+async def test_a_flood_of_events_ends_at_the_limit(way: str, flood: bytes) -> None:
+    """What was judged before stays; nothing of the rest is shown, and it ends as an error of upstream's."""
+    shown, ended = await flooded(way, flood * (MOST + 1), most=MOST)
+    assert (shown.strip(), f"more than {MOST:,} events" in ended) == (TRUTH, True), ended
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("form", ["letters", "reasoning", "line breaks"])
+async def test_a_quarter_of_a_million_events_cost_little(way: str, form: str) -> None:
+    """The limit is one of count: the time is told, not asserted."""
+    before = process_time()
+    shown, ended = await flooded(way, FLOODS[form] * 250_000)
+    print(f"{way}, {form}: {process_time() - before:.1f} s of processor time")
+    assert (shown.strip(), f"more than {MAX_STREAM_EVENTS:,} events" in ended) == (TRUTH, True), ended
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_answer_within_the_limit_is_whole(way: str) -> None:
+    said = [*([b": ping\n\n"] * 500), *([FLOODS["reasoning"]] * (MOST - 3)), FLOODS["ends"], b"data: [DONE]\n\n"]
+    shown, ended = await flooded(way, b"".join(said), most=MOST)
+    assert (shown, ended) == (f"{TRUTH} So", "")
+
+
+@pytest.mark.parametrize("most", [0, -1, 1.5, "10", None, True])
+def test_a_limit_that_is_none_is_refused(most: Any) -> None:
+    guard = Guard(ScriptedJudge({}), knowledge=MemoryKnowledge(WordEmbedder()))
+    with openai.OpenAI(api_key="k") as client, pytest.raises(ConfigError, match="max_stream_events"):
+        guarded(client, guard, max_stream_events=most)
 
 
 async def test_a_good_answer_may_be_compressed() -> None:

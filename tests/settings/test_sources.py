@@ -106,3 +106,76 @@ def test_a_decomposer_is_called_an_extractor_too(monkeypatch: pytest.MonkeyPatch
     settings = Settings.load()
     assert (settings.decomposer, settings.decomposer_options.sentences) == ("shipped", 2)
     assert Settings.load(extractor="ours").decomposer == "ours"
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("VISTA_GUARD_POLCY", "VISTA_GUARD_POLICY"),
+        ("VISTA_GUARD_JUGDE", "VISTA_GUARD_JUDGE"),
+        ("vista_guard_retreive", "VISTA_GUARD_RETRIEVE"),
+        ("VISTA_GUARD_DATADIR", "VISTA_GUARD_DATA_DIR"),
+        ("VISTA_GUARD_THREAD", "VISTA_GUARD_THREADS"),
+        ("VISTA_GUARD_CONFG", "VISTA_GUARD_CONFIG"),
+        ("VISTA_GUARD_LIMIT__CLAIMS", "VISTA_GUARD_LIMITS__CLAIMS"),
+        ("VISTA_GUARD_LIMITS_CLAIMS", "VISTA_GUARD_LIMITS__CLAIMS"),
+        ("VISTA_GUARD_LIMITS___CLAIMS", None),
+        ("VISTA_GUARD_PROXY_PORT", "VISTA_GUARD_PROXY__PORT"),
+        ("VISTA_GUARD_POLICY_OVERRIDE__ON_UNCHECKED", "VISTA_GUARD_POLICY_OVERRIDES__ON_UNCHECKED"),
+        ("VISTA_GUARD_LIMITS__CLAIM", None),
+        ("VISTA_GUARD_QQXXZZ", None),
+    ],
+)
+def test_a_misspelt_variable_is_refused_with_the_nearest_name(
+    variable: str, nearest: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "9")
+    with pytest.raises(ConfigError) as caught:
+        Settings.load()
+    if nearest is not None:
+        assert (variable in str(caught.value), f"did you mean {nearest}?" in str(caught.value)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("VISTA_GUARD_PROXY__PROT", "VISTA_GUARD_PROXY__PORT"),
+        ("VISTA_GUARD_PROXY__UPSTREAMS", "VISTA_GUARD_PROXY__UPSTREAM"),
+        ("VISTA_GUARD_PROXY__MAX_BODY", "VISTA_GUARD_PROXY__MAX_BODY_BYTES"),
+    ],
+)
+def test_so_is_one_of_a_section(variable: str, nearest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, "9")
+    assert Settings.load().policy == "balanced"  # the section's own
+    with pytest.raises(ConfigError, match=nearest):
+        ProxySettings.load(upstream="http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        *((f"VISTA_GUARD_{name}", "x") for name in ("DATA", "KEY", "THREADS", "URL")),
+        ("VISTA_GUARD_SERVICE_HOST", "10.0.0.7"),
+        ("VISTA_GUARD_SERVICE_PORT", "8080"),
+        ("VISTA_GUARD_SERVICE_PORT_HTTP", "8080"),
+        ("VISTA_GUARD_PORT", "tcp://10.0.0.7:8080"),
+        ("VISTA_GUARD_PORT_8080_TCP", "tcp://10.0.0.7:8080"),
+        ("VISTA_GUARD_PORT_8080_TCP_ADDR", "10.0.0.7"),
+        ("VISTA_GUARD_PROXY_PORT", "tcp://10.0.0.7:8080"),
+        ("VISTA_GUARD_PROXY_SERVICE_HOST", "10.0.0.7"),
+        ("MY_VISTA_GUARD_POLCY", "x"),
+        ("VISTA_GUARDED", "x"),
+        ("VISTA_GUARD_EXTRACTOR", "shipped"),
+    ],
+)
+def test_what_is_known_or_not_ours_is_none_of_these(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(variable, value)
+    assert Settings.load().policy == "balanced"
+
+
+def test_every_setting_may_be_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.setenv(f"VISTA_GUARD_{name.upper()}", "")
+    with pytest.raises(ConfigError) as caught:  # of a value, and of no name
+        Settings.load()
+    assert "is no setting" not in str(caught.value)

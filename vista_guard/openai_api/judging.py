@@ -317,7 +317,7 @@ class StreamedAnswer:
 
     def __init__(self, exchange: Exchange, ask: Callable[[Json], Awaitable[Events]]) -> None:
         self._exchange, self._ask = exchange, ask
-        self._choice, self._found = 0, tuple[Document, ...]()
+        self._choice, self._found = 0, list[Document]()
         self.stream: EventStream = exchange.dialect.stream(exchange.sifting())
         """The stream of the answer that is shown, which may be a regenerated one."""
 
@@ -418,6 +418,8 @@ class StreamedAnswer:
 
     async def _parts(self, events: Events, stream: EventStream) -> AsyncGenerator[Delta, None]:
         done = False
+        # Beyond the limit of a turn, and repetitions: more of them change no verdict, and each costs time.
+        most_found = 10 * self._exchange.guard.parts.limits.documents
         async with aclosing(events):
             async for event in events:
                 if event is None:
@@ -425,7 +427,9 @@ class StreamedAnswer:
                     break
                 for part in _parts_of(stream, event):
                     if isinstance(part, Found):
-                        self._found = join_documents(self._found, part.documents)
+                        if len(self._found) > most_found:
+                            continue
+                        self._found += part.documents
                     yield part
         if not done and not stream.finished:
             raise UnreadableError("upstream broke off its answer", "upstream_broken")

@@ -29,6 +29,13 @@ FIELD: Final = "vista_guard"
 
 DONE: Final = b"data: [DONE]\n\n"
 
+MAX_STREAM_EVENTS: Final = 30_000
+"""Default limit of events in one streamed answer: each costs the reader up to 0.1 ms, whatever it holds, and
+the SDK as much again."""
+
+MAX_EVENT_LINES: Final = 8
+"""Line ends that a stream may have for each event it may have: comments and blank lines are no events, and cost time too."""
+
 _HEADERS: Final = re.compile(
     r"content-type|cache-control|vary|via|retry-after(-ms)?|x-should-retry|x-request-id|request-id|cf-ray|cf-cache-status"
     r"|openai-(version|organization|project|processing-ms|model)|x-ratelimit-[a-z-]+|anthropic-ratelimit-[a-z-]+"
@@ -65,6 +72,13 @@ class UnreadableError(Problem):
         super().__init__(502, code, message)
 
 
+class TooManyEventsError(UnreadableError):
+    """Upstream's stream has more events, or more lines, than are read of one answer."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"upstream's answer has more than {most:,} events")
+
+
 class UpstreamFailed(Exception):
     """Upstream ended its stream with an error of its own; `event` is the caller's version of it."""
 
@@ -89,9 +103,20 @@ def frame(content: Mapping[str, object]) -> bytes:
     return f"{name}data: {json.dumps(content, separators=(',', ':'))}\n\n".encode()
 
 
-async def json_events(events: AsyncIterable[Any]) -> AsyncGenerator[Json | None, None]:
-    """Server-sent events as JSON objects; None for `[DONE]`, the last. UnreadableError: one that is no object."""
+def line_ends(chunk: bytes) -> int:
+    return chunk.count(b"\n") + chunk.count(b"\r")
+
+
+async def json_events(events: AsyncIterable[Any], most: int = MAX_STREAM_EVENTS) -> AsyncGenerator[Json | None, None]:
+    """Server-sent events as JSON objects; None for `[DONE]`, the last.
+
+    UnreadableError: one that is no object. TooManyEventsError: more than `most` events, empty ones included.
+    """
+    count = 0
     async for event in events:
+        count += 1
+        if count > most:
+            raise TooManyEventsError(most)
         data = event.data.strip()
         if data.startswith("[DONE]"):
             yield None

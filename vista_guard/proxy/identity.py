@@ -1,7 +1,6 @@
-"""The conversation that a request belongs to, and what keeps tenants apart in the stores and at upstream.
+"""The conversation that a request belongs to, and what keeps tenants apart in the stores.
 
 An anonymous conversation's earlier turns are recognised by a fingerprint of all that was said up to them; others are judged once.
-Where several tenants call upstream with one key, only what upstream forgets passes.
 """
 
 from __future__ import annotations
@@ -15,77 +14,13 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.wire import Problem, check_name, judged_api
+from vista_guard.openai_api.wire import check_name
 from vista_guard.protocols import DocumentStore
-from vista_guard.proxy.settings import ProxySettings, read_path
-from vista_guard.reading.chat_json import read_json
+from vista_guard.proxy.settings import ProxySettings
 from vista_guard.turn.evidence import past_key
 from vista_guard.turn.report import earned_claims
 from vista_guard.turn.work import past_claims
 from vista_guard.types import Conversation, Outcome, TurnReport, Unchecked
-
-FORGOTTEN = frozenset({("POST", "embeddings"), ("POST", "moderations"), ("GET", "models")})
-"""Routes of which upstream keeps nothing that another caller could ask for."""
-
-KEPT_FIELDS = ("previous_response_id", "conversation", "prompt")
-"""Request fields that refer to data kept at upstream."""
-
-KEPT_IDS = frozenset({"file_id", "file_ids", "vector_store_ids", "container", "container_id"})
-
-_WHY = "the tenants of this guard share one account at upstream, which keeps nothing apart for them"
-
-
-def share_account(settings: ProxySettings) -> bool:
-    return settings.upstream_key is not None and len(settings.keys) > 1
-
-
-def refusal(method: str, raw_path: str, body: bytes) -> str | None:
-    """Reason to refuse a request that could reach another tenant's data at upstream; else None. `raw_path` is quoted."""
-    try:
-        path = read_path(raw_path)
-    except Problem:
-        return None  # no route will take it
-    if method == "POST" and judged_api(path) is not None:
-        name = _kept_field(body)
-        if name is None:
-            return None
-        return f"{name} names what upstream keeps, and {_WHY}: send the history and the texts themselves"
-    if method == "OPTIONS":
-        return None
-    name, _, rest = path.partition("/")
-    if (method, name) in FORGOTTEN and (not rest or name == "models"):
-        return None
-    return f"this path reaches what upstream keeps, and {_WHY}"
-
-
-def _kept_field(body: bytes) -> str | None:
-    try:
-        content = read_json(body)
-    except ValueError:
-        return None  # the route refuses it
-    if not isinstance(content, dict):
-        return None
-    name = next((field for field in KEPT_FIELDS if content.get(field) is not None), None)
-    return name or _reference(content)
-
-
-def _reference(content: object) -> str | None:
-    """Finds the first reference to data kept at upstream, at any depth."""
-    stack = [content]
-    while stack:
-        value = stack.pop()
-        if isinstance(value, dict):
-            if value.get("type") == "item_reference":
-                return "an item_reference"
-            # An id is a text, or a list of them; a mapping of that name is part of a tool's schema.
-            key = next((name for name in KEPT_IDS if isinstance(value.get(name), str | list)), None)
-            if key is not None:
-                return key
-            stack += [part for name, part in value.items() if name != "metadata"]
-        elif isinstance(value, list):
-            stack += value
-    return None
-
 
 SEPARATOR = "/"
 """No tenant's name holds it, so a stored id can be read in one way only."""

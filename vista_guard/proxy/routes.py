@@ -24,7 +24,9 @@ from vista_guard.openai_api.judging import (
     judge_answer,
     worst,
 )
+from vista_guard.openai_api.routes import asks_about_passed, passed_by_default, passes, read_path
 from vista_guard.openai_api.wire import (
+    MAX_STREAM_EVENTS,
     Api,
     Json,
     Problem,
@@ -41,11 +43,9 @@ from vista_guard.openai_api.wire import (
 )
 from vista_guard.proxy import metrics
 from vista_guard.proxy.identity import Conversations, Identity
-from vista_guard.proxy.settings import passed_by_default, passes, read_path
 from vista_guard.proxy.upstream import (
     Ask,
     Headers,
-    TooLargeError,
     Upstream,
     close_answer,
     open_answer,
@@ -152,7 +152,8 @@ class Proxy:
 
     async def _pass_unjudged(self, request: Request, path: str) -> Response:
         method = request.method
-        if passed_by_default(method, path) or (method == "OPTIONS" and judged_api(path)):
+        is_question = method == "OPTIONS" and (judged_api(path) is not None or asks_about_passed(path))
+        if is_question or passed_by_default(method, path):
             extra_headers = []
         elif passes(method, path, self._settings.pass_paths):
             extra_headers = judging.unjudged_headers(["everything"])
@@ -314,11 +315,10 @@ class GuardedStream(RelayedAnswer):
     async def _events(self, response: httpx2.Response) -> Events:
         settings, count = self._settings, 0
         try:
-            async with aclosing(received_events(response, settings.max_body_bytes)) as events:
+            received = received_events(response, settings.max_body_bytes, settings.max_stream_events)
+            async with aclosing(received) as events:
                 async for event in events:
                     count += 1
-                    if count > settings.max_stream_events:
-                        raise TooLargeError(f"upstream's answer has more than {settings.max_stream_events:,} events")
                     if count % _EVENTS_AT_A_TIME == 0:
                         await asyncio.sleep(0)  # thousands of tiny events may arrive at once: let other requests run
                     yield event
@@ -332,6 +332,8 @@ class GuardedStream(RelayedAnswer):
             await close_answer(response)
 
 
-def received_events(response: httpx2.Response, most: int) -> AsyncGenerator[Json | None, None]:
+def received_events(
+    response: httpx2.Response, most: int, most_events: int = MAX_STREAM_EVENTS
+) -> AsyncGenerator[Json | None, None]:
     """`json_events` of the response. ValueError: an event of more than `most` bytes."""
-    return json_events(httpx2.EventSource(response, max_event_size=most))
+    return json_events(httpx2.EventSource(response, max_event_size=most), most_events)

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_guard.proxy import identity, metrics
+from vista_guard.proxy import metrics, shared_account
 from vista_guard.proxy.identity import DividedDocuments, shares_documents
 from vista_guard.proxy.settings import ANONYMOUS, ProxySettings
 from vista_guard.reading.chat_json import read_json
@@ -158,7 +158,7 @@ class Gatekeeper:
         self._app = app
         self._settings = settings
         self._keyring = Keyring(settings.keys)
-        self._shared_account = identity.share_account(settings)
+        self._shared_account = shared_account.share_account(settings)
         self._open: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -273,7 +273,7 @@ class Gatekeeper:
         if not self._shared_account or scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/"):
             return
         raw_path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
-        reason = identity.refusal(scope["method"], raw_path, body)
+        reason = shared_account.refusal(scope["method"], raw_path, body)
         if reason is not None:
             raise _Refused(403, "shared_account", reason)
 

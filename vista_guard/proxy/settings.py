@@ -1,76 +1,19 @@
-"""Settings of the proxy and of its alerts, and which paths pass unjudged: known ones, and those that the operator names.
-
-A path that upstream reads as chat completions must not pass as another one: paths are read as the most generous server would,
-sent on as they were read, and refused where servers differ.
-"""
+"""Settings of the proxy and of its alerts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from ipaddress import ip_network
-from typing import Annotated, ClassVar, Final, Literal
-from urllib.parse import quote, unquote, urlsplit
+from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator
 
-from vista_guard.openai_api.wire import Problem, path_words
+from vista_guard.openai_api.routes import check_pattern
+from vista_guard.openai_api.wire import MAX_STREAM_EVENTS
 from vista_guard.reading.chat_json import PATTERNS
 from vista_guard.settings.sources import Section, is_loopback
-
-_PASSED_PATHS: Final = {
-    "GET": (
-        "models models/* models/*/* models/accounts/*/models/* files files/* vector_stores "
-        "vector_stores/* vector_stores/*/files vector_stores/*/files/* vector_stores/*/file_batches/* "
-        "vector_stores/*/file_batches/*/files"
-    ),
-    "POST": (
-        "embeddings moderations audio/speech responses/input_tokens files uploads uploads/*/parts "
-        "uploads/*/complete uploads/*/cancel vector_stores vector_stores/* vector_stores/*/files "
-        "vector_stores/*/files/* vector_stores/*/file_batches vector_stores/*/file_batches/*/cancel"
-    ),
-    "DELETE": (
-        "files/* vector_stores/* vector_stores/*/files/* models/* responses/* conversations/* chat/completions/*"
-    ),
-}
-PASSED: Final = tuple(f"{method} {path}" for method, paths in _PASSED_PATHS.items() for path in paths.split())
-"""Routes that pass unjudged: their answers hold no text that a model wrote."""
-
-_PATTERN = re.compile(r"(?:([A-Z]+) )?(\*\*|[\w.:@*-]+(?:/[\w.:@*-]+)*)")
-
-
-def passes(method: str, path: str, patterns: Sequence[str]) -> bool:
-    """True if a path passes unjudged by these patterns: a method, or none for all of them, and segments, of which `*` stands for
-    any one and `**` at the end for any rest."""
-    words = path_words(path)
-    return any(_matches(pattern, "GET" if method == "HEAD" else method, words) for pattern in patterns)
-
-
-def check_pattern(pattern: str) -> str:
-    """Returns a valid pattern; else ValueError."""
-    dotted = {".", ".."} & set(pattern.rpartition(" ")[2].split("/"))
-    if not _PATTERN.fullmatch(pattern) or dotted or "**" in pattern.removesuffix("**"):
-        raise ValueError(
-            f"{pattern!r} is no path to pass; write it as `POST images/generations`, below the base URL and without /v1, "
-            "with * for one segment or ** at the end for any rest"
-        )
-    return pattern
-
-
-def _matches(pattern: str, method: str, words: Sequence[str]) -> bool:
-    wanted_method, _, path = pattern.rpartition(" ")
-    wanted = path.lower().split("/")
-    if wanted_method and wanted_method != method:
-        return False
-    if wanted[-1] == "**":
-        head = wanted[:-1]
-        return len(words) > len(head) and _same(head, words[: len(head)])
-    return _same(wanted, words)
-
-
-def _same(wanted: Sequence[str], words: Sequence[str]) -> bool:
-    return len(wanted) == len(words) and all(want in ("*", word) for want, word in zip(wanted, words, strict=True))
-
 
 ANONYMOUS = "default"
 """The tenant of everybody, where no keys are set."""
@@ -116,8 +59,9 @@ class ProxySettings(Section):
     """Larger requests get a 413."""
     max_answer_bytes: Count = 16_000_000
     """Upstream's answers that are larger, as they are sent or inflated, end in a 502."""
-    max_stream_events: Count = 250_000
-    """A stream of upstream's with more events ends in an error: each costs more to read than its bytes tell."""
+    max_stream_events: Count = MAX_STREAM_EVENTS
+    """A stream of upstream's with more events, empty ones included, or eight times as many lines, comments included, ends in an
+    error: each costs more to read than its bytes tell."""
     streams_per_client: Count = 256
     """Requests of one client, streams above all, that one process answers at once; a further one gets a 429. A client is a
     key, or an address where no keys are set."""
@@ -245,32 +189,6 @@ def check_tenant(name: str) -> str:
     if name == ANONYMOUS:
         raise ValueError(f"{name!r} cannot be a tenant's name: what was said before there were keys is kept under it")
     return name
-
-
-_SAFE = "~!$&'()*+,:=@"
-_UNKNOWN = Problem(404, "unknown_url", "there is no such path")
-_ODD = re.compile(r'[\\;?#%<>"^`{|}\s]|[^ -~]')
-"""Characters that no decoded path segment of the API has: servers disagree about them."""
-
-
-def read_path(raw: str) -> str:
-    """The path below the base URL, quoted, without a leading `v1`. Problem: one that servers read differently."""
-    segments = [segment for segment in raw.split("/") if segment]
-    for part in (part for segment in segments for part in unquote(segment).split("/")):
-        if _ODD.search(part) or part.endswith("."):
-            raise _UNKNOWN
-    rest = segments[1:] if segments[:1] == ["v1"] else segments
-    return "/".join(quote(unquote(segment), safe=_SAFE) for segment in rest)
-
-
-def passed_by_default(method: str, path: str) -> bool:
-    """True if a path's answers are known to hold no text that a model wrote; also below a deployment or an engine."""
-    words = path_words(path)
-    words = words[1:] if words[:1] == ["openai"] else words
-    words = words[2:] if words[:1] in (["deployments"], ["engines"]) else words
-    if method == "OPTIONS":  # a browser asks for one of the methods before it uses it; the answer's body does not pass
-        return passes(method, "/".join(words), [pattern.partition(" ")[2] for pattern in PASSED])
-    return passes(method, "/".join(words), PASSED)
 
 
 Kind = Literal["block", "errors", "drift"]

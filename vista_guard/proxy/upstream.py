@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import anyio
 import httpx2
 
-from vista_guard.openai_api.wire import Json, Problem, is_stream
+from vista_guard.openai_api.wire import MAX_EVENT_LINES, Json, Problem, TooManyEventsError, is_stream, line_ends
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
@@ -31,17 +31,21 @@ class TooLargeError(httpx2.ReadError):
 
 
 class Inflated(httpx2.AsyncByteStream):
-    """The body of an answer: at most `most` bytes, as sent and inflated, no silence over `idle_seconds`.
+    """The body of an answer: at most `most` bytes, as sent and inflated, no silence over `idle_seconds`, and with
+    `most_events` no more lines than so many events take.
 
     Closing it closes the answer. Problem: it is compressed in a way that was not asked for.
     """
 
-    def __init__(self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> None:
+    def __init__(
+        self, response: httpx2.Response, *, most: int | None, idle_seconds: float | None, most_events: int | None = None
+    ) -> None:
         self._response = response
         self._inflate = _inflater(response.headers.get("content-encoding", ""))
         self._most = most
         self._idle_seconds = idle_seconds
-        self._size = 0
+        self._most_events = most_events
+        self._size = self._lines = 0
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         sent = 0
@@ -52,6 +56,7 @@ class Inflated(httpx2.AsyncByteStream):
                 for piece in self._inflate(chunk):
                     self._size += len(piece)
                     self._check(self._size)
+                    self._count_lines(piece)
                     yield piece
                     await asyncio.sleep(0)  # a bomb is inflated in many pieces, and others have to get between them
 
@@ -69,12 +74,20 @@ class Inflated(httpx2.AsyncByteStream):
         if self._most is not None and size > self._most:
             raise TooLargeError(f"upstream's answer has more than {self._most:,} bytes")
 
+    def _count_lines(self, piece: bytes) -> None:
+        if self._most_events is not None:
+            self._lines += line_ends(piece)
+            if self._lines > self._most_events * MAX_EVENT_LINES:
+                raise TooLargeError(str(TooManyEventsError(self._most_events)))
 
-def inflated(response: httpx2.Response, *, most: int | None, idle_seconds: float | None) -> httpx2.Response:
+
+def inflated(
+    response: httpx2.Response, *, most: int | None, idle_seconds: float | None, most_events: int | None = None
+) -> httpx2.Response:
     """The same answer with a body that is read within bounds, and without the headers that told of its compression."""
     dropped = (b"content-encoding", b"content-length")
     headers = [(name, value) for name, value in response.headers.raw if name.lower() not in dropped]
-    body = Inflated(response, most=most, idle_seconds=idle_seconds)
+    body = Inflated(response, most=most, idle_seconds=idle_seconds, most_events=most_events)
     return httpx2.Response(response.status_code, headers=headers, stream=body, request=response.request)
 
 
@@ -167,10 +180,12 @@ class Upstream:
             raise problem_of(exc, self._settings) from None  # the cause carries the request, and with it the key
         # Downloads such as files are passed on unread; answers are read, so their size is limited.
         max_bytes = None if method == "GET" else self._settings.max_answer_bytes
-        idle_seconds = self._settings.stream_idle_timeout_s if is_stream(response.headers) else None
+        streamed = is_stream(response.headers)
+        idle_seconds = self._settings.stream_idle_timeout_s if streamed else None
+        most_events = self._settings.max_stream_events if streamed and method != "GET" else None
         try:
             _check_head(response)
-            return inflated(response, most=max_bytes, idle_seconds=idle_seconds)
+            return inflated(response, most=max_bytes, idle_seconds=idle_seconds, most_events=most_events)
         except Problem:
             await close_answer(response)
             raise

@@ -52,9 +52,9 @@ def read_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = N
     for _ in range(MOST_LEVELS + 1):
         nested = [value for value in level if isinstance(value, dict | list)]
         level = [part for value in nested for part in (value.values() if isinstance(value, dict) else value)]
-    if level:
-        raise too_deep
-    return content
+        if not level:
+            return content
+    raise too_deep
 
 
 def to_conversation(
@@ -204,11 +204,18 @@ def _tool_names(calls: Iterable[object]) -> dict[str, str]:
 def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     """Drops duplicates, and numbers the id of a document that shares it with another text, so that evidence stays traceable."""
     by_id: dict[str, Document] = {}
+    seen: set[tuple[str, str]] = set()
+    numbers: dict[str, int] = {}  # the last of each id: thousands of passages may come under one
     for document in documents:
-        name, number = document.id, 1
+        if (document.id, document.text) in seen:
+            continue
+        seen.add((document.id, document.text))
+        number = numbers.get(document.id, 1)
+        name = document.id if number == 1 else f"{document.id}#{number}"
         while name in by_id and by_id[name].text != document.text:
             number += 1
             name = f"{document.id}#{number}"
+        numbers[document.id] = number
         by_id.setdefault(name, document if name == document.id else document.model_copy(update={"id": name}))
     return tuple(by_id.values())
 

@@ -1,7 +1,8 @@
 """Settings: arguments over environment over a TOML or YAML file over defaults. Builds nothing.
 
 The file is `VISTA_GUARD_CONFIG`, else `vista-guard.toml`, `vista-guard.yaml` or `vista-guard.yml` in the working folder.
-Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`.
+Environment variables are `VISTA_GUARD_` and the field's name, with `__` between levels: `VISTA_GUARD_LIMITS__CLAIMS=100`. One
+that sets nothing is refused, as an unknown name in the file is.
 
 A `Section` is a table of that file with settings of its own.
 """
@@ -9,11 +10,13 @@ A `Section` is a table of that file with settings of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import (
@@ -40,6 +43,14 @@ def is_loopback(host: str) -> bool:
 
 
 FILES = ("vista-guard.toml", "vista-guard.yaml", "vista-guard.yml")
+
+PREFIX: Final = "VISTA_GUARD_"
+OTHER_VARIABLES: Final = ("CONFIG", "DATA", "KEY", "THREADS", "URL")
+"""Variables of the product that are no settings, without the prefix."""
+
+_OF_TESTS: Final = ("REQUIRE_ALL", "NODE_CLIENT", "PROMPTFOO", "GUARDRAILS_AI")
+_SERVICE_LINK: Final = re.compile(r"(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
+"""What Kubernetes sets in every container where a Service is called `vista-guard` or `vista-guard-…`."""
 
 
 class Limits(BaseModel):
@@ -126,7 +137,7 @@ class Settings(_Sources):
     """All settings of a guard. Unknown names are refused."""
 
     model_config = SettingsConfigDict(
-        env_prefix="VISTA_GUARD_",
+        env_prefix=PREFIX,
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
@@ -241,6 +252,8 @@ class Settings(_Sources):
         Raises:
             ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense; names all three.
         """
+        aliases = ("EXTRACTOR", "EXTRACTOR_OPTIONS")
+        _check_environment(PREFIX, [*cls.model_fields, *aliases, *OTHER_VARIABLES, *_OF_TESTS])
         try:
             return cls(**arguments)
         except ValidationError as exc:
@@ -251,6 +264,32 @@ class Settings(_Sources):
             raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
         except (OSError, ValueError) as exc:
             raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
+
+
+def _check_environment(prefix: str, names: Iterable[str]) -> None:
+    """ConfigError: a variable with the prefix that sets nothing, as a misspelt one does. Says the nearest name."""
+    known = [name.upper() for name in names]
+    for variable, value in os.environ.items():
+        if not variable.upper().startswith(prefix):
+            continue
+        name = variable.upper().removeprefix(prefix)
+        linked = _SERVICE_LINK.fullmatch(name) or (name.endswith("PORT") and "://" in value)
+        if name.partition("__")[0] not in known and not linked:
+            near = _nearest(name, known)
+            hint = f"; did you mean {prefix}{near}?" if near else ""
+            raise ConfigError(f"the environment variable {variable} is no setting{hint}")
+
+
+def _nearest(name: str, known: Sequence[str]) -> str | None:
+    """The likeliest name that was meant: spelt much alike, else one level too few (`LIMITS_CLAIMS`), else somewhat alike."""
+    head, separator, rest = name.partition("__")
+    if near := get_close_matches(head, known, 1, cutoff=0.85):
+        return f"{near[0]}{separator}{rest}"
+    level = max((part for part in known if name.startswith(f"{part}_")), key=len, default=None)
+    if level is not None:
+        return f"{level}__{name.removeprefix(f'{level}_').lstrip('_')}"
+    near = get_close_matches(head, known, 1, cutoff=0.5)
+    return f"{near[0]}{separator}{rest}" if near else None
 
 
 def _known_names(model: type[BaseModel], place: Sequence[int | str]) -> str:
@@ -295,6 +334,7 @@ class Section(BaseModel):
         Raises:
             ConfigError: a file that cannot be read, an unknown name, or a value that makes no sense. No secret is shown.
         """
+        _check_environment(f"{PREFIX}{cls.section.upper()}__", cls.model_fields)
         try:
             settings: Self = _with_sources(cls)(**arguments)
         except ValidationError as exc:
@@ -310,7 +350,7 @@ class Section(BaseModel):
 def _with_sources(model: type[Section]) -> Any:
     """Returns the class with sources: it reads the environment and the file."""
     config = SettingsConfigDict(
-        env_prefix=f"VISTA_GUARD_{model.section.upper()}__",
+        env_prefix=f"{PREFIX}{model.section.upper()}__",
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from math import inf
 from time import monotonic, perf_counter
 from typing import Any
@@ -240,7 +241,8 @@ class Delivery:
         if self._gap is None:
             self._place(self.upto, opening, len(self.said))
         self.upto, self._gap = opening, None
-        stops = {end, *marks, *(place for place, _ in self._source.passed if place < end)}
+        between = takewhile(lambda waiting: waiting[0] < end, self._source.passed)
+        stops = {end, *marks, *(place for place, _ in between)}
         for stop in sorted({max(stop, opening) for stop in stops}):
             self._place(self.upto, stop, len(self.said) + len(released))
             self.say(released + text[self.upto : stop] + marks.get(stop, ""))
@@ -308,14 +310,18 @@ class Opening:
     async def before_text(self) -> AsyncGenerator[str | Passed, None]:
         """Items that may go out before the first word; all of them if there is no text."""
         async for delta in self._deltas:
-            self._begun.append(delta)
             if isinstance(delta, str) and delta.strip():
+                self._begun.append(delta)
                 self.spoken = True
                 return
-            binding = isinstance(delta, Passed) and delta.binding
-            self.hold = self.hold and not binding and len(self._begun) < MOST_HELD
-            for passed in [] if self.hold else self._take():
-                yield passed
+            if self.hold or not isinstance(delta, Passed):
+                self._begun.append(delta)
+            else:
+                yield delta
+            if self.hold and (len(self._begun) >= MOST_HELD or (isinstance(delta, Passed) and delta.binding)):
+                self.hold = False
+                for passed in self._take():
+                    yield passed
         for delta in self._begun:
             if isinstance(delta, str | Passed) and delta != "":
                 yield delta

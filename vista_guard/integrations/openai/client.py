@@ -1,8 +1,9 @@
 """The official OpenAI client, guarded: the same calls, the same objects, and nothing unjudged in them.
 
 All words of chat completions and responses are judged, streamed or not, however the request is made, below the SDK in its HTTP
-client (transport.py). Tool calls, reasoning, citations, sound and structured outputs pass unjudged, and `unjudged_of` names them;
-so does all else of the API. Unknown fields, parts and events are dropped.
+client (transport.py). Tool calls, reasoning, citations, sound and structured outputs pass unjudged, and `unjudged_of` names them.
+Unknown fields, parts and events are dropped. Routes whose answers hold no model's text pass (models, embeddings, moderations,
+files, vector stores and the like: `openai_api.routes.PASSED`); any other route, and every WebSocket, raises ConfigError.
 
 OpenAI keeps what it was asked to keep (`store`, `conversation`, `previous_response_id`) as the model said it, withheld or not:
 send the history with each request, with `store=False`, where a withheld answer must not come back as context.
@@ -10,7 +11,8 @@ send the history with each request, with `store=False`, where a withheld answer 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
@@ -31,7 +33,7 @@ from vista_guard.integrations.openai.transport import (
     OnBlock,
     over,
 )
-from vista_guard.openai_api.wire import FIELD
+from vista_guard.openai_api.wire import FIELD, MAX_STREAM_EVENTS
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
 
@@ -57,6 +59,8 @@ def guarded(
     documents: GivenDocuments | Finder | None = None,
     on_report: Callable[[TurnReport], object] | None = None,
     conversation_id: ConversationId | None = None,
+    allow_unjudged: Sequence[str] = (),
+    max_stream_events: int = MAX_STREAM_EVENTS,
 ) -> Client:
     """The client behind the guard. `report_of(result)` reads the report of what it answered.
 
@@ -75,6 +79,10 @@ def guarded(
         conversation_id: names the conversation, or finds the name in a request's arguments. Else the request's
             `metadata["conversation_id"]` does; of a response its `conversation`; else the conversation is anonymous.
             What was said before a `previous_response_id` is known when it went through this client.
+        allow_unjudged: routes whose answers pass unjudged, which the log says once of each: `POST images/generations`, a method
+            and a path below the base URL, with `*` for one segment and `**` at the end for any rest.
+        max_stream_events: a streamed answer with more events, empty ones included, or eight times as many lines, ends in an
+            `APIError`.
 
     Several choices (`n`) are each judged; none is remembered, since one of them will be the answer. Streamed, they are held
     until all were said.
@@ -90,11 +98,13 @@ def guarded(
         The whale hall opened in 1925. ALLOW
 
     Raises:
-        ConfigError: another kind of client, an unknown option, documents that are none.
+        ConfigError: another kind of client, an unknown option, documents that are none. Each call of a route that is neither
+            judged nor known to hold no model's text raises it, too.
     """
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
-    guarding = ClientGuard(guard, gate, on_block, find_documents_of(documents), on_report, conversation_id)
+    find = find_documents_of(documents)
+    guarding = ClientGuard(guard, gate, on_block, find, on_report, conversation_id, allow_unjudged, max_stream_events)
     guarded_client: Any = object.__new__(_guarded_class(cast("Any", type(client))))
     guarded_client.__dict__.update(client.copy(http_client=over(client._client, guarding)).__dict__)
     return cast(Client, guarded_client)
@@ -148,6 +158,9 @@ def _guarded_class(kind: Any) -> Any:
     return type(kind.__name__, (own, kind), {})
 
 
+_copying: ContextVar[bool] = ContextVar("vista_guard_copying", default=False)
+
+
 class _AnyGuarded:
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
@@ -155,9 +168,27 @@ class _AnyGuarded:
         if options.get("http_client") is not None:
             sender: Any = self.__dict__["_client"]
             options["http_client"] = over(options["http_client"], sender.guarding)
-        return cast(Self, inner.copy(**options))
+        token = _copying.set(True)
+        try:
+            return cast(Self, inner.copy(**options))
+        finally:
+            _copying.reset(token)
 
     with_options = copy
+
+    @property
+    def websocket_base_url(self) -> Any:
+        """ConfigError: whatever opens a WebSocket reads this first, and past the HTTP client nothing is judged."""
+        if not _copying.get():
+            raise ConfigError(
+                "the guarded client judges no WebSocket (realtime, live, responses.connect): ask by chat.completions or "
+                "responses, or open it with the client that you gave to guarded(…)"
+            )
+        return self.__dict__.get("websocket_base_url")
+
+    @websocket_base_url.setter
+    def websocket_base_url(self, url: Any) -> None:
+        self.__dict__["websocket_base_url"] = url
 
     @cached_property
     def chat(self) -> Any:

@@ -1,5 +1,7 @@
 """The HTTP client under a guarded OpenAI client: requests and answers go through `openai_api`, as they do in the proxy.
 
+All that the SDK sends comes through here, so this is where a route is judged, passes, or is refused before anything is sent.
+
 The SDK retries after an exception here, so errors and withheld answers are left in `AnswerFacts`, and the client raises them.
 """
 
@@ -9,6 +11,7 @@ import asyncio
 import contextlib
 import inspect
 import json
+import logging
 import re
 import socket
 import sys
@@ -37,10 +40,14 @@ from vista_guard.openai_api.judging import (
     judge_answer,
     worst,
 )
+from vista_guard.openai_api.routes import check_pattern, passed_by_default, passes, read_path
 from vista_guard.openai_api.wire import (
+    MAX_EVENT_LINES,
+    MAX_STREAM_EVENTS,
     Api,
     Json,
     Problem,
+    TooManyEventsError,
     UpstreamFailed,
     answer_headers,
     as_object,
@@ -48,6 +55,7 @@ from vista_guard.openai_api.wire import (
     is_stream,
     json_events,
     judged_api,
+    line_ends,
     read_answer,
     read_object,
     with_answer,
@@ -64,6 +72,8 @@ ConversationId = str | Callable[[Mapping[str, Any]], str | None]
 """The conversation's id, or a function that finds it in a request's arguments."""
 
 OnBlock = Literal["raise", "replace"]
+
+logger = logging.getLogger("vista_guard.openai")
 
 TOLD: Final = "vista_guard"
 """The extension of a response that holds its `AnswerFacts`, and of a request that holds the SDK's client."""
@@ -112,18 +122,55 @@ class ClientGuard:
     find: Finder | None = None
     on_report: Callable[[TurnReport], object] | None = None
     conversation_id: ConversationId | None = None
+    allow_unjudged: Sequence[str] = ()
+    max_stream_events: int = MAX_STREAM_EVENTS
     chains: Recent[Conversation] = field(default_factory=lambda: Recent(_KEPT_CHAINS))
     """Turns behind the ids that OpenAI keeps, in this process: pass the history yourself where another one goes on."""
+    said: set[str] = field(default_factory=set)
+    """Patterns of `allow_unjudged` that the log has named."""
 
     def __post_init__(self) -> None:
         for name, value, allowed in (("gate", self.gate, Gate), ("on_block", self.on_block, OnBlock)):
             if value not in get_args(allowed):
                 raise ConfigError(f"{name} is {value!r}; choose {', '.join(get_args(allowed))}")
+        if isinstance(self.allow_unjudged, str):
+            raise ConfigError(f"allow_unjudged is {self.allow_unjudged!r}; give a list of routes")
+        try:
+            list(map(check_pattern, self.allow_unjudged))
+        except ValueError as exc:
+            raise ConfigError(f"allow_unjudged: {exc}") from None
+        if type(self.max_stream_events) is not int or self.max_stream_events < 1:
+            raise ConfigError(f"max_stream_events is {self.max_stream_events!r}; it must be a whole number above 0")
 
     def read(self, request: Http) -> Call | None:
-        """The call, when its answer is judged. InputError: messages or documents that cannot be read, or are over a limit."""
-        api = judged_api(request.url.path) if request.method == "POST" and not _asking_again.get() else None
-        return None if api is None else Call(self, api, request)
+        """The call, when its answer is judged; None when its answer passes.
+
+        Raises:
+            InputError: messages or documents that cannot be read, or are over a limit.
+            ConfigError: a route that is neither judged nor known to hold no model's text, and that nobody opened.
+        """
+        if _asking_again.get():
+            return None
+        api = judged_api(request.url.path) if request.method == "POST" else None
+        if api is not None:
+            return Call(self, api, request)
+        self._check_route(request)
+        return None
+
+    def _check_route(self, request: Http) -> None:
+        route = _route_of(request)
+        try:
+            path = read_path(route)
+        except Problem:
+            raise ConfigError(f"the path {route!r} is read differently by servers; use the SDK's own methods") from None
+        if passed_by_default(request.method, path):
+            return
+        pattern = next((pattern for pattern in self.allow_unjudged if passes(request.method, path, [pattern])), None)
+        if pattern is None:
+            raise ConfigError(_refusal(f"{request.method} {path}"))
+        if pattern not in self.said:
+            self.said.add(pattern)
+            logger.warning("answers of %s pass the guarded client unjudged, as allow_unjudged says", pattern)
 
     def tell(self, reports: Iterable[TurnReport]) -> None:
         """Passes every report to `on_report`. Blocked: an answer was withheld, and `on_block` is raise."""
@@ -225,25 +272,28 @@ class Call:
         self,
         response: Http,
         ask: Callable[[Json], Awaitable[Http]],
-        read: Callable[[Any, Http], AsyncGenerator[Any, None]],
+        read: Callable[[Any, Http, int], AsyncGenerator[Any, None]],
     ) -> AsyncGenerator[bytes, None]:
-        """The stream as it may be shown; `read` gives the SDK's events of a response.
+        """The stream as it may be shown; `read` gives the SDK's events of a response, up to a limit of its lines.
 
         Raises:
             Blocked: an answer was withheld, and `on_block` is raise.
             InputError: the answer cannot be read, or says nothing where the API has its words.
-            APIError: upstream failed; of its error only the kind is told, since its words may be the draft's.
+            APIError: upstream failed, or sends too many events; of its error only the kind is told, since its words may be the
+                draft's.
         """
         self._loop = asyncio.get_running_loop()
         http = _http_of(self._request)
 
+        most = self._guarding.max_stream_events
+
         async def ask_events(sent: Json) -> Events:
-            return _json_events(read(self.client, await ask(sent)))
+            return _json_events(read(self.client, await ask(sent), most), most)
 
         answer = self.told.stream = StreamedAnswer(self._exchange, ask_events)
         failure: Mapping[str, object] = {}
         try:
-            async with aclosing(answer.shown(_json_events(read(self.client, response)))) as events:
+            async with aclosing(answer.shown(_json_events(read(self.client, response, most), most))) as events:
                 async for event in events:
                     yield frame(event)
         except UpstreamFailed as exc:
@@ -252,7 +302,7 @@ class Call:
             kind = APITimeoutError if isinstance(exc, http.TimeoutException) else APIConnectionError
             raise kind(request=self._request) from exc
         except Problem as exc:
-            if exc.code == "upstream_broken":
+            if exc.code == "upstream_broken" or isinstance(exc, TooManyEventsError):
                 failure = {"message": str(exc), "code": exc.code}
             else:
                 raise InputError(str(exc)) from None
@@ -498,17 +548,20 @@ def _async_asking(call: Call, *, stream: bool) -> Callable[[Json], Awaitable[Htt
     return ask
 
 
-def _read_in_thread(client: Any, response: Http) -> AsyncGenerator[Any, None]:
-    """The SDK's events of a sync client's stream, each read when it is asked for, by a thread that also closes the stream.
+async def _read_in_thread(client: Any, response: Http, most_events: int) -> AsyncGenerator[Any, None]:
+    """The SDK's events of a sync client's stream, whose bytes are read by a thread that also closes the stream.
 
     A read that is under way is ended with its connection; over HTTP/2, which others share, when upstream sends more.
     """
-    return in_thread(
-        lambda: client._make_sse_decoder().iter_bytes(response.iter_bytes()),
+    chunks = in_thread(
+        lambda: map(_line_limit(most_events), response.iter_bytes()),
         copy_context(),
         close=response.close,
         interrupt=lambda: _end_connection(response),
     )
+    async with aclosing(chunks), aclosing(client._make_sse_decoder().aiter_bytes(chunks)) as events:
+        async for event in events:
+            yield event
 
 
 def _end_connection(response: Http) -> None:
@@ -519,18 +572,50 @@ def _end_connection(response: Http) -> None:
             socket.socket.shutdown(connection, socket.SHUT_RDWR)
 
 
-async def _read(client: Any, response: Http) -> AsyncGenerator[Any, None]:
+async def _read(client: Any, response: Http, most_events: int) -> AsyncGenerator[Any, None]:
+    count = _line_limit(most_events)
     try:
-        async for event in client._make_sse_decoder().aiter_bytes(response.aiter_bytes()):
+        async for event in client._make_sse_decoder().aiter_bytes(
+            count(chunk) async for chunk in response.aiter_bytes()
+        ):
             yield event
     finally:
         await response.aclose()
 
 
-async def _json_events(events: AsyncGenerator[Any, None]) -> Events:
-    async with aclosing(events), aclosing(json_events(events)) as contents:
+def _line_limit(most_events: int) -> Callable[[bytes], bytes]:
+    """Gives back each chunk. TooManyEventsError: all chunks have more lines than so many events take."""
+    lines = 0
+
+    def count(chunk: bytes) -> bytes:
+        nonlocal lines
+        lines += line_ends(chunk)
+        if lines > most_events * MAX_EVENT_LINES:
+            raise TooManyEventsError(most_events)
+        return chunk
+
+    return count
+
+
+async def _json_events(events: AsyncGenerator[Any, None], most: int) -> Events:
+    async with aclosing(events), aclosing(json_events(events, most)) as contents:
         async for content in contents:
             yield content
+
+
+def _route_of(request: Http) -> str:
+    """The quoted path below the client's base URL."""
+    path: str = request.url.raw_path.partition(b"?")[0].decode("ascii", "replace")
+    client = request.extensions.get(TOLD)
+    base = b"" if client is None else client.base_url.raw_path.partition(b"?")[0]
+    return path.removeprefix(base.decode("ascii", "replace"))
+
+
+def _refusal(route: str) -> str:
+    return (
+        f"{route} may answer with a model's text, which the guarded client does not judge: ask by chat.completions or responses, "
+        f'or open the route with guarded(…, allow_unjudged=["{route}"])'
+    )
 
 
 def _choice_count(value: object) -> int:
