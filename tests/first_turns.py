@@ -113,22 +113,6 @@ async def middleware() -> Turn:
     return lambda: agent.ainvoke({"messages": ASKED})
 
 
-async def node() -> Turn:
-    from langchain_core.messages import AIMessage
-    from langgraph.graph import START, MessagesState, StateGraph
-
-    from vista_guard.integrations.langgraph import guard_node
-
-    async def agent(state: MessagesState) -> dict[str, Any]:
-        return {"messages": [AIMessage(TEXT)]}
-
-    graph: Any = StateGraph(MessagesState)
-    graph.add_node("agent", guard_node(guard(), agent, documents=[NOTES]))
-    graph.add_edge(START, "agent")
-    compiled = graph.compile()
-    return lambda: compiled.ainvoke({"messages": ASKED})
-
-
 async def without_embedder() -> Turn:
     """Two turns at once, whose model is missing."""
     find = onnx.weights_file

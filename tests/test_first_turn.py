@@ -7,13 +7,16 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier, Event
+from threading import Barrier, Event, Thread, current_thread
 from typing import Any
 
 import pytest
 
+from vista_guard import Guard, Label
 from vista_guard._aio import load_once
 from vista_guard.errors import ConfigError
+from vista_guard.reading.passages import nearest_passages, nearest_quote, passages
+from vista_guard.testing import ScriptedJudge, Verdict
 
 HEAVY = frozenset(
     {
@@ -35,7 +38,7 @@ def first_turn(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "name",
-    ["session", "documents", "events", "stream", "middleware", "node", "proxy"],
+    ["session", "documents", "events", "stream", "middleware", "proxy"],
 )
 def test_the_loop_loads_nothing(name: str) -> None:
     found = first_turn(name)
@@ -59,6 +62,30 @@ def test_each_turn_that_waits_for_a_missing_model_is_told() -> None:
     errors = first_turn("without_embedder")["errors"]
     assert len(errors) >= 2
     assert all("embedder.onnx" in error for error in errors)
+
+
+async def test_documents_are_read_and_compared_off_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guide of 6,000 characters takes a hundredth of a second, one of two million a third of a second."""
+    threads = dict[str, Thread]()
+
+    def noting(name: str, call: Any) -> Any:
+        def noted(*given: Any) -> Any:
+            threads[name] = current_thread()
+            return call(*given)
+
+        return noted
+
+    monkeypatch.setattr("vista_guard.turn.evidence.passages", noting("cut", passages))
+    monkeypatch.setattr("vista_guard.turn.evidence.nearest_passages", noting("rank", nearest_passages))
+    monkeypatch.setattr("vista_guard.judges.contract.nearest_quote", noting("quote", nearest_quote))
+    claim = "The whale hall has a glass roof."
+    judge = ScriptedJudge({claim: [Verdict(claim, Label.LACKING_EVIDENCE)]})
+    rooms = [f"Room {number} of the museum has a bench and a lamp." for number in range(120)]
+    guide = "\n\n".join([*rooms, "The whale hall has an iron roof."])
+    report = await Guard(judge, "monitor").acheck_answer(claim, documents=[guide])
+    assert report.findings[0].nearest is not None
+    assert sorted(threads) == ["cut", "quote", "rank"]
+    assert current_thread() not in threads.values()
 
 
 def test_threads_that_come_together_load_once() -> None:

@@ -28,6 +28,19 @@ async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
 
 
+SHORT = 2000
+"""Characters of text that are a hundredth of a second of work or less."""
+_LONG = 100_000
+
+
+async def off_loop(chars: int, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Runs work on so many characters of text: short work at once, more in a thread, long work in its one thread."""
+    if chars <= SHORT:
+        return call(*args, **kwargs)
+    run = asyncio.to_thread if chars <= _LONG else run_long
+    return await run(call, *args, **kwargs)
+
+
 @lru_cache(maxsize=1)
 def _thread(process: int) -> ThreadPoolExecutor:
     # A forked child has none of its parent's threads: it gets a thread of its own.
