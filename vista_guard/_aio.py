@@ -14,10 +14,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import Context, copy_context
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from queue import SimpleQueue
-from threading import Thread
-from typing import Any, Generic, ParamSpec, TypeVar
+from threading import Lock, Thread
+from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,10 +29,50 @@ async def run_long(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R
     return await asyncio.get_running_loop().run_in_executor(_thread(os.getpid()), work)
 
 
+SHORT = 2000
+"""Characters of text that are a hundredth of a second of work or less."""
+_LONG = 100_000
+
+
+async def off_loop(chars: int, call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Runs work on so many characters of text: short work at once, more in a thread, long work in its one thread."""
+    if chars <= SHORT:
+        return call(*args, **kwargs)
+    run = asyncio.to_thread if chars <= _LONG else run_long
+    return await run(call, *args, **kwargs)
+
+
 @lru_cache(maxsize=1)
 def _thread(process: int) -> ThreadPoolExecutor:
     # A forked child has none of its parent's threads: it gets a thread of its own.
     return ThreadPoolExecutor(1, thread_name_prefix=f"vista-guard-long-{process}")
+
+
+Key = TypeVarTuple("Key")
+
+
+def load_once(load: Callable[[*Key], R]) -> Callable[[*Key], R]:
+    """Keeps what `load` returns for its arguments. Callers that come meanwhile wait; of a failure each gets its own."""
+    kept: dict[Any, R] = {}
+    lock = Lock()
+
+    def renew() -> None:
+        nonlocal lock
+        lock = Lock()
+
+    @wraps(load)
+    def once(*key: *Key) -> R:
+        if key not in kept:
+            with lock:
+                if key not in kept:
+                    kept[key] = load(*key)
+        return kept[key]
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(
+            after_in_child=renew
+        )  # the thread that was loading stays behind, and would hold the lock for ever
+    return once
 
 
 T = TypeVar("T")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from langgraph.types import Checkpointer
 
     from vista_guard.graph.agent import AnyGraph, AnyRunnable, WrapOptions
-    from vista_guard.graph.host_objects import GivenDocuments, GivenFinder
+    from vista_guard.reading.chat_json import GivenDocuments, GivenFinder
     from vista_guard.settings.sources import Limits
     from vista_guard.stream.draft import Again
     from vista_guard.stream.gates import Gate
@@ -90,6 +92,7 @@ class Guard:
         from vista_guard.assembly import calibrate_policy, memory_knowledge
         from vista_guard.policy.label_policy import build_policy
         from vista_guard.settings.sources import Limits
+        from vista_guard.stream import gates  # noqa: F401  # here with its stages: a first turn would load it on its loop
         from vista_guard.telemetry.config import Telemetry
         from vista_guard.turn.work import Parts
 
@@ -207,7 +210,7 @@ class Guard:
         from vista_guard.turn.work import Work
 
         work = Work(conversation=self._last_turn(conversation))
-        async for event in self._checking.astream({"guard": work}, stream_mode="custom"):
+        async for event in (await self._graph()).astream({"guard": work}, stream_mode="custom"):
             yield event
 
     def gated(
@@ -241,7 +244,7 @@ class Guard:
             ConfigError: gate `none` with a policy that withholds.
             InputError: the turn is over a limit.
         """
-        from vista_guard.graph.host_objects import given_documents
+        from vista_guard.reading.chat_json import given_documents
         from vista_guard.stream.gates import gated
 
         turn_documents = (
@@ -391,6 +394,9 @@ class Guard:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    async def _graph(self) -> AnyGraph:
+        return await asyncio.to_thread(lambda: self._checking)  # LangGraph loads with it
+
     @cached_property
     def _checking(self) -> AnyGraph:
         from vista_guard.graph.agent import build_graph
@@ -413,9 +419,9 @@ class Guard:
 
         work = Work(conversation=conversation, catch_up=catch_up)
         if self.parts.host_tracing:  # the host's tracers see the graph's runs
-            work = (await self._checking.ainvoke({"guard": work}))["guard"]
+            work = (await (await self._graph()).ainvoke({"guard": work}))["guard"]
         else:
-            with _untraced_run():
+            with await _untraced_run():
                 work = await run_all(work, self.parts)
         return work.finished
 
@@ -429,14 +435,14 @@ class Guard:
         )
 
 
-def _untraced_run() -> AbstractContextManager[None]:
+async def _untraced_run() -> AbstractContextManager[None]:
     """Hides a judge's LangChain runs from the host's tracers. Loads LangGraph only where there may be some."""
     config = sys.modules.get("langchain_core.runnables.config")
     if config is None or not config.ensure_config().get("callbacks"):
         return nullcontext()
-    from vista_guard.graph.vendor_private import untraced_run
-
-    return untraced_run()
+    private = await asyncio.to_thread(import_module, "vista_guard.graph.vendor_private")
+    hidden: AbstractContextManager[None] = private.untraced_run()
+    return hidden
 
 
 class Session:
@@ -533,7 +539,7 @@ class Session:
 
 def _turn(role: Role, text: object, name: str, documents: GivenDocuments = ()) -> Turn:
     """Makes a turn of a caller's text."""
-    from vista_guard.graph.host_objects import given_documents
+    from vista_guard.reading.chat_json import given_documents
 
     if not isinstance(text, str):
         raise InputError(f"the {name} is {type(text).__name__}; give its text")

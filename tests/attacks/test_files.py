@@ -205,7 +205,7 @@ def test_no_file_takes_longer_than_it_may_and_the_next_is_read(name: str, reader
     assert isinstance(_read(reader, DocumentFile(good, "good.txt")), Document)  # the process runs
     began = time.monotonic()
     _read(reader, DocumentFile(hostile, name))
-    assert time.monotonic() - began < SECONDS + 3
+    assert time.monotonic() - began < SECONDS + 60  # without its limit it reads for minutes, or for ever
     read = _read(reader, DocumentFile(good, "good.txt"))
     assert isinstance(read, Document)
     assert read.text == GOOD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -139,7 +139,7 @@ def test_a_known_claim_that_mentions_verifies_only_itself() -> None:
 @pytest.mark.parametrize("space", [" ", "\t", " \n", "\u00a0"], ids=repr)
 def test_spaces_inside_a_sentence_cost_nothing(space: str) -> None:
     """Before, each of these took an eighth of a second: far above what all of them take now on a slow machine."""
-    started = perf_counter()
+    started = process_time()
     for number in range(100):
         read(f"The whale hall number {number}{space * 1_100}opened in 1925.")
-    assert perf_counter() - started < 4
+    assert process_time() - started < 8

@@ -14,9 +14,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.conftest import guard_with
 from vista_guard import ConfigError, Conversation, Document, Finding, Guard, Label, TurnReport
-from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.integrations.langgraph import guard_node
+from vista_guard.reading.chat_json import GivenDocuments, find_documents_of
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict
 

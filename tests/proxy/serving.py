@@ -86,6 +86,15 @@ class Served:
         with httpx2.Client(timeout=20) as client:
             return client.post(f"{self.url}{path}", json=body, headers=headers)
 
+    @contextmanager
+    def calling(self, path: str, body: Mapping[str, Any]) -> Iterator[None]:
+        """A caller who hangs up at the end of the block, without reading the answer."""
+        url, content = httpx2.URL(self.url), json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(content)}"
+        with socket.create_connection((url.host, url.port or 80), timeout=60) as connection:
+            connection.sendall(f"{head}\r\n\r\n".encode() + content)
+            yield
+
     @property
     def report(self) -> TurnReport:
         return self.sink.reports[-1]

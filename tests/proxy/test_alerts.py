@@ -25,7 +25,7 @@ HOSTILE = "<!channel> <https://evil.example|pay> *now*"
 
 
 def wait_for(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end, "nothing came"
         time.sleep(0.01)
@@ -40,16 +40,12 @@ def alerting(url: str, environment: str | None = None, **settings: Any) -> Itera
     _aio.run(sink.aclose())
 
 
-def ask(sink: AlertSink, *answers: str, script: Any = None) -> float:
-    """Asks a guarded model once for each answer; returns the most seconds that one took."""
-    slowest = 0.0
+def ask(sink: AlertSink, *answers: str, script: Any = None) -> None:
+    """Asks a guarded model once for each answer."""
     with ScriptedChatServer(list(answers)) as upstream, proxy(upstream, script=script, sinks=[sink]) as served:
         for _ in answers:
-            begun = time.perf_counter()
             body = {"model": "m", "messages": ASKED, "documents": [document(NOTES)]}
             assert served.post("/v1/chat/completions", body).status_code == 200
-            slowest = max(slowest, time.perf_counter() - begun)
-    return slowest
 
 
 def sent(hook: Receiver) -> list[dict[str, Any]]:
@@ -124,10 +120,9 @@ def test_many_blocked_turns_are_one_message() -> None:
 @pytest.mark.parametrize("status", [500, 429])
 def test_a_failing_webhook_is_tried_again_and_costs_no_turn(status: int, caplog: pytest.LogCaptureFixture) -> None:
     with receiving(status) as hook, alerting(hook.url, attempts=2) as sink:
-        slowest = ask(sink, LIE)
+        ask(sink, LIE)
         wait_for(lambda: sink.lost)
     assert len(hook.requests) == 2
-    assert slowest < 5
     [line] = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert line == f"the webhook did not take an alert on block: HTTPStatusError {status}"
 
@@ -157,16 +152,18 @@ def test_a_message_that_cannot_be_written_is_lost_and_the_next_is_sent(
 
 
 def test_a_webhook_that_hangs_delays_nobody_and_fills_no_memory() -> None:
-    with receiving(hang=True) as hook, alerting(hook.url, timeout_s=1, attempts=1) as sink:
-        assert ask(sink, *[LIE] * 8) < 2
+    with receiving(hang=True) as hook, alerting(hook.url, timeout_s=600, attempts=1) as sink:
+        ask(sink, *[LIE] * 8)  # answered while the webhook hangs: until the next line nothing comes from there
         assert len(sink._newest) <= 8
         hook.let_go()
 
 
-def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over() -> None:
+def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = known((TRUTH, JudgeError("the model is gone")))
-    with receiving() as hook, alerting(hook.url, on=("errors",), window_s=1.5, error_rate=0.5) as sink:
+    with receiving() as hook, alerting(hook.url, on=("errors",), window_s=600, error_rate=0.5) as sink:
         ask(sink, TRUTH, TRUTH, TRUTH, script=broken)
+        wait_for(lambda: len(hook.requests) == 1)
+        monkeypatch.setattr("vista_guard.proxy.alerts.monotonic", lambda: time.monotonic() + 1200)
         wait_for(lambda: len(hook.requests) == 2)
     fired, over = sent(hook)
     assert (fired["kind"], fired["state"], fired["rate"], fired["turns"]) == ("errors", "firing", 1.0, 3)
@@ -177,7 +174,7 @@ def test_a_judge_that_fails_raises_the_error_rate_and_then_it_is_over() -> None:
 def test_an_upstream_that_is_down_raises_the_error_rate() -> None:
     with (
         receiving() as hook,
-        alerting(hook.url, on=("errors",), window_s=30) as sink,
+        alerting(hook.url, on=("errors",), window_s=600) as sink,
         proxy("http://127.0.0.1:9/v1", sinks=[sink]) as served,
     ):
         for _ in range(4):

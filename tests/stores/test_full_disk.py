@@ -110,7 +110,10 @@ async def test_a_full_disk_costs_writes_and_nothing_else(small_disk: Path, free_
     async with pulse() as waits:
         writers = [asyncio.create_task(write(store, over, f"w{number}", kept)) for number in range(4)]
         for _ in range(2):
-            await asyncio.sleep(1)
+            until = len(kept) + 6
+            async with asyncio.timeout(120):
+                while len(kept) < until:  # noqa: ASYNC110  # the stores know nothing of this test
+                    await asyncio.sleep(0.05)
             filler = fill(small_disk)
             await asyncio.sleep(1)
             filler.unlink()
@@ -155,7 +158,7 @@ async def test_an_engine_that_hangs_is_replaced(tmp_path: Path) -> None:
             await connection.run("count", lambda: made.count(), timeout_s=1)
         assert await connection.run("count", lambda: made.count()) == 0
     assert client.process_id != process
-    assert len(waits) > 10
+    assert len(waits) > 3
     await connection.aclose()
 
 

@@ -113,7 +113,7 @@ class Upstream:
 async def _paced(pieces: AsyncIterator[str | Passed]) -> AsyncIterator[str | Passed]:
     """Leaves time to judge each piece before the next one comes."""
     async for piece in pieces:
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
         yield piece
 
 
@@ -822,12 +822,16 @@ class TestAnySplitOfAnyText:
 
 
 async def test_a_cancelled_caller_stays_cancelled_although_closing_fails() -> None:
+    closing, cancelled = asyncio.Event(), asyncio.Event()
+
     async def fail() -> None:
-        await asyncio.sleep(0.05)
+        closing.set()
+        await cancelled.wait()
         raise ValueError("cannot close")
 
     caller = asyncio.create_task(undisturbed(fail()))
-    await asyncio.sleep(0.01)
+    await closing.wait()
     caller.cancel()
+    cancelled.set()
     await asyncio.wait((caller,))
     assert caller.cancelled()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -105,10 +104,8 @@ async def test_a_backend_that_hangs_holds_nobody_and_fills_no_memory(knowledge: 
     report = checked(knowledge)
     with receiving(hang=True) as phoenix:
         sink = ScoreSink(PhoenixScores(phoenix.url), most_waiting=3)
-        started = time.perf_counter()
-        for _ in range(60):
+        for _ in range(60):  # nothing comes from the backend until it is let go
             await sink.write(report)
-        assert time.perf_counter() - started < 1
         # What the thread took out, at most a batch, hangs; three wait.
         assert 60 - 50 - 3 <= sink.dropped <= 57
         phoenix.let_go()

@@ -34,19 +34,9 @@ from langgraph.types import Checkpointer, Command, StreamMode
 
 from vista_guard import _aio
 from vista_guard.errors import Blocked, ConfigError
-from vista_guard.graph.host_objects import (
-    FindDocuments,
-    GivenDocuments,
-    GivenFinder,
-    HostState,
-    ReplyDraft,
-    find_documents_of,
-    given_documents,
-    read_reply,
-    replace_text,
-    with_feedback,
-)
+from vista_guard.graph.host_objects import HostState, ReplyDraft, read_reply, replace_text, with_feedback
 from vista_guard.graph.vendor_private import entered_context, host_callbacks, silent_config, untraced
+from vista_guard.reading.chat_json import FindDocuments, GivenDocuments, GivenFinder, find_documents_of, given_documents
 from vista_guard.stream.gates import Gate, Streamed, without_message
 from vista_guard.stream.source import Passed
 from vista_guard.telemetry.config import Telemetry

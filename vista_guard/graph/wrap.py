@@ -52,8 +52,6 @@ from vista_guard.graph.host_objects import (
     answer_start,
     in_words,
     is_assistant,
-    read_document,
-    read_documents,
     read_reply,
     read_request,
     replace_text,
@@ -62,6 +60,7 @@ from vista_guard.graph.host_objects import (
     without_text,
 )
 from vista_guard.graph.vendor_private import astream_as_run, context_of, silent_config, stream_as_run
+from vista_guard.reading.chat_json import read_document, read_documents
 from vista_guard.stream.gates import Gate, check_gate, gated
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.telemetry.spans import TurnTrace, end_span, run_under

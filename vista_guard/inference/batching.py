@@ -10,11 +10,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Condition, Event, Thread
 from typing import Any, TypeVar
 from weakref import WeakMethod
 
+from vista_guard._aio import load_once
 from vista_guard.errors import ConfigError
 
 T = TypeVar("T")
@@ -172,7 +172,7 @@ class Passes:
             self._line.remove(request)
 
 
-@lru_cache(maxsize=1)
+@load_once
 def shared_passes() -> Passes:
     """The process's queue for all its models, which together use no more cores than there are.
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vista_guard._aio import load_once
 from vista_guard.errors import ConfigError
 from vista_guard.inference.batching import Passes, shared_passes
 
@@ -62,17 +61,14 @@ class Encoder:
         # Else onnxruntime reports its use to its makers, and keeps an id of this machine below the user's cache folder.
         os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         from onnxruntime import InferenceSession
-        from tokenizers import Tokenizer
 
-        model, vocabulary = weights_file(f"{name}.onnx", folder), weights_file("tokenizer.json", folder)
+        model = weights_file(f"{name}.onnx", folder)
+        tokenizer = _shared_tokenizer() if folder == WEIGHTS else _read_tokenizer(folder)
         try:
             session = InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
-            tokenizer = Tokenizer.from_file(str(vocabulary))
-        except Exception as exc:  # onnxruntime and tokenizers raise bare Exception subclasses for a damaged file
-            raise ConfigError(f"weights file {model} cannot be loaded ({exc}). Reinstall vista-guard") from exc
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_length)
-        return cls(session, tokenizer)
+        except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file
+            raise _damaged(model, exc) from exc
+        return cls(session, _with_limit(tokenizer, max_length))
 
     def tokens(self, texts: Sequence[Text]) -> list[Encoding]:
         """Tokenises the inputs, in order."""
@@ -105,7 +101,44 @@ class Encoder:
         return row
 
 
-@lru_cache(maxsize=4)
+def _damaged(path: Path, why: object) -> ConfigError:
+    return ConfigError(
+        f"weights file {path} cannot be loaded ({why}). Reinstall: pip install --force-reinstall vista-guard"
+    )
+
+
+def _read_tokenizer(folder: Path) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    path = weights_file("tokenizer.json", folder)
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as exc:  # tokenizers raises bare Exceptions for a damaged file
+        raise _damaged(path, exc) from exc
+
+
+@load_once
+def _shared_tokenizer() -> Tokenizer:
+    """The package's own, which both models read with: reading it holds the interpreter's lock for its whole time."""
+    return _read_tokenizer(WEIGHTS)
+
+
+def _with_limit(tokenizer: Tokenizer, max_length: int) -> Tokenizer:
+    """A tokenizer that cuts texts at `max_length` tokens, of the parts of another, which stays as it is."""
+    from tokenizers import Tokenizer
+
+    limited = Tokenizer(tokenizer.model)
+    limited.normalizer = tokenizer.normalizer
+    limited.pre_tokenizer = tokenizer.pre_tokenizer
+    limited.post_processor = tokenizer.post_processor
+    limited.decoder = tokenizer.decoder
+    limited.add_special_tokens([token for _, token in sorted(tokenizer.get_added_tokens_decoder().items())])
+    limited.no_padding()
+    limited.enable_truncation(max_length)
+    return limited
+
+
+@load_once
 def shared_encoder(name: str, max_length: int) -> Encoder:
     """One encoder per process for each shipped model, however many guards use it."""
     return Encoder.load(name, max_length=max_length)
@@ -132,7 +165,7 @@ EXACT_PRODUCTS = ("session.x64quantprecision", "1")
 """Setting of a session that optimises its graph: int8 weights become uint8 on a CPU that would cut their products off."""
 
 
-@lru_cache(maxsize=1)
+@load_once
 def _saturates() -> bool:
     """True if this CPU cuts off sums of int8 products at 16 bits, as x86 does without VNNI: verdicts would depend on it."""
     import numpy as np
@@ -150,16 +183,14 @@ _PRODUCT = (
 )
 
 
-@lru_cache(maxsize=1)
+@load_once
 def known_words() -> frozenset[str]:
     """Words in lower case, of two letters or more.
 
     Raises:
         ConfigError: the tokenizer's file is missing or damaged.
     """
-    path = weights_file("tokenizer.json")
-    try:
-        vocabulary = json.loads(path.read_bytes())["model"]["vocab"]
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise ConfigError(f"weights file {path} cannot be read ({exc}). Reinstall vista-guard") from exc
-    return frozenset(word for word in vocabulary if len(word) > 1 and word.isalpha())
+    tokenizer = _shared_tokenizer()
+    # One by one: all at once would hold the interpreter's lock, and with it the event loop, for as long as a short turn takes.
+    words = (tokenizer.id_to_token(number) or "" for number in range(tokenizer.get_vocab_size()))
+    return frozenset(word for word in words if len(word) > 1 and word.isalpha())

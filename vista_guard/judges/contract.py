@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar, cast
 
+from vista_guard._aio import off_loop
 from vista_guard.errors import JudgeError, RecordingError
 from vista_guard.protocols import Judge, TurnJudge
 from vista_guard.reading.passages import headings_at, nearest_quote
@@ -73,7 +74,7 @@ async def judge_turn(
     if answers is None:
         return None
     _check_usable(judge, turn, [answer.claim for answer in answers])
-    return tuple(place_quotes(answer, evidence) for answer in answers)
+    return tuple(await _placed(answers, evidence))
 
 
 async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
@@ -87,7 +88,7 @@ async def verify(judge: Judge, claims: Sequence[Claim], evidence: EvidenceSet) -
         if not one_each(left, answers):
             error = f"{judge.info.name} did not answer with one check for each claim"
             return [Unchecked(claim=claim, error=error) for claim in left]
-        return [place_quotes(answer, evidence) for answer in answers]
+        return await _placed(answers, evidence)
 
     return await except_unchecked(claims, ask)
 
@@ -119,19 +120,23 @@ async def categorize(judge: Judge, checks: Sequence[Check], evidence: EvidenceSe
         error = f"{judge.info.name} did not answer with one label for each claim"
         return [Unchecked(claim=claim, error=error) for claim in claims]
     findings: list[Finding | Unchecked] = []
-    for check, answer in zip(checks, answers, strict=True):
+    for check, answer in zip(checks, await _placed(answers, evidence), strict=True):
         if isinstance(answer, Finding) and answer.label is Label.VERIFIED:
             # An unsupported claim cannot become verified by naming its category: that would be a clean pass by mistake.
             error = f"{judge.info.name} categorised an unsupported claim as VERIFIED"
             findings.append(Unchecked(claim=answer.claim, error=error))
         else:
-            findings.append(
-                with_support(check, place_quotes(answer, evidence)) if isinstance(answer, Finding) else answer
-            )
+            findings.append(with_support(check, answer) if isinstance(answer, Finding) else answer)
     return findings
 
 
 Placed = TypeVar("Placed", bound=Check | Finding | Unchecked)
+
+
+async def _placed(answers: Sequence[Placed], evidence: EvidenceSet) -> list[Placed]:
+    """The answers with their quotes placed. Off the event loop where there is much to compare them with."""
+    chars = sum(len(passage.text) for passage in evidence.documents)
+    return await off_loop(chars, lambda: [place_quotes(answer, evidence) for answer in answers])
 
 
 def place_quotes(answer: Placed, evidence: EvidenceSet) -> Placed:

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 import vista_guard
 from vista_guard.errors import VistaGuardError
+from vista_guard.judges.composed.ensemble import warm
 from vista_guard.openai_api.wire import Json, Problem, judged_api
 from vista_guard.proxy import admin, metrics, security
 from vista_guard.proxy.identity import shares_documents
@@ -99,6 +100,7 @@ def build_app(guard: Guard, settings: ProxySettings) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         if settings.off:
             logger.warning("the proxy is off (proxy.off): nothing that upstream says is judged")
+        await _warm(guard)
         await _warn_of_unread_documents(guard, settings)
         try:
             yield
@@ -144,6 +146,14 @@ def _add_routes(app: FastAPI, proxy: Proxy) -> None:
     @app.api_route("/{path:path}", methods=admin.METHODS, include_in_schema=False)
     async def anything_else(request: Request) -> Response:
         return await proxy.answer(request)
+
+
+async def _warm(guard: Guard) -> None:
+    """Loads the models before the first request, so that none waits for them. What fails here fails each turn, which says so."""
+    try:
+        await asyncio.to_thread(warm, guard.parts.judge)
+    except VistaGuardError as exc:
+        logger.error("%s", exc)
 
 
 async def _warn_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:

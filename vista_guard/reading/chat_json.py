@@ -13,11 +13,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import ValidationError
 
-from vista_guard.errors import InputError
+from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Conversation, Document, Role, Turn
 
 ROLES = {
@@ -110,6 +110,99 @@ def to_document(value: object) -> Document:
         return Document(id=identity, text=text, title=value.get("title"), url=value.get("url"), metadata=metadata)
     except ValidationError as exc:
         raise InputError(f"document {identity!r}: {_first_problem(exc)}") from exc
+
+
+DOCUMENT_KEYS = ("documents", "context", "source_documents")
+
+
+@runtime_checkable
+class HostDocument(Protocol):
+    """LangChain's document, known by its fields: importing it to look takes a third of a second."""
+
+    @property
+    def page_content(self) -> str: ...
+
+    @property
+    def metadata(self) -> Mapping[str, object]: ...
+
+
+GivenDocument = Document | HostDocument | str | Mapping[str, object]
+"""A document, LangChain's, a text, or a mapping that `to_document` reads."""
+
+GivenDocuments = GivenDocument | Sequence[GivenDocument]
+
+FoundDocuments = GivenDocument | Iterable[GivenDocument] | None
+"""The answer of a function that finds documents: one, several, also as a generator, or none."""
+
+GivenFinder = Callable[[Conversation], FoundDocuments]
+"""Finds the documents of a draft, from the conversation that ends with it."""
+
+FindDocuments = Callable[[Conversation], Sequence[Document]]
+
+
+def find_documents_of(
+    documents: GivenDocuments | Callable[[Conversation], Any] | None,
+) -> Callable[[Conversation], Any] | None:
+    """A document finder from the option `documents`: a function unchanged, anything else as a function that returns it.
+
+    ConfigError: it is neither a document, nor a list of them, nor a function.
+    """
+    if documents is None or callable(documents):
+        return documents
+    if isinstance(documents, Document | HostDocument | str | Mapping):
+        fixed: tuple[Document, ...] = (_read_option("documents", documents),)
+    elif isinstance(documents, Sequence) and not isinstance(documents, bytes | bytearray):
+        fixed = distinct(_read_option(f"documents[{place}]", item) for place, item in enumerate(documents))
+    else:
+        raise ConfigError(
+            f"documents is {type(documents).__name__}; give a Document or a text, a list of them, or a function that takes "
+            "the conversation and returns a list"
+        )
+    return lambda _: fixed
+
+
+def given_documents(documents: FoundDocuments) -> tuple[Document, ...]:
+    """Reads one document or several, each once. InputError: one that is none, and would be a claim without evidence."""
+    if documents is None:
+        return ()
+    if isinstance(documents, str | Mapping | Document | HostDocument):
+        return (read_document(documents),)
+    if not isinstance(documents, Iterable):
+        raise InputError(
+            f"documents is {type(documents).__name__}; give a text, a Document, a mapping with text, or a list"
+        )
+    return distinct(read_document(item) for item in documents)
+
+
+def read_documents(mapping: Mapping[str, object]) -> tuple[Document, ...]:
+    """Reads the documents of a request or an answer, under the first of `DOCUMENT_KEYS` that has any."""
+    for key in DOCUMENT_KEYS:
+        value = mapping.get(key)
+        if isinstance(value, str) and value.strip():
+            return (to_document(value),)
+        if isinstance(value, Sequence) and not isinstance(value, str) and value:
+            return tuple(read_document(item) for item in value)
+    return ()
+
+
+def read_document(item: object) -> Document:
+    if isinstance(item, Document | str | Mapping) or not isinstance(item, HostDocument):
+        return to_document(item)
+    metadata = {
+        str(key): value for key, value in item.metadata.items() if isinstance(value, str | int | float | bool | None)
+    }
+    fields: dict[str, object] = {"text": item.page_content, "metadata": metadata}
+    identity = getattr(item, "id", None)
+    return to_document({**fields, "id": identity} if identity else fields)
+
+
+def _read_option(name: str, item: object) -> Document:
+    if not isinstance(item, Document | HostDocument | str | Mapping):
+        raise ConfigError(f"{name} is {type(item).__name__}; give a Document, a text, or a mapping with text")
+    try:
+        return read_document(item)
+    except InputError as exc:
+        raise ConfigError(f"{name}: {exc}") from exc
 
 
 @dataclass

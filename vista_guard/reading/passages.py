@@ -9,6 +9,8 @@ from functools import lru_cache
 from itertools import chain, islice, zip_longest
 from math import log
 
+import sentencex
+
 from vista_guard.errors import ConfigError
 from vista_guard.types import Document, Nearest, Passage, SourceKind, Span
 
@@ -297,8 +299,6 @@ def belongs_to_number(text: str, end: int, *, so_far: bool = False) -> bool:
 
 def _boundaries(line: str) -> list[tuple[int, int]]:
     """Returns the sentences' bounds in a line; the whole line if the splitter fails."""
-    import sentencex
-
     try:
         boundaries = [
             (boundary["start_index"], boundary["end_index"])

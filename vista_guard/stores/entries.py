@@ -271,7 +271,7 @@ class SearchedDocuments(ABC):
 
     async def _cut(self, document: Document) -> tuple[Sequence[Passage], NDArray[np.float32]]:
         """The document's passages and their vectors."""
-        passages = cut(document, self._embedder)
+        passages = await asyncio.to_thread(cut, document, self._embedder)
         return passages, await asyncio.to_thread(self._embedder.embed, [passage.text for passage in passages])
 
     async def _probe(self) -> NDArray[np.float32]:

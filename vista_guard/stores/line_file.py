@@ -5,7 +5,9 @@ A separate file describes how the lines were made, so that every line is of one 
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -54,6 +56,27 @@ def refuse_differences(path: Path, made: Mapping[str, str], now: Mapping[str, st
         raise ConfigError(f"{path} was made with {', '.join(differing)}. {ANOTHER_OUT}, or run with the same")
 
 
+def reason(error: OSError, path: Path) -> str:
+    """Why a file cannot be written, with what to do. Only a full disk is called full."""
+    advice = {
+        errno.ENOSPC: f" ({space_left(path)}: free some space)",
+        errno.EDQUOT: f" ({space_left(path)}: free some space of this user's)",
+        errno.EFBIG: " (the largest size for this process or file system: see ulimit -f)",
+        errno.EROFS: " (the disk is mounted read-only)",
+        errno.EIO: f" ({space_left(path)}: check that it is still connected, and the system's log)",
+    }
+    return f"{error.strerror}{advice.get(error.errno or 0, '')}"
+
+
+def space_left(path: Path) -> str:
+    """The free space on the disk of a file or folder, which may not exist yet."""
+    folder = next((place for place in (path, *path.parents) if place.is_dir()), Path())
+    try:
+        return f"the disk of {folder} has {shutil.disk_usage(folder).free / 1e6:,.1f} MB left"
+    except OSError as exc:
+        return f"the disk of {folder} does not answer: {exc.strerror}"
+
+
 def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
     """Writes a file atomically.
 
@@ -65,7 +88,7 @@ def write_whole(path: Path, text: str, otherwise: str = ANOTHER_OUT) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as exc:
-        raise ConfigError(f"{path} cannot be written: {exc.strerror}. {otherwise}") from exc
+        raise ConfigError(f"{path} cannot be written: {reason(exc, path)}. {otherwise}") from exc
 
 
 SYNC_SECONDS = 1.0
@@ -136,7 +159,7 @@ class LineFile(Generic[Line]):
                 raise ConfigError(f"{path} is not a regular file. Choose another --out")
             file = FileIO(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o644), "r+")
         except OSError as exc:
-            raise ConfigError(f"{path} cannot be written: {exc.strerror}. Choose another --out") from exc
+            raise ConfigError(f"{path} cannot be written: {reason(exc, path)}. {ANOTHER_OUT}") from exc
         try:
             _lock(path, file)
             made.claim(path, empty=os.fstat(file.fileno()).st_size == 0)
@@ -229,8 +252,8 @@ class LineFile(Generic[Line]):
 
     def _write_error(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self.path} cannot be written: {error.strerror}. {self._lines} {self._kind.noun}s are safe in it; make room and "
-            "run the same command again to resume"
+            f"{self.path} cannot be written: {reason(error, self.path)}. {self._lines} {self._kind.noun}s are "
+            f"safe in it: run the same command again to resume, or move it to another disk and give it as --out"
         )
 
 

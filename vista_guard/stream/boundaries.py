@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+import sentencex
+
 from vista_guard.reading.passages import belongs_to_number
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
@@ -268,8 +270,6 @@ def _goes_on(text: str, line: int, newline: int, complete: bool) -> bool | None:
 
 def _end_at(window: str, run: re.Match[str]) -> int | None:
     """End of the sentence that these marks close, with its closing quotation marks and brackets."""
-    import sentencex
-
     at = run.end()
     if run.group()[-1].isascii() and not _FREE.match(window, at):
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from vista_guard._aio import off_loop
 from vista_guard.errors import InputError, JudgeError, StoreError
 from vista_guard.judges.composed.pipeline import retrieve
 from vista_guard.judges.contract import categorize, decompose, judge_turn, verify
@@ -16,7 +17,18 @@ from vista_guard.reading.passages import nearest_passages, passages
 from vista_guard.telemetry.spans import earlier_turn
 from vista_guard.turn.report import earned_claims
 from vista_guard.turn.work import Emit, Parts, Work, check_limits
-from vista_guard.types import Check, Claim, Conversation, EarnedClaim, EvidenceSet, Finding, Passage, Role, SourceKind
+from vista_guard.types import (
+    Check,
+    Claim,
+    Conversation,
+    EarnedClaim,
+    EvidenceSet,
+    Finding,
+    Passage,
+    Role,
+    SourceKind,
+    Turn,
+)
 
 
 async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -> EvidenceSet:
@@ -37,11 +49,15 @@ async def collect(work: Work, parts: Parts, earlier: tuple[Passage, ...] = ()) -
 async def _documents(work: Work, parts: Parts) -> tuple[Passage, ...]:
     turn, limits = work.turn, parts.limits
     if turn.documents:
-        chunks = [passage for document in turn.documents for passage in passages(document)]
-        return tuple(nearest_passages(turn.text, chunks, limits.passages))
+        return await off_loop(sum(len(document.text) for document in turn.documents), _nearest, turn, limits.passages)
     if parts.documents is None or parts.trusts_ungrounded:
         return ()
     return await retrieve(parts.documents, _question(work), limits.retrieved, limits.neighbours)
+
+
+def _nearest(turn: Turn, limit: int) -> tuple[Passage, ...]:
+    chunks = [passage for document in turn.documents for passage in passages(document)]
+    return nearest_passages(turn.text, chunks, limit)
 
 
 def _question(work: Work) -> str:

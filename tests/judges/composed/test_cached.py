@@ -159,7 +159,7 @@ async def test_what_is_asked_at_the_same_time_is_asked_once(tmp_path: Path, one_
 
 
 async def test_one_who_waits_asks_itself_when_the_other_was_cancelled(tmp_path: Path) -> None:
-    inner = Answering(LABELS, wait=0.2)
+    inner = Answering(LABELS, wait=600)
     judge = StoredJudge.cached(inner, tmp_path)
     asking = asyncio.create_task(judge.verify([OPENED], HALL))
     while not inner.verified:  # noqa: ASYNC110  the judge under test must not know that it is watched
@@ -168,6 +168,7 @@ async def test_one_who_waits_asks_itself_when_the_other_was_cancelled(tmp_path: 
     await asyncio.sleep(0.01)
     leaving.cancel()
     await asyncio.sleep(0.01)
+    inner.wait = 0
     asking.cancel()
     assert await waiting == [check(OPENED, True)]
     assert inner.verified == [["It opened."]] * 2

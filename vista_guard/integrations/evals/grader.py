@@ -30,9 +30,9 @@ from vista_guard.types import (
 )
 
 if TYPE_CHECKING:
-    from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.guard import Guard
     from vista_guard.protocols import Judge, Policy
+    from vista_guard.reading.chat_json import GivenDocuments
 
 
 Turns = Literal["all", "last"]
@@ -66,7 +66,8 @@ class Case(Noun):
         Raises:
             InputError: one of them is of another kind, or the answer says nothing.
         """
-        from vista_guard.graph.host_objects import given_documents, read_reply, read_request
+        from vista_guard.graph.host_objects import read_reply, read_request
+        from vista_guard.reading.chat_json import given_documents
 
         past = read_request(asked).turns if asked else ()
         draft = read_reply(asked, {"messages": answer} if isinstance(answer, list | tuple) else answer)
@@ -90,7 +91,8 @@ class Case(Noun):
             InputError: the messages cannot be read, or no assistant speaks among them.
             ConfigError: `turns` is something else.
         """
-        from vista_guard.graph.host_objects import given_documents, read_request
+        from vista_guard.graph.host_objects import read_request
+        from vista_guard.reading.chat_json import given_documents
 
         if turns not in get_args(Turns):
             raise ConfigError(f"turns is {turns!r}; choose one of {', '.join(get_args(Turns))}")
@@ -111,7 +113,7 @@ class Case(Noun):
             InputError: as for these.
             ConfigError: as for these.
         """
-        from vista_guard.graph.host_objects import given_documents, read_documents
+        from vista_guard.reading.chat_json import given_documents, read_documents
 
         if _is_transcript(outputs):
             input_documents = read_documents(inputs) if isinstance(inputs, Mapping) else ()

@@ -13,8 +13,8 @@ from vista_guard.errors import InputError
 from vista_guard.integrations.evals.grader import Case, Grader, Turns, grader_of
 
 if TYPE_CHECKING:
-    from vista_guard.graph.host_objects import GivenDocuments
     from vista_guard.integrations.evals.grader import Verdict
+    from vista_guard.reading.chat_json import GivenDocuments
 
 KEY = "vista_score"
 
@@ -90,7 +90,7 @@ def async_vista_evaluator(
 
 
 def _reader(documents: GivenDocuments | None, turns: Turns) -> Read:
-    from vista_guard.graph.host_objects import given_documents, read_documents
+    from vista_guard.reading.chat_json import given_documents, read_documents
 
     shared_documents = given_documents(documents)
 

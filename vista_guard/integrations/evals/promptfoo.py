@@ -104,7 +104,7 @@ def _evidence(context: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator
 
 def _documents(where: str, value: Any) -> tuple[Document, ...]:
     """The documents of one place. InputError: they cannot be read, or promptfoo should have read them and did not."""
-    from vista_guard.graph.host_objects import given_documents
+    from vista_guard.reading.chat_json import given_documents
 
     if value is None or (isinstance(value, str) and not value.strip()):
         return ()

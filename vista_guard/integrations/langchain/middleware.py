@@ -36,9 +36,6 @@ from vista_guard.graph.agent import (
     call_machine,
 )
 from vista_guard.graph.host_objects import (
-    FindDocuments,
-    GivenDocuments,
-    GivenFinder,
     HostState,
     answer_start,
     in_words,
@@ -58,6 +55,7 @@ from vista_guard.integrations.langgraph.words import (
     released_chunks,
     run_in_thread,
 )
+from vista_guard.reading.chat_json import FindDocuments, GivenDocuments, GivenFinder
 from vista_guard.stream.gates import Gate, check_gate, ending_report, gated
 from vista_guard.turn.repair import EARLIER
 from vista_guard.turn.work import Parts, Work

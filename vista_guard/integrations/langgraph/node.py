@@ -46,9 +46,6 @@ from vista_guard.graph.agent import (
 )
 from vista_guard.graph.host_objects import (
     ANSWER_KEYS,
-    DOCUMENT_KEYS,
-    GivenDocuments,
-    GivenFinder,
     HostState,
     answer_start,
     in_words,
@@ -68,6 +65,7 @@ from vista_guard.integrations.langgraph.words import (
     released_chunks,
     run_in_thread,
 )
+from vista_guard.reading.chat_json import DOCUMENT_KEYS, GivenDocuments, GivenFinder
 from vista_guard.stream.gates import Gate, Streamed, check_gate, gated
 from vista_guard.turn.work import Work
 from vista_guard.types import Conversation, Document, TurnReport

@@ -23,8 +23,9 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import SkipValidation
 
 from vista_guard.errors import InputError
-from vista_guard.graph.host_objects import in_words, read_document, without_text
+from vista_guard.graph.host_objects import in_words, without_text
 from vista_guard.graph.vendor_private import NOSTREAM_TAGS, StreamHandler, context_of, silent_config
+from vista_guard.reading.chat_json import read_document
 from vista_guard.stream.gates import Streamed
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document, TurnReport

@@ -22,7 +22,6 @@ from openai.lib.streaming.responses import AsyncResponseStream, ResponseStream
 from openai.types.responses import ParsedResponse
 
 from vista_guard.errors import ConfigError
-from vista_guard.graph.host_objects import GivenDocuments, find_documents_of
 from vista_guard.guard import Guard
 from vista_guard.integrations.openai.transport import (
     TOLD,
@@ -34,6 +33,7 @@ from vista_guard.integrations.openai.transport import (
     over,
 )
 from vista_guard.openai_api.wire import FIELD, MAX_STREAM_EVENTS
+from vista_guard.reading.chat_json import GivenDocuments, find_documents_of
 from vista_guard.stream.gates import Gate
 from vista_guard.types import TurnReport
 

@@ -27,7 +27,6 @@ from openai import APIConnectionError, APIError, APITimeoutError
 from vista_guard import _aio
 from vista_guard._aio import Bridged, in_thread
 from vista_guard.errors import Blocked, ConfigError, InputError
-from vista_guard.graph.host_objects import FoundDocuments, given_documents
 from vista_guard.guard import Guard
 from vista_guard.openai_api import judging as verdict
 from vista_guard.openai_api.fields import request_error
@@ -60,7 +59,7 @@ from vista_guard.openai_api.wire import (
     read_object,
     with_answer,
 )
-from vista_guard.reading.chat_json import PATTERNS
+from vista_guard.reading.chat_json import PATTERNS, FoundDocuments, given_documents
 from vista_guard.stream.gates import Gate
 from vista_guard.turn.work import Recent
 from vista_guard.types import Conversation, Document, TurnReport

@@ -166,6 +166,10 @@ class CascadeJudge:
         answers = await ensemble.label(self._second, checks, evidence)
         return [ensemble.finding(answer) for answer in answers]
 
+    def warm(self) -> None:
+        """Loads what the judges' first turn would load. Blocks."""
+        ensemble.warm(self._first, self._second)
+
     async def aclose(self) -> None:
         """Closes both judges."""
         await ensemble.aclose(self._first, self._second)

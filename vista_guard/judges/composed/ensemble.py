@@ -55,6 +55,18 @@ async def aclose(*parts: object) -> None:
             await close()
 
 
+def warm(*parts: object) -> None:
+    """Loads what the judges' first turn would load. Blocks.
+
+    Raises:
+        ConfigError: a file of a model is missing or damaged.
+    """
+    for part in parts:
+        load = getattr(part, "warm", None)
+        if load is not None:
+            load()
+
+
 async def judge_turn(
     judge: Judge, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
 ) -> Sequence[Check | Unchecked] | None:
@@ -160,6 +172,10 @@ class EnsembleJudge:
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
         labelled = await self._labels(checks, votes, evidence)
         return [finding(answer) for answer in labelled]
+
+    def warm(self) -> None:
+        """Loads what the judges' first turn would load. Blocks."""
+        warm(*self._judges)
 
     async def aclose(self) -> None:
         """Closes all judges."""

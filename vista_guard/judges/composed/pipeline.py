@@ -51,6 +51,10 @@ class _JudgeAround:
     def why_exhausted(self) -> str | None:
         return ensemble.why_exhausted(self._judge)
 
+    def warm(self) -> None:
+        """Loads what the judge's first turn would load. Blocks."""
+        ensemble.warm(self._judge)
+
     async def aclose(self) -> None:
         """Closes the judge only; the caller owns everything else."""
         await ensemble.aclose(self._judge)

@@ -16,7 +16,7 @@ from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
 from vista_guard.judges.embedded.english.questions import NOT_TRUE
-from vista_guard.judges.embedded.english.segment import foreign_language
+from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
@@ -54,6 +54,7 @@ from vista_guard.types import (
     Label,
     Passage,
     Recommendations,
+    Role,
     SourceKind,
     Turn,
     Unchecked,
@@ -72,6 +73,8 @@ READS_ENGLISH = (
 )
 _SHORT = 2000
 """Longest turn, in characters, that skips the queue: a few hundredths of a second of work."""
+_SAMPLE = "I like the old lighthouse, which was built in 1871. Boats leave daily."
+"""A text to load the models with."""
 
 
 class EmbeddedJudge:
@@ -158,6 +161,19 @@ class EmbeddedJudge:
         advice are checked against the documents.
         """
         return await asyncio.to_thread(self._categorize, checks, evidence)
+
+    def warm(self) -> None:
+        """Judges a claim of its own, so that no turn waits for models and tables to load. Blocks; asks no endpoint.
+
+        Raises:
+            ConfigError: a weights file is missing or damaged.
+        """
+        claims = self._decompose(Turn(role=Role.ASSISTANT, text=_SAMPLE), ())
+        self._types([claim.text for claim in claims])
+        language_identifier()
+        if isinstance(self._verifier, ShippedVerifier):
+            sample = Passage(source=SourceKind.DOCUMENT, source_id="sample", text=_SAMPLE)
+            self._verify(claims, EvidenceSet(documents=(sample,)))
 
     async def aclose(self) -> None:
         """Closes the verifier, if it has connections."""

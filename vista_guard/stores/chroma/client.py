@@ -12,7 +12,14 @@ from urllib.parse import urlsplit
 
 from vista_guard._extras import require
 from vista_guard.errors import StoreError
-from vista_guard.stores.chroma.engine import FREE_BYTES, FolderClient, FolderCollection, FullError, NoCollectionError
+from vista_guard.stores.chroma.engine import (
+    FREE_BYTES,
+    FolderClient,
+    FolderCollection,
+    FullError,
+    NoCollectionError,
+    StartError,
+)
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -53,6 +60,8 @@ def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: 
         folder = Path(text).expanduser().resolve()
         folder.mkdir(parents=True, exist_ok=True)
         return FolderClient(folder, telemetry=telemetry, free_bytes=free_bytes)
+    except StartError as exc:  # which says why: the folder is not to blame
+        raise StoreError(f"cannot open Chroma at {text}: {exc}") from exc
     except Exception as exc:  # besides its own errors Chroma raises ValueError, OSError and bare Exception
         raise StoreError(f"cannot open Chroma at {text}: {exc}. {_advice(text)}") from exc
 
@@ -96,7 +105,7 @@ class ChromaConnection:
             raise StoreError(
                 f"cannot {operation}: no answer from {self.location} in {timeout_s:g} s. {_advice(self.location)}"
             ) from exc
-        except FullError as exc:
+        except (FullError, StartError) as exc:
             raise StoreError(f"cannot {operation}: {exc}") from exc
         except Exception as exc:  # Chroma raises bare Exception for an HTTP error that it does not know
             self._collections.clear()  # what a failed engine made may never have reached the disk

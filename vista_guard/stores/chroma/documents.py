@@ -250,7 +250,7 @@ class ChromaDocuments(SearchedDocuments):
 
     async def _replace_all(self, documents: Sequence[Document]) -> int:
         collection = await self._open()
-        cuts = [cut(document, self._embedder) for document in documents]
+        cuts = await asyncio.to_thread(lambda: [cut(document, self._embedder) for document in documents])
         texts = [passage.text for passages in cuts for passage in passages]
         vectors = await asyncio.to_thread(self._embedder.embed, texts)
         store = partial(self._store, collection, list(zip(documents, cuts, strict=True)), vectors)

@@ -6,10 +6,12 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -27,6 +29,8 @@ from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineRepl
 _STARTING_S = 180.0
 """A start takes a second, and many at once on a busy machine wait for each other."""
 _CLOSING_S = 5.0
+_LINES = 6
+"""Lines of a process's log that an error tells."""
 # The package is found as it was found here, whatever the child's working folder and environment.
 _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from vista_guard.stores.chroma.worker import main; main()"
@@ -39,6 +43,10 @@ class NoCollectionError(LookupError):
 
 class GoneError(StoreError):
     """The process ended before it answered. A new one may answer."""
+
+
+class StartError(StoreError):
+    """The process ended before it had opened the folder; says how, with its last lines."""
 
 
 class ChromaProcess:
@@ -59,16 +67,22 @@ class ChromaProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
+            stderr=subprocess.PIPE,
         )
+        self._last_lines = deque[str](maxlen=_LINES)
+        self._hearing = threading.Thread(target=self._hear, daemon=True, name="vista-guard-chroma-log")
+        self._hearing.start()
         ready = self._wait_for(0)
         threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
         opening = {"folder": str(folder), "telemetry": telemetry}
         try:
             self._send(EngineCall(0, "open", arguments=dict(opening)))
             answer = ready.result(_STARTING_S)
-        except (GoneError, FutureTimeoutError) as exc:
+        except GoneError:
+            raise StartError(self._how_it_ended()) from None
+        except FutureTimeoutError:
             self.kill()
-            raise StoreError(str(exc) or f"Chroma did not start within {_STARTING_S:g} s") from None
+            raise StartError(f"Chroma did not start within {_STARTING_S:g} s{self._said()}") from None
         if answer.fault is not None:
             self.kill()
             raise StoreError(str(answer.value))
@@ -164,6 +178,34 @@ class ChromaProcess:
                         future.set_result(answer)
         self._ended = True
         self._fail("Chroma's process ended")
+
+    def _hear(self) -> None:
+        """Passes on what the process writes to standard error, and keeps its last lines."""
+        log = self._process.stderr
+        if log is None:
+            raise AssertionError("the process has a pipe")
+        with suppress(OSError, ValueError), log:
+            for line in log:
+                self._last_lines.append(line.decode(errors="replace").rstrip())
+                with suppress(OSError):
+                    os.write(2, line)
+
+    def _how_it_ended(self) -> str:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_CLOSING_S)
+        code = self._process.poll()
+        self.kill()
+        if code is None:
+            return f"Chroma's process closed its pipes while it started{self._said()}"
+        if code >= 0:
+            return f"Chroma's process ended with exit code {code} while it started{self._said()}"
+        memory = " (often for want of memory)" if code == -signal.SIGKILL else ""
+        return f"Chroma's process was ended by signal {-code}{memory} while it started{self._said()}"
+
+    def _said(self) -> str:
+        self._hearing.join(_CLOSING_S)
+        lines = [line for line in self._last_lines if line]
+        return ". Its last lines: " + " | ".join(lines) if lines else ", without a word"
 
     def _fail(self, why: str) -> None:
         for future, _ in list(self._waiting.values()):
@@ -282,7 +324,8 @@ class FolderClient:
         if free < self._free_bytes:
             raise FullError(
                 f"the disk of {self.folder} has {free / 1e6:.1f} MB left, less than the {self._free_bytes / 1e6:g} MB that "
-                "a write must leave (setting store_free_mb): free some space"
+                "a write must leave (setting store_free_mb): free some space, or move the folder and set data_dir "
+                "(VISTA_GUARD_DATA_DIR)"
             )
 
 
@@ -319,7 +362,7 @@ class _Engine:
     process: ChromaProcess | None = None
     starting: threading.Lock = field(default_factory=threading.Lock)
     not_before: float = 0.0
-    failure: str = ""
+    failure: StoreError = field(default_factory=StoreError)
 
     def start(self) -> ChromaProcess:
         """Returns the process, started if necessary."""
@@ -337,12 +380,12 @@ class _Engine:
         if not self.users:
             raise StoreError("the store is closed. Open a new one")
         if monotonic() < self.not_before:
-            raise StoreError(f"Chroma could not be started a moment ago: {self.failure}")
+            raise type(self.failure)(f"Chroma could not be started a moment ago: {self.failure}")
         try:
             process = ChromaProcess(self.folder, telemetry=self.telemetry)
         except StoreError as exc:
             # Whoever waited for this start shares its failure: on a broken disk each one may take its whole time.
-            self.not_before, self.failure = monotonic() + _PAUSE_S, str(exc)
+            self.not_before, self.failure = monotonic() + _PAUSE_S, exc
             raise
         if not self.users:
             process.kill()

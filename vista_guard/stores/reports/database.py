@@ -20,6 +20,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, NoReportsError, StoreError
+from vista_guard.stores.line_file import space_left
 
 try:
     import sqlalchemy as sql
@@ -37,6 +38,20 @@ T = TypeVar("T")
 
 BUSY_S = 30
 """Seconds that a write waits for another process writing the same SQLite file, unless its URL has a `timeout`."""
+
+
+_MOVE = (
+    'To keep reports elsewhere, set reports to another URL (reports = "sqlite:////FOLDER/reports.sqlite"), or data_dir '
+    "(VISTA_GUARD_DATA_DIR) to another folder"
+)
+_LOCKED = (
+    "Another program holds the file: close it, or wait. A timeout in the URL, in seconds, waits longer: "
+    'reports = "sqlite:////FOLDER/reports.sqlite?timeout=120"'
+)
+_IO_ERROR = (
+    "Where that is enough, another program may have replaced or removed the file or those beside it (-wal, -shm), or the folder "
+    "is on a network disk, where SQLite does not work reliably; else the system's log (dmesg) says what failed"
+)
 
 
 class Database:
@@ -102,14 +117,31 @@ class Database:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
             cause = getattr(exc, "orig", None) or exc
-            raise StoreError(
-                f"cannot {operation} in {self.name}: {cause}. Check that the database can be reached and written, "
-                "has space left and is not locked by another program"
-            ) from exc
+            raise StoreError(f"cannot {operation} in {self.name}: {cause}. {self._what_to_check(cause)}") from exc
         except ValueError as exc:
             raise StoreError(
                 f"cannot {operation} in {self.name}: {exc}. A newer version wrote it: read it with that one"
             ) from exc
+
+    def _what_to_check(self, cause: BaseException) -> str:
+        """The next step. SQLite says "disk I/O error" of much that is not the disk's fault."""
+        file = self._file
+        if not isinstance(cause, sqlite3.Error) or file is None:
+            return "Check that the database server runs, and that this user may write to it"
+        space = space_left(file)
+        # The first eight bits are the kind of the error; codes of Python's own errors are missing.
+        kind = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        checks = {
+            sqlite3.SQLITE_FULL: f"{space}: free some space. {_MOVE}",
+            sqlite3.SQLITE_IOERR: f"{space}. {_IO_ERROR}. {_MOVE}",
+            sqlite3.SQLITE_CANTOPEN: f"Check that the folder {file.parent} exists and that this user may write in it. {_MOVE}",
+            sqlite3.SQLITE_READONLY: f"Check that this user may write {file} and its folder. {_MOVE}",
+            sqlite3.SQLITE_BUSY: _LOCKED,
+            sqlite3.SQLITE_LOCKED: _LOCKED,
+            sqlite3.SQLITE_NOTADB: f"{file} is no database of reports, or it is encrypted. {_MOVE}",
+            sqlite3.SQLITE_CORRUPT: f"{file} is damaged: restore a backup, or save what can be read with sqlite3's .recover",
+        }
+        return checks.get(kind, f"Check that {file} was written by vista-guard. {_MOVE}")
 
     def close(self) -> None:
         """Closes the pool of connections."""

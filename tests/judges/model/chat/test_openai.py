@@ -217,8 +217,8 @@ async def test_waiting_for_a_place_does_not_count_against_the_deadline(endpoint:
         return completion()
 
     endpoint.answer = answer
-    chat = make(concurrency=1, timeout_s=1.5)
-    assert await asyncio.gather(*(chat.complete(REQUEST) for _ in range(4))) == [Reply("fine")] * 4
+    chat = make(concurrency=1, timeout_s=4)
+    assert await asyncio.gather(*(chat.complete(REQUEST) for _ in range(11))) == [Reply("fine")] * 11
 
 
 async def test_a_call_that_is_given_up_leaves_its_place(endpoint: Endpoint, make: Make) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from vista_guard._aio import load_once
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
 from vista_guard.judges.embedded.forms import Block, BlockKind, blocks, continues, kind_of
@@ -70,7 +70,7 @@ def foreign_language(text: str) -> str | None:
     needed = _needed_confidence(words, letters) if latin else _SURE_OTHER if letters >= _FEWEST_OTHER else None
     if needed is None:
         return None
-    code, confidence = _identifier().classify(" ".join(words).lower())
+    code, confidence = language_identifier().classify(" ".join(words).lower())
     if code == "en" or confidence < needed:
         return None
     return f"{NAMES[code]} ({code})"
@@ -91,12 +91,19 @@ def _needed_confidence(words: list[str], letters: int) -> float | None:
     return None if english else _SURE_LATIN
 
 
-@lru_cache(maxsize=1)
-def _identifier() -> LanguageIdentifier:
-    # Loaded lazily: most processes only see English.
+@load_once
+def language_identifier() -> LanguageIdentifier:
+    """The identifier of languages, loaded by the first short or doubtful text: half a second."""
+    from py3langid import modelio
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    # It would copy 20 MB in one step, which holds the interpreter's lock, and so the event loop. A view reads as fast.
+    copy: Any = getattr(modelio, "_to_array", None)
+    modelio._to_array = memoryview
+    try:
+        identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    finally:
+        modelio._to_array = copy
     identifier.set_languages(list(NAMES))
     return identifier
 
