@@ -10,7 +10,6 @@ import queue
 import re
 import signal
 import stat
-import subprocess
 import sys
 import threading
 import tomllib
@@ -26,6 +25,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import JsonValue, ValidationError
 
+from vista_guard._child import has_ended, start_python
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
@@ -35,6 +35,8 @@ from vista_guard.reading.visible import storable
 from vista_guard.types import Document, Persona
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from pypdf import PdfReader
 
 
@@ -234,7 +236,7 @@ class FileReader:
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = 10.0) -> None:
         self._max_bytes, self._seconds = max_bytes, seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def read(self, file: DocumentFile, known: object = None) -> Document | SkippedFile | None:
@@ -273,13 +275,11 @@ class FileReader:
         self.close()
 
     def _start(self) -> None:
-        # Not by multiprocessing: its new processes run the user's main script once more.
-        self._process = subprocess.Popen([sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = start_python(__name__, "answer_files")
         self._end = weakref.finalize(self, _end, self._process)
         self._answers = queue.SimpleQueue()
         threading.Thread(target=_receive, args=(self._process.stdout, self._answers), daemon=True).start()
         try:
-            self._send(sys.path)
             self._send(self._max_bytes)
             started = self._answers.get(timeout=_STARTING_S) is None
         except (OSError, queue.Empty):
@@ -294,19 +294,12 @@ class FileReader:
         calls.flush()  # type: ignore[union-attr]
 
 
-_CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from vista_guard.reading.files import _answer_files
-_answer_files()
-"""
 _ENDED = object()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: Popen[bytes]) -> None:
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # a process stuck in the kernel, as on a lost network disk, is abandoned
-        process.wait(1)
+    has_ended(process, 1)  # one stuck in the kernel, as on a lost network disk, is abandoned
     with suppress(OSError):  # closing flushes what it never read
         process.stdin.close()  # type: ignore[union-attr]
 
@@ -324,7 +317,7 @@ _MEMORY = 4_000_000_000
 """Bytes of address space for reading a file: a page that unpacks to more is a bomb."""
 
 
-def _answer_files() -> None:
+def answer_files() -> None:
     """Reads files until the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     if sys.platform != "win32":

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Mapping
@@ -21,16 +18,14 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
+from vista_guard._child import has_ended, start_python
 from vista_guard.errors import StoreError
+from vista_guard.stores.chroma import worker
 from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineReply, read, write
 
 _STARTING_S = 180.0
 """A start takes a second, and many at once on a busy machine wait for each other."""
 _CLOSING_S = 5.0
-# The package is found as it was found here, whatever the child's working folder and environment.
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from vista_guard.stores.chroma.worker import main; main()"
-)
 
 
 class NoCollectionError(LookupError):
@@ -54,12 +49,7 @@ class ChromaProcess:
         self._waiting: dict[int, tuple[Future[EngineReply], float]] = {}
         self._writing = threading.Lock()
         self._ended = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._process = start_python(worker.__name__, "main", own_session=True)
         ready = self._wait_for(0)
         threading.Thread(target=self._read, daemon=True, name="vista-guard-chroma").start()
         opening = {"folder": str(folder), "telemetry": telemetry}
@@ -127,8 +117,7 @@ class ChromaProcess:
         if self.silent_for() < _CLOSING_S:  # else somebody may be writing into a pipe that nobody reads
             with suppress(OSError), self._writing:
                 self._input.close()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_CLOSING_S)
+            has_ended(self._process, _CLOSING_S)
         self.kill("the store was closed")
 
     @property
@@ -173,8 +162,7 @@ class ChromaProcess:
     def _reap(self) -> None:
         with suppress(OSError):
             self._input.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_CLOSING_S)
+        has_ended(self._process, _CLOSING_S)
 
 
 FREE_BYTES = 64_000_000
