@@ -253,6 +253,7 @@ class QdrantDocuments(SearchedDocuments):
             about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
             words = _sparse(_weights(search_text(passage.text, passage.title, passage.headings)))
             points.append(PointStruct(id=_id(key), vector={"meaning": vector.tolist(), "words": words}, payload=about))
+        first = f"{owner}:{version}:{0:06}"  # another writer may have deleted it: then its id would be an error
         listed = {"first": True, "passages": len(points), "about": json.dumps(document.metadata)}
 
         def store(client: QdrantClient) -> Written:
@@ -271,7 +272,7 @@ class QdrantDocuments(SearchedDocuments):
                 for name in found.keys() - {version}:
                     client.delete(self._name, _selector(_where(owner=owner, version=name)), wait=True)
                 if points:  # last of all: a document that is not listed is added again
-                    client.set_payload(self._name, listed, [points[0].id], wait=True)
+                    client.set_payload(self._name, listed, _where(owner=owner, key=first), wait=True)
                 if client.count(self._name, _where(owner=owner, version=version), exact=True).count == len(points):
                     old = [_listed_document(other.row) for name, other in replaced.items() if name != version]
                     return Written(len(points), {document.id: old[0]} if old else {})
