@@ -205,7 +205,7 @@ def test_the_servers_work_there(server: str, here: Path) -> None:
         try:
             places = re.findall(r"http://127[^/]+/", line)
             assert places, line + process.stderr.read()
-            health = {"serve": "health", "dashboard": "_stcore/health"}[server]
+            health = {"serve": "healthz", "dashboard": "_stcore/health"}[server]
             assert httpx.get(places[-1] + health, timeout=60).status_code == 200
         finally:
             process.send_signal(signal.SIGTERM)

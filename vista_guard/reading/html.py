@@ -103,7 +103,7 @@ _DEFAULTS = frozenset(
 )
 """Words that programs call a document by when nobody named it, alone or together ("PowerPoint Presentation")."""
 _FILE_NAME = re.compile(
-    r"[^\s]*[/\\][^/\\]*\.\w{1,5}|[A-Za-z]:\\.*|~\$?\S+|.*\.(?:docx?|docm|dotx?|odt|rtf|tex|dvi|e?ps|pdf|indd|qx[pd]|pptx?|potx?|odp|"
+    r"\S*[/\\][^/\\]*\.[A-Za-z]\w{0,4}|[A-Za-z]:\\.*|~\$?\S+|.*\.(?:docx?|docm|dotx?|odt|rtf|tex|dvi|e?ps|pdf|indd|qx[pd]|pptx?|potx?|odp|"
     r"xlsx?|xlsm|ods|pub|wpd|pm6|p65|fm|cdr|ai|psd|tmp|temp|html?|xhtml|txt|md|csv|xml|bak)",
     re.IGNORECASE,
 )

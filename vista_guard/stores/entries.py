@@ -499,6 +499,16 @@ def documents_added(chroma: Path) -> bool:
         return True
 
 
+def disk_advice(why: object, file: Path) -> str | None:
+    """Says what to do where SQLite failed at its disk, which names no file; None for any other failure."""
+    if not any(sign in str(why) for sign in ("disk I/O error", "disk is full")):
+        return None
+    return (
+        f"The disk did not read or write {file}, or the -wal and -shm files beside it. Free space there (quotas and limits on a "
+        f"file's size count), or take a data folder on a local disk, as network folders fail so: --data-dir, {DATA_DIR_VARIABLE}"
+    )
+
+
 def data_dir(explicit: str | Path | None = None) -> Path:
     """Returns the folder of the stores, created when missing: `explicit`, else VISTA_GUARD_DATA_DIR, else the user's data folder.
 

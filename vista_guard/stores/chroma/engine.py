@@ -36,11 +36,15 @@ class GoneError(StoreError):
     """The process ended before it answered. A new one may answer."""
 
 
+class OpeningError(StoreError):
+    """Chroma cannot open the folder. The message is Chroma's own."""
+
+
 class ChromaProcess:
     """A running engine. Threads call it at the same time without waiting for each other.
 
     Raises:
-        StoreError: Chroma cannot open the folder.
+        OpeningError: Chroma cannot open the folder.
     """
 
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
@@ -58,10 +62,10 @@ class ChromaProcess:
             answer = ready.result(_STARTING_S)
         except (GoneError, FutureTimeoutError) as exc:
             self.kill()
-            raise StoreError(str(exc) or f"Chroma did not start within {_STARTING_S:g} s") from None
+            raise OpeningError(str(exc) or f"Chroma did not start within {_STARTING_S:g} s") from None
         if answer.fault is not None:
             self.kill()
-            raise StoreError(str(answer.value))
+            raise OpeningError(str(answer.value))
 
     @property
     def id(self) -> int:
@@ -325,7 +329,7 @@ class _Engine:
         if not self.users:
             raise StoreError("the store is closed. Open a new one")
         if monotonic() < self.not_before:
-            raise StoreError(f"Chroma could not be started a moment ago: {self.failure}")
+            raise OpeningError(f"it could not be started a moment ago: {self.failure}")
         try:
             process = ChromaProcess(self.folder, telemetry=self.telemetry)
         except StoreError as exc:

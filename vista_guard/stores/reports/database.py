@@ -20,6 +20,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from vista_guard._extras import how_to_install
 from vista_guard.errors import ConfigError, NoReportsError, StoreError
+from vista_guard.stores.entries import disk_advice
 
 try:
     import sqlalchemy as sql
@@ -102,9 +103,13 @@ class Database:
             yield
         except (SQLAlchemyError, sqlite3.Error) as exc:
             cause = getattr(exc, "orig", None) or exc
+            advice = self._file and disk_advice(cause, self._file)
             raise StoreError(
-                f"cannot {operation} in {self.name}: {cause}. Check that the database can be reached and written, "
-                "has space left and is not locked by another program"
+                f"cannot {operation} in {self.name}: {cause}. "
+                + (
+                    advice
+                    or "Check that the database can be reached and written, has space left and is not locked by another program"
+                )
             ) from exc
         except ValueError as exc:
             raise StoreError(
