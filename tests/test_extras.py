@@ -235,7 +235,6 @@ COMMANDS = {
         ["oasis", "generate", ".", "--out", "ours"],
         "making pairs without a model needs lemminflect, num2words, textblob",
     ),
-    "documents": (["documents", "add", "a.pdf"], "a.pdf is a PDF file, which needs pypdf"),
     "model": (
         ["check", "It opened.", "--judge", "openai:m@http://127.0.0.1:9/v1"],
         "a judge that asks an OpenAI-compatible endpoint needs openai, aiolimiter, genai_prices, purgatory",
@@ -249,7 +248,6 @@ COMMANDS = {
 def test_a_command_that_needs_an_extra_says_so_in_one_line(
     extra: str, command: list[str], said: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "a.pdf").write_bytes(b"%PDF-")
     libraries = [library for library in EXTRAS[extra] if library != "httpx2"]
     done = run_without(libraries, ["-m", "vista_guard", *command], tmp_path)
     assert (done.returncode, done.stdout) == (2, "")

@@ -4,10 +4,14 @@ All that users and authors of judges, stores, policies, sinks and integrations n
 used, so that importing the package costs next to nothing.
 """
 
-from __future__ import annotations
+# isort: skip_file
+# First of all, and without `__future__`, which is a module too: until then the working folder may lie on the import path.
+from vista_guard._child import leave_working_folder
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+leave_working_folder()
+
+from importlib import import_module  # noqa: E402
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 __version__ = "0.2.0"
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from html import escape
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -223,11 +226,149 @@ def test_a_pdf_keeps_where_its_pages_start() -> None:
     assert document.metadata["pages"] == [0, len(start) + 2, len(start) + 4]
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"), [(None, "a.pdf"), ("untitled", "a.pdf"), ("Microsoft Word - Plan.doc", "Plan.doc")]
+NO_TITLES = (
+    "",
+    "untitled",
+    "Untitled Document",
+    "Untitled-3",
+    "(anonymous)",
+    "[Title]",
+    "<unspecified>",
+    "Document1",
+    "No title",
+    "New page",
+    "PowerPoint Presentation",
+    "Word Document",
+    "Microsoft Word - Terms of use",
+    "Microsoft PowerPoint - deck_v3.pptx",
+    "plan.doc",
+    "Plan of the pier, final.docx",
+    "C:\\Users\\ada\\AppData\\Local\\Temp\\3F2A.tmp",
+    "/tmp/tmpx7f_q2.html",
+    "file:///home/ada/plan.odt",
+    "~WRL0001.tmp",
+    "tmp8d1c44",
+    "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+    "9b74c9897bac770f",
+    "---",
 )
-def test_titles_of_a_pdf(title: str | None, expected: str) -> None:
-    assert made("a.pdf", pdf("Iron.", title=title)) == (expected, "Iron.")
+TITLES = (
+    "Tide museum",
+    "1984",
+    "Terms (2024)",
+    "Introduction to Node.js",
+    "Untitled works of Ada Brandt",
+    "The unknown soldier",
+    "Word order in German",
+    "Report no. 12",
+    "AC/DC converters v1.2",
+    "Decade",
+    "Presentation of the 2024 budget",
+    "Wegweiser Küste",
+)
+
+
+def html_of(title: str) -> bytes:
+    return f"<title>{escape(title)}</title><h1>Halls</h1><p>Iron.</p>".encode()
+
+
+def docx_of(title: str) -> bytes:
+    from docx import Document as Docx
+
+    document = Docx()
+    document.core_properties.title = title
+    document.add_heading("Halls", 1)
+    document.add_paragraph("Iron.")
+    return saved(document)
+
+
+def pptx_of(title: str) -> bytes:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    presentation.core_properties.title = title
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+    slide.shapes.title.text = "Halls"
+    return saved(presentation)
+
+
+def xlsx_of(title: str) -> bytes:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.properties.title = title
+    book.active.append(["Hall", "Iron"])  # type: ignore[union-attr]  # a new book has a sheet
+    return saved(book)
+
+
+def saved(made: Any) -> bytes:
+    raw = BytesIO()
+    made.save(raw)
+    return raw.getvalue()
+
+
+MAKERS: dict[str, tuple[Callable[[str], bytes], str]] = {
+    "pdf": (lambda title: pdf("Iron.", title=title), "a.pdf"),
+    "html": (html_of, "Halls"),
+    "docx": (docx_of, "Halls"),
+    "pptx": (pptx_of, "Halls"),
+    "xlsx": (xlsx_of, "a.xlsx"),
+}
+"""What makes a file of each format with that title in its metadata, and the title that it has otherwise."""
+
+
+@pytest.mark.parametrize("form", MAKERS)
+def test_what_a_program_writes_for_want_of_a_title_is_none(form: str) -> None:
+    make, otherwise = MAKERS[form]
+    assert {title: made(f"a.{form}", make(title))[0] for title in NO_TITLES} == dict.fromkeys(NO_TITLES, otherwise)
+    assert {title: made(f"a.{form}", make(title))[0] for title in TITLES} == {title: title for title in TITLES}
+
+
+def test_a_pdf_without_metadata_has_its_file_name() -> None:
+    assert made("a.pdf", pdf("Iron."))[0] == "a.pdf"
+
+
+BROKEN = {
+    "a unit": "The safety valve opens at|17 bar and closes at 12 bar.",
+    "a year": "The boiler hall was built in|1925 by the yard.",
+    "two breaks": "The valve opens at|17 bar and closes at|12 bar.",
+    "a currency": "The fee of the guided tour is|€17 for adults.",
+    "a sign": "It may be used down to|-20 °C and no further.",
+    "a bracket": "The pump was tested twice|(12 May and 3 June) by the yard.",
+    "the end of the sentence": "The hall is open between 9 and|17. The tower is closed.",
+    "a decimal": "The display weighs about|3.5 kg with its cable.",
+    "an ordinal": "The pier was opened on the|5th of May 1889.",
+    "behind a comma": "Open daily from 9 to 12,|14 to 17 on weekdays only.",
+    "a range": "The pressure lies between 10-|17 bar in the morning.",
+    "a figure at the end": "The tank of the boat holds 17|litres of fuel.",
+    "a per cent sign": "The hull of the ship is 40|% iron.",
+    "a full line": "All the rooms of the upper deck together have no more than|17 beds and the ones below it have 80",
+}
+KEPT = {
+    "a row": "Whale hall|1925|Tide hall|1950",
+    "a row with a unit": "Rooms|12 beds|14 chairs",
+    "items": "Contents of the box|2 screws|1 manual|The box is heavy.",
+    "a numbered list": "Do this before you start|1. Open the valve.|2. Close it.",
+    "a list that goes on": "1. Open the valve|2. Close it|3. Wait",
+    "hours below a heading": "Opening hours|9 to 17 on weekdays.",
+    "a new sentence": "The hall is closed.|17 rooms are open.",
+    "a section": "The pump stops here.|2.1 Safety",
+    "behind a colon": "The box holds:|2 screws and a manual.",
+    "prices": "Adults 8 euros|5 euros for children and students",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_line_that_a_figure_opens_belongs_to_its_sentence(name: str) -> None:
+    text = BROKEN[name].replace("|", "\n")
+    whole = BROKEN[name].replace("-|", "-").replace("|", " ")
+    assert made("a.pdf", pdf(text))[1] == whole
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_line_that_a_figure_opens_stays_a_row_an_item_or_a_sentence(name: str) -> None:
+    text = KEPT[name].replace("|", "\n")
+    assert made("a.pdf", pdf(text))[1] == text
 
 
 def test_a_pdf_that_only_its_owner_may_change_is_read() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from vista_guard.errors import StoreError
 from vista_guard.reading.passages import passages
 from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
-from vista_guard.stores.entries import ListedDocument
+from vista_guard.stores.chroma.engine import FolderClient
+from vista_guard.stores.entries import ListedDocument, Written
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.stores.pgvector import PgvectorDocuments, Postgres
 from vista_guard.stores.qdrant import Qdrant, QdrantDocuments
@@ -241,3 +243,69 @@ async def test_a_closed_store_says_so(tmp_path: Path) -> None:
     await store.aclose()
     with pytest.raises(StoreError, match=r"the store at .* is closed"):
         await store.search("pier", 1)
+
+
+OLD, FIRST, SECOND = (
+    Document(id="plan", text=" ".join(f"Deck {n} of the {ship} has {n * 3} cabins." for n in range(60)), title=ship)
+    for ship in ("Alma", "Brigid", "Clara")
+)
+
+
+class Interrupted:
+    """Stands before a client: something else happens before its call of this number."""
+
+    def __init__(self, client: object, number: int, other: Callable[[], object]) -> None:
+        self._client, self._left, self._other = client, number, other
+
+    def __getattr__(self, name: str) -> object:
+        value = getattr(self._client, name)
+        return partial(self._call, value) if callable(value) else value
+
+    def _call(self, method: Callable[..., object], *given: object, **named: object) -> object:
+        self._left -= 1
+        if self._left == 0:
+            self._other()
+        return method(*given, **named)
+
+
+def two_writers(place: str, request: pytest.FixtureRequest, number: int) -> tuple[Store, Store, list[Written]]:
+    """Two stores in one place. The second one adds its document when the first one makes its call of that number."""
+    embedder, done = WordEmbedder(4096), list[Written]()
+
+    def write() -> None:
+        done.append(asyncio.run(second.put([SECOND])))
+
+    if place == "qdrant":
+        one, two = Qdrant(":memory:"), Qdrant(":memory:")
+        two._client = one._client
+        second: Store = QdrantDocuments(two, embedder)
+        one._client = Interrupted(one._client, number, write)  # type: ignore[assignment]
+        return QdrantDocuments(one, embedder), second, done
+    location: str = request.getfixturevalue("running_location")("folder")
+    second = ChromaDocuments(chroma_client(location), embedder)
+    client = FolderClient(Path(location))
+    vars(client)["call"] = Interrupted(client, number, write).call
+    return ChromaDocuments(client, embedder), second, done
+
+
+@pytest.mark.parametrize("place", ["folder", "qdrant"])
+@pytest.mark.parametrize("number", range(1, 16))
+async def test_of_two_writers_the_last_one_wins_with_the_whole_document(
+    place: str, number: int, request: pytest.FixtureRequest
+) -> None:
+    first, second, done = two_writers(place, request, number)
+    await second.put([OLD])
+    written = await first.put([FIRST])
+    if not done:  # the first was through before
+        done.append(await second.put([SECOND]))
+    listed = await second.stored()
+    found = await second.search("cabins of the deck", 500)
+    winner = next(document for document in (FIRST, SECOND) if document.title == listed[0].title)
+    assert [document.id for document in listed] == ["plan"]
+    assert set(found) == set(passages(winner))
+    # The later writer took a place. The earlier one took it before, or knows that it lost its own.
+    last, earlier = (done[0], written) if winner is SECOND else (written, done[0])
+    assert (set(last.replaced), set(last.outdone)) == ({"plan"}, set())
+    assert {*earlier.replaced, *earlier.outdone} == {"plan"}
+    await first.aclose()
+    await second.aclose()

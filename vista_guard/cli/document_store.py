@@ -24,7 +24,15 @@ from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, fin
 from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
-from vista_guard.stores.entries import ListedDocument, SearchedDocuments, data_dir, default_dir, is_full, query_vector
+from vista_guard.stores.entries import (
+    ListedDocument,
+    SearchedDocuments,
+    Written,
+    data_dir,
+    default_dir,
+    is_full,
+    query_vector,
+)
 from vista_guard.types import Document, Passage
 
 _LONGEST_WORD = 20_000
@@ -228,7 +236,12 @@ def fetch_pages(
         return []
     from vista_guard.reading.web import WebReader, read_list
 
-    with WebReader(limits) as web:
+    try:
+        reader = WebReader(limits)
+    except ConfigError as exc:  # files are read all the same
+        places = [*addresses, *([str(listed)] if listed else []), *sitemaps]
+        return [SkippedFile(Path(place), str(exc), broken=True, place=place) for place in places]
+    with reader as web:
         urls = [*addresses, *(read_list(listed) if listed else ())]
         for place in sitemaps:
             urls += web.sitemap(place)
@@ -247,15 +260,21 @@ class Adding:
         reader: FileReader,
         prune: bool,
         dry_run: bool,
+        verbose: bool = False,
     ) -> None:
-        """`files` were named explicitly: one that cannot be added counts as failed."""
+        """`files` were named explicitly: one that cannot be added counts as failed. `verbose` prints each document."""
         self._entries, self._files = entries, files
         self._location = location
         self._reader = reader
         self._prune = prune
         self._dry_run = dry_run
+        self._verbose = verbose
         self._counts: Counter[str] = Counter()
         self._passages = 0
+        self._displaced: dict[str, str] = {}
+        """Where the documents came from whose place those of other files took, by id."""
+        self._needing: dict[str, list[str]] = {}
+        """Files that need a library, by what is missing."""
         self._waiting = list[tuple[DocumentFile, Document, str]]()
         self._progress = progress_bar(disable=dry_run)
 
@@ -287,6 +306,10 @@ class Adding:
             fingerprint = known and known.metadata.get("fingerprint")
             document = await asyncio.to_thread(self._reader.read, file, fingerprint)
             self._expect_text(document)
+        except ConfigError as exc:  # a library is missing: other files need none, or another one
+            self._counts["failed"] += 1
+            self._needing.setdefault(str(exc).removeprefix(f"{file.place} is "), []).append(file.place)
+            return
         except InputError as exc:
             self._leave_out(SkippedFile(file.path, str(exc), broken=True, place=file.place))
             return
@@ -303,31 +326,41 @@ class Adding:
     async def _store(self, store: SearchedDocuments | None) -> None:
         """Stores what was read since the last call."""
         waiting, self._waiting = self._waiting, []
-        failures = await self._put(store, [document for _, document, _ in waiting]) if store and waiting else {}
+        documents = [document for _, document, _ in waiting]
+        written, failures = await self._put(store, documents) if store and waiting else (Written(), {})
+        self._passages += written.passages
         for file, document, outcome in waiting:
             if document.id in failures:
                 self._leave_out(SkippedFile(file.path, str(failures[document.id]), broken=True, place=file.place))
-            else:
-                self._counts[outcome] += 1
-                self._print_change(outcome, document.id)
+                continue
+            if document.id in written.outdone:
+                reason = f"another program wrote {document.id!r} at the same time, and its document stays"
+                self._leave_out(SkippedFile(file.path, reason, broken=True, place=file.place))
+                continue
+            old = written.replaced.get(document.id)
+            if old is not None and _source(old.metadata) != _source(document.metadata):
+                self._displaced[document.id] = _source(old.metadata) or "another program"
+            outcome = outcome if old is None else "replaced"
+            self._counts[outcome] += 1
+            self._print_change(outcome, document.id)
 
-    async def _put(self, store: SearchedDocuments, documents: Sequence[Document]) -> dict[str, StoreError]:
+    async def _put(
+        self, store: SearchedDocuments, documents: Sequence[Document]
+    ) -> tuple[Written, dict[str, StoreError]]:
         """Stores documents together, or one by one if that fails; returns the errors by document.
 
         Raises:
             StoreError: the store is gone.
         """
         try:
-            self._passages += await store.add(documents)
-            return {}
+            return await store.put(documents), {}
         except StoreError as exc:
             if len(documents) == 1:
                 await store.stored()
-                return {documents[0].id: exc}
-        failures = dict[str, StoreError]()
-        for document in documents:
-            failures |= await self._put(store, [document])
-        return failures
+                return Written(), {documents[0].id: exc}
+        outcomes = [await self._put(store, [document]) for document in documents]
+        failures = {name: exc for _, faults in outcomes for name, exc in faults.items()}
+        return Written.of_all([written for written, _ in outcomes]), failures
 
     def _expect_text(self, document: object) -> None:
         """Raises `InputError` for text that would take minutes or hours to embed."""
@@ -344,7 +377,8 @@ class Adding:
     def _leave_out(self, file: SkippedFile) -> None:
         broken = file.broken or file.path in self._files
         self._counts["failed" if broken else "skipped"] += 1
-        self._tell(f"{'failed' if broken else 'skipped'} {file}")
+        if broken or self._verbose or self._dry_run:
+            self._tell(f"{'failed' if broken else 'skipped'} {file}")
 
     async def _remove_gone(self, store: SearchedDocuments | None, known: Mapping[str, ListedDocument]) -> None:
         gone = self._gone_documents(known)
@@ -376,12 +410,18 @@ class Adding:
         ]
 
     def _print_summary(self) -> None:
+        for missing, places in self._needing.items():
+            self._tell(f"failed {_listed(places)}: {missing}")
+        for source, names in _grouped(self._displaced).items():
+            self._tell(f"replaced what came from {source}: {_listed(names)}; --prefix keeps both")
         kinds = ("added", "replaced", "unchanged", "removed", "skipped", "failed")
         counts = ", ".join(f"{self._counts[kind]} {kind}" for kind in kinds if self._counts[kind])
         if self._dry_run:
             typer.echo(visible(f"dry run, nothing was written to {self._location}: {counts}").encode())
             return
-        typer.echo(visible(f"{counts}; {plural(self._passages, 'passage')} written to {self._location}").encode())
+        hint = "" if self._verbose or not self._counts["skipped"] else " (-v names what was skipped)"
+        where = f"{plural(self._passages, 'passage')} written to {self._location}"
+        typer.echo(visible(f"{counts}; {where}{hint}").encode())
         settings = self._location.settings
         if not settings.retrieve:
             self._tell("note: the setting retrieve is off, so the guard does not look for documents")
@@ -390,8 +430,30 @@ class Adding:
         """Prints a change: a dry run's result, a real run's progress."""
         if self._dry_run:
             typer.echo(visible(f"would be {outcome}: {name}").encode())
-        else:
+        elif self._verbose:
             self._tell(f"{outcome} {name}")
 
     def _tell(self, line: str) -> None:
         self._progress.console.print(Text(visible(line)), soft_wrap=True)
+
+
+_NAMED = 20
+"""Names in one line; more are counted."""
+
+
+def _source(metadata: Mapping[str, Any]) -> str | None:
+    source = metadata.get("path") or metadata.get("url")
+    return None if source is None else str(source)
+
+
+def _grouped(displaced: Mapping[str, str]) -> dict[str, list[str]]:
+    """The ids by the folder, or the page, that their documents came from."""
+    groups: dict[str, list[str]] = {}
+    for name, source in displaced.items():
+        groups.setdefault(str(Path(source).parent) if Path(source).is_absolute() else source, []).append(name)
+    return groups
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

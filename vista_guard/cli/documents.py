@@ -54,11 +54,20 @@ def add(
         bool, typer.Option("--prune", help="Also remove documents of these folders whose files are gone.")
     ] = False,
     max_mb: Annotated[float, typer.Option(metavar="MB", min=0, help="Largest file to read.")] = 50,
-    max_seconds: Annotated[float, typer.Option(metavar="S", min=0.1, help="Longest time to read a file.")] = 10,
+    max_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="S", min=0.1, help="Most processor time to read a file, and longest time to fetch a page."
+        ),
+    ] = 10,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Also read files outside of a folder that links in it lead to.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Read everything, write nothing.")] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Print each document that was added, and each file that was skipped."),
+    ] = False,
     tenant: Tenant = None,
     data_dir: DataDir = None,
     chroma_url: ChromaUrl = None,
@@ -68,7 +77,8 @@ def add(
 
     A document's id is its path below the folder, or its address. Adding again replaces what has changed and leaves the rest
     as it is. Hidden and binary files are skipped. A file that cannot be read is named with the reason, and the others are
-    added all the same; the exit code is then 2. What already runs on the same store sees the change with its next turn.
+    added all the same; the exit code is then 2. A document that takes the place of another file's is named, too. What already
+    runs on the same store sees the change with its next turn.
     """
     with exit_codes():
         import asyncio
@@ -90,7 +100,7 @@ def add(
         entries = collect(files, prefix, follow_links=follow_links, pages=pages)
         named = {file for file in files if not file.is_dir()}
         with FileReader(max_bytes=int(max_mb * 1_000_000), seconds=max_seconds) as reader:
-            adding = Adding(entries, named, location, reader=reader, prune=prune, dry_run=dry_run)
+            adding = Adding(entries, named, location, reader=reader, prune=prune, dry_run=dry_run, verbose=verbose)
             failed = asyncio.run(adding.run())
     if failed:
         raise typer.Exit(WRONG_INPUT)

@@ -10,31 +10,42 @@ import queue
 import re
 import signal
 import stat
-import subprocess
 import sys
 import threading
 import tomllib
 import unicodedata
 import weakref
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from pydantic import JsonValue, ValidationError
 
+from vista_guard._child import has_ended, start_python
 from vista_guard._extras import require
 from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
-from vista_guard.reading.html import INVISIBLE, FileText, declared_encoding, join_pages, one_line, read_html
+from vista_guard.reading.html import (
+    INVISIBLE,
+    FileText,
+    declared_encoding,
+    first_title,
+    join_pages,
+    one_line,
+    read_html,
+)
 from vista_guard.reading.office import LIBRARIES, PLAIN, read_office
 from vista_guard.reading.visible import storable
 from vista_guard.types import Document, Persona
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     from pypdf import PdfReader
 
 
@@ -48,7 +59,7 @@ def read_markdown(source: str) -> FileText:
 
     title, body = _without_front_matter(source)
     page = read_html(MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(body))
-    return FileText(title or page.title, page.text)
+    return FileText(first_title(title, page.title), page.text)
 
 
 def read_pdf(raw: bytes) -> FileText:
@@ -96,22 +107,84 @@ def _without_front_matter(source: str) -> tuple[str | None, str]:
 
 
 def _pdf_title(reader: PdfReader) -> str | None:
-    title = one_line((reader.metadata.title if reader.metadata else None) or "")
-    return title.removeprefix("Microsoft Word - ") if title.lower() not in ("", "untitled") else None
+    return first_title(reader.metadata.title if reader.metadata else None)
 
 
 def _pdf_page(text: str) -> str:
     text = text.replace("\x00", "").translate(INVISIBLE).translate(_LIGATURES)
     text = re.sub(r"[^\S\n]*\n[^\S\n]*", "\n", text)
     text = re.sub(r"(?<=[^\W\d_])-\n(?=([^\W\d_]))", lambda cut: "" if cut[1].islower() else cut[0], text)
-    text = re.sub(r"(?<=[^\n.!?:;])\n(?=([^\W\d_]))", lambda cut: " " if cut[1].islower() else cut[0], text)
-    return text.strip()
+    return _join_lines(text.split("\n")).strip()
+
+
+def _join_lines(lines: Sequence[str]) -> str:
+    """Joins lines that a sentence runs through, where that is certain."""
+    width = max(map(len, lines), default=0)
+    pieces, sentence, item = [lines[0]], lines[0], 0
+    for number, (before, line) in enumerate(pairwise(lines), 1):
+        # "17. " opens an item where a list begins with it or goes on; else 17 may end a sentence.
+        mark = _MARK.match(line)
+        is_item = mark is not None and int(mark[1]) in (1, item + 1)
+        if mark is not None and is_item:
+            item = int(mark[1])
+        joint = None
+        if before and line and not is_item and not before.rstrip(_CLOSING).endswith(_ENDS):
+            joint = _joint(sentence, before, lines[number : number + _LINES], width)
+        pieces += [joint if joint is not None else "\n", line]
+        sentence = _SENTENCE_END.split(line if joint is None else f"{sentence}{joint}{line}")[-1][:_LONG]
+    return "".join(pieces)
+
+
+_MARK = re.compile(r"(\d{1,9})[.)]\s")
+_FIGURE = re.compile(r"[^\w\s]{0,3}\s?\d")
+"""Begins a line: a figure behind a sign, a currency, a bracket or a quotation mark, if any."""
+_SENTENCE_END = re.compile(r"[.!?]\s")
+_ENDS, _CLOSING, _OPEN = tuple(".!?:;"), "\"'”’)]»", tuple(",(/&–—$€£¥§")
+_FULL = 0.9
+"""Part of the longest line that a full line has, counted with the next word, for which it had no room."""
+_LINES, _LONG = 20, 1_000
+"""Lines of a sentence, and its characters, that are looked at."""
+
+
+def _joint(sentence: str, before: str, lines: Sequence[str], width: int) -> str | None:
+    """What stands between a line and the next ones if one sentence runs through them; None where that is not certain.
+
+    `sentence` is what is known of it, up to the end of the line `before`.
+    """
+    line = lines[0]
+    if before[-1] in "-–" and before[-2:-1].isdigit() and line[0].isdigit():  # 10-⏎12 bar
+        return ""
+    if line[0].islower() or (before[-1].isdigit() and line[0] in "%‰°€£¥"):
+        return " "
+    return " " if _FIGURE.match(line) and _runs_on(sentence, before, lines, width) else None
+
+
+def _runs_on(sentence: str, before: str, lines: Sequence[str], width: int) -> bool:
+    """True if a sentence runs on into a line that a figure opens: no row of a table, no item, no line below a heading."""
+    if before.endswith(_OPEN):
+        return True
+    words, following = sentence.split(), lines[0].split()
+    is_value = len(following) == 1 and following[0][-1] not in (*_ENDS, ",", ")")
+    if len(words) < 3 or words[0][0].isdigit() or is_value:
+        return False
+    is_full = len(before) + 1 + len(following[0]) > _FULL * width and len(words) > 5
+    return is_full or (before.split()[-1].islower() and _is_ended(lines))
+
+
+def _is_ended(lines: Sequence[str]) -> bool:
+    """True if the sentence of the first line ends in it, or in a later one that it runs on into."""
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if line.rstrip(_CLOSING).endswith(_ENDS):
+            return True
+        if not (after[:1].islower() or _FIGURE.match(after)):
+            return False
+    return False
 
 
 MAX_BYTES = 50_000_000
 """Largest file to read."""
 
-_READER = "2"
+_READER = "3"
 """Version of the readers: raise it when they extract other text, so that unchanged files are read again."""
 
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
@@ -222,19 +295,22 @@ def load(path: Path, max_bytes: int = MAX_BYTES) -> bytes:
 
 
 class FileReader:
-    """Reads files in a separate process, killed when a file takes longer than `seconds` or too much memory.
+    """Reads files in a separate process, killed when a file takes too much processor time or too much memory.
 
         with FileReader() as reader:
             document = reader.read(DocumentFile(Path("terms.md"), "terms.md"))
 
     Args:
         max_bytes: largest file to read.
-        seconds: longest time for a file.
+        seconds: most processor time for a file, so that a busy machine loses none. On Windows, which does not count it for us,
+            the longest time.
+        patience: longest time for a file in seconds, for a process that only waits, as for a lost network disk.
     """
 
-    def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = 10.0) -> None:
+    def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = 10.0, patience: float | None = None) -> None:
         self._max_bytes, self._seconds = max_bytes, seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._patience = patience if patience is not None else seconds * (_PATIENCE if _COUNTS_TIME else 1)
+        self._process: Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[object] = queue.SimpleQueue()
 
     def read(self, file: DocumentFile, known: object = None) -> Document | SkippedFile | None:
@@ -247,15 +323,17 @@ class FileReader:
             self._start()
         try:
             self._send((file, known))
-            answer = self._answers.get(timeout=self._seconds)
+            answer = self._answers.get(timeout=self._patience)
         except queue.Empty:
             self.close()
-            raise InputError(f"took more than {self._seconds:g} s to read; split it, or raise --max-seconds") from None
+            raise InputError(
+                f"was not read in {self._patience:g} s, as on a disk that does not answer; copy it elsewhere, or raise "
+                "--max-seconds"
+            ) from None
         except OSError:
             answer = _ENDED
         if answer is _ENDED:
-            self.close()
-            raise InputError("ended the process that read it, by the memory it took or a fault of its library")
+            raise InputError(self._why_ended())
         if isinstance(answer, Exception):
             raise answer
         return answer  # type: ignore[return-value]  # from our own process
@@ -272,15 +350,20 @@ class FileReader:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
+    def _why_ended(self) -> str:
+        process = self._process
+        self.close()
+        if process is not None and _COUNTS_TIME and process.returncode == -signal.SIGPROF:
+            return f"took more than {self._seconds:g} s of processor time to read; split it, or raise --max-seconds"
+        return "ended the process that read it, by the memory it took or a fault of its library"
+
     def _start(self) -> None:
-        # Not by multiprocessing: its new processes run the user's main script once more.
-        self._process = subprocess.Popen([sys.executable, "-c", _CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = start_python(__name__, "answer_files")
         self._end = weakref.finalize(self, _end, self._process)
         self._answers = queue.SimpleQueue()
         threading.Thread(target=_receive, args=(self._process.stdout, self._answers), daemon=True).start()
         try:
-            self._send(sys.path)
-            self._send(self._max_bytes)
+            self._send((self._max_bytes, self._seconds))
             started = self._answers.get(timeout=_STARTING_S) is None
         except (OSError, queue.Empty):
             started = False
@@ -294,19 +377,13 @@ class FileReader:
         calls.flush()  # type: ignore[union-attr]
 
 
-_CHILD = """
-import pickle, sys
-sys.path[:] = pickle.load(sys.stdin.buffer)
-from vista_guard.reading.files import _answer_files
-_answer_files()
-"""
 _ENDED = object()
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    with suppress(subprocess.TimeoutExpired):  # a process stuck in the kernel, as on a lost network disk, is abandoned
-        process.wait(1)
+def _end(process: Popen[bytes]) -> None:
+    if not has_ended(process, 0):
+        process.kill()
+    has_ended(process, 1)  # one stuck in the kernel, as on a lost network disk, is abandoned
     with suppress(OSError):  # closing flushes what it never read
         process.stdin.close()  # type: ignore[union-attr]
 
@@ -320,11 +397,14 @@ def _receive(answers: IO[bytes], inbox: queue.SimpleQueue[object]) -> None:
 
 
 _STARTING_S = 120.0
+_COUNTS_TIME = sys.platform != "win32"
+_PATIENCE = 12.0
+"""How many times its processor time a file may take: on a machine with eight other tasks a core it takes nine."""
 _MEMORY = 4_000_000_000
 """Bytes of address space for reading a file: a page that unpacks to more is a bomb."""
 
 
-def _answer_files() -> None:
+def answer_files() -> None:
     """Reads files until the parent process is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that uses this one
     if sys.platform != "win32":
@@ -335,13 +415,27 @@ def _answer_files() -> None:
     calls, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # keeps libraries' prints out of the answers
     with suppress(EOFError, OSError):
-        max_bytes = pickle.load(calls)
+        max_bytes, seconds = pickle.load(calls)
         pickle.dump(None, answers)
         answers.flush()
         while True:
             file, known = pickle.load(calls)
-            pickle.dump(_outcome(file, known, max_bytes), answers)
+            with _processor_time(seconds):
+                outcome = _outcome(file, known, max_bytes)
+            pickle.dump(outcome, answers)
             answers.flush()
+
+
+@contextmanager
+def _processor_time(seconds: float) -> Iterator[None]:
+    """Has the system end this process when the block takes longer."""
+    if sys.platform != "win32":
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        if sys.platform != "win32":
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def _outcome(file: DocumentFile, known: object, max_bytes: int) -> Document | SkippedFile | Exception | None:

@@ -95,6 +95,39 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+_PROGRAMS = "word powerpoint excel publisher visio office writer impress calc pages keynote latex indesign quarkxpress"
+_DEFAULTS = frozenset(
+    "anonymous untitled unbenannt unnamed unknown unspecified none null title document doc dokument presentation präsentation "
+    "slide slides folie book workbook mappe page layout print scan scanned new file template default sheet tabelle blank empty "
+    f"no home index text microsoft {_PROGRAMS}".split()
+)
+"""Words that programs call a document by when nobody named it, alone or together ("PowerPoint Presentation")."""
+_FILE_NAME = re.compile(
+    r"\S*[/\\][^/\\]*\.[A-Za-z]\w{0,4}|[A-Za-z]:\\.*|~\$?\S+|.*\.(?:docx?|docm|dotx?|odt|rtf|tex|dvi|e?ps|pdf|indd|qx[pd]|pptx?|potx?|odp|"
+    r"xlsx?|xlsm|ods|pub|wpd|pm6|p65|fm|cdr|ai|psd|tmp|temp|html?|xhtml|txt|md|csv|xml|bak)",
+    re.IGNORECASE,
+)
+_MADE_UP = re.compile(r"tmp\S*|(?=\S*\d)[0-9a-f]{8,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def first_title(*titles: str | None) -> str | None:
+    """Returns the first that names its document.
+
+    What a program writes when nobody gave a title is none: `untitled`, `(anonymous)`, `Microsoft Word - plan.doc`, the name of a
+    file.
+    """
+    return next((title for title in map(one_line, filter(None, titles)) if _names_something(title)), None)
+
+
+def _names_something(title: str) -> bool:
+    words = re.findall(r"[^\W\d_]+", title.lower())
+    if not words:  # figures may: "1984"
+        return bool(re.search(r"\d", title)) and not _MADE_UP.fullmatch(title)
+    if title[0] + title[-1] in ("()", "[]", "<>", "{}") or re.match(r"microsoft \w+ - ", title, re.IGNORECASE):
+        return False
+    return not (_FILE_NAME.fullmatch(title) or _MADE_UP.fullmatch(title) or _DEFAULTS.issuperset(words))
+
+
 class _Page:
     """Parses a page. A tag that is never closed ends with its parent, as in old browsers."""
 
@@ -117,7 +150,7 @@ class _Page:
     def title(self) -> str | None:
         """The page's title, else its first heading of level one, else its first heading."""
         heading = self._heard.get("h1", self._heard.get("heading", []))
-        return one_line("".join(self._heard.get("title", []))) or one_line("".join(heading)) or None
+        return first_title("".join(self._heard.get("title", [])), "".join(heading))
 
     def read(self, markup: str) -> None:
         """Reads the whole page."""

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.html import INVISIBLE, FileText, join_pages, one_line
+from vista_guard.reading.html import INVISIBLE, FileText, first_title, join_pages, one_line
 
 UNPACKED_BYTES = 200_000_000
 """Largest unpacked size of an office file, which is a zip archive."""
@@ -76,7 +76,7 @@ def _docx(raw: bytes) -> FileText:
         level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
         first = first or (text if level else "")
         blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _list_item(text, style))
-    return FileText(one_line(document.core_properties.title or "") or one_line(first) or None, _paragraphs(blocks))
+    return FileText(first_title(document.core_properties.title, first), _paragraphs(blocks))
 
 
 def _list_item(text: str, style: str) -> str:
@@ -105,7 +105,7 @@ def _pptx(raw: bytes) -> FileText:
         note_lines = [f"Notes: {_tidy(notes.text)}"] if notes is not None and notes.text.strip() else []
         slides.append(_paragraphs([f"## {name or f'Slide {number}'}", *texts, *note_lines]))
     first = next((slide.splitlines()[0].lstrip("# ") for slide in slides if slide), None)
-    return join_pages(one_line(presentation.core_properties.title or "") or first, slides)
+    return join_pages(first_title(presentation.core_properties.title, first), slides)
 
 
 def _shape_texts(shape: Any, depth: int) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _xlsx(raw: bytes) -> FileText:
         rows = ([_cell(value) for value in row] for row in sheet.iter_rows(values_only=True))
         lines = table_lines([row for row in rows if any(row)])
         sheets.append("\n".join([f"## {sheet.title}", "", *lines]) if lines else "")
-    return FileText(one_line(book.properties.title or "") or None, _paragraphs(sheets))
+    return FileText(first_title(book.properties.title), _paragraphs(sheets))
 
 
 def _cell(value: object) -> str:
@@ -193,7 +193,7 @@ def read_json(text: str, *, lines: bool) -> FileText:
     title = content.get("title") if isinstance(content, Mapping) else None
     items = content if isinstance(content, list) else [content]
     return FileText(
-        one_line(title) if isinstance(title, str) else None,
+        first_title(title) if isinstance(title, str) else None,
         _paragraphs("\n".join(_value_lines(item)) for item in items),
     )
 

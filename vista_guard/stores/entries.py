@@ -8,13 +8,14 @@ import sqlite3
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from hashlib import blake2b, sha256
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
+from time import time_ns
 from typing import TYPE_CHECKING, Any
 
 from pydantic import JsonValue
@@ -204,6 +205,54 @@ def is_full(batch: Sequence[Document]) -> bool:
     return len(batch) >= DOCUMENTS_AT_ONCE or sum(len(document.text) for document in batch) > CHARACTERS_AT_ONCE
 
 
+@dataclass(frozen=True)
+class Written:
+    """What storing documents did.
+
+    Attributes:
+        passages: number of passages stored.
+        replaced: the versions whose place was taken, by id.
+        outdone: ids whose place a later writer took meanwhile; nothing of these is stored.
+    """
+
+    passages: int = 0
+    replaced: Mapping[str, ListedDocument] = field(default_factory=dict)
+    outdone: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_all(cls, parts: Sequence[Written]) -> Written:
+        """Joins what several calls did."""
+        replaced = {name: document for part in parts for name, document in part.replaced.items()}
+        return cls(sum(part.passages for part in parts), replaced, frozenset().union(*(part.outdone for part in parts)))
+
+
+@dataclass(frozen=True)
+class StoredVersion:
+    """A version of a document, as a store without transactions has it: `stamp` is the time of its writer, `row` its first row."""
+
+    stamp: int
+    row: Mapping[str, Any]
+    keys: tuple[str, ...] = ()
+
+
+Versions = Mapping[str, StoredVersion]
+"""The versions of a document by name. Writers without transactions may leave several for a moment."""
+
+
+ATTEMPTS = 5
+"""Times that a document is added anew because somebody else removed parts of it meanwhile."""
+
+
+def next_stamp(found: Iterable[Versions]) -> int:
+    """A stamp later than all that were found, however the writers' clocks differ: nanoseconds since 1970."""
+    return max(time_ns(), 1 + max((version.stamp for versions in found for version in versions.values()), default=0))
+
+
+def is_outdone(versions: Versions, stamp: int, version: str) -> bool:
+    """True if another version is newer. Of two with one stamp every writer chooses the same."""
+    return any((other.stamp, name) > (stamp, version) for name, other in versions.items() if name != version)
+
+
 class SearchedDocuments(ABC):
     """Base of the document stores: joins rankings, and reads the best passages by key."""
 
@@ -213,12 +262,17 @@ class SearchedDocuments(ABC):
 
     async def add(self, documents: Sequence[Document]) -> int:
         """Adds or replaces documents; returns the number of passages. Readers see the old ones, the new ones, or briefly both."""
-        count, batch = 0, list[Document]()
+        return (await self.put(documents)).passages
+
+    async def put(self, documents: Sequence[Document]) -> Written:
+        """As `add`; also says what was replaced. Of several writers of one document the last wins, with the whole of it."""
+        done, batch = list[Written](), list[Document]()
         for document in {document.id: document for document in documents}.values():
             batch.append(document)
             if is_full(batch):
-                count, batch = count + await self._replace_all(batch), []
-        return count + (await self._replace_all(batch) if batch else 0)
+                done.append(await self._replace_all(batch))
+                batch = []
+        return Written.of_all([*done, *([await self._replace_all(batch)] if batch else [])])
 
     async def search(self, query: str, limit: int) -> Sequence[Passage]:
         """Returns the passages nearest to the query; of equal ones, always the same come first."""
@@ -251,8 +305,8 @@ class SearchedDocuments(ABC):
         """Lists the documents that were added completely, by id."""
 
     @abstractmethod
-    async def _replace(self, document: Document) -> int:
-        """Stores a document in place of its older version; returns its number of passages."""
+    async def _replace(self, document: Document) -> Written:
+        """Stores a document in place of its older version."""
 
     @abstractmethod
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
@@ -262,9 +316,9 @@ class SearchedDocuments(ABC):
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         """The existing passages of these keys, by key."""
 
-    async def _replace_all(self, documents: Sequence[Document]) -> int:
-        """Stores documents with different ids; returns their number of passages."""
-        return sum([await self._replace(document) for document in documents])
+    async def _replace_all(self, documents: Sequence[Document]) -> Written:
+        """Stores documents with different ids."""
+        return Written.of_all([await self._replace(document) for document in documents])
 
     async def _query_vector(self, query: str) -> NDArray[np.float32] | None:
         return None if self.search_mode == "words" else await asyncio.to_thread(query_vector, self._embedder, query)
@@ -443,6 +497,16 @@ def documents_added(chroma: Path) -> bool:
             return bool(database.execute(filled, [DOCUMENTS]).fetchone()[0])
     except sqlite3.Error:
         return True
+
+
+def disk_advice(why: object, file: Path) -> str | None:
+    """Says what to do where SQLite failed at its disk, which names no file; None for any other failure."""
+    if not any(sign in str(why) for sign in ("disk I/O error", "disk is full")):
+        return None
+    return (
+        f"The disk did not read or write {file}, or the -wal and -shm files beside it. Free space there (quotas and limits on a "
+        f"file's size count), or take a data folder on a local disk, as network folders fail so: --data-dir, {DATA_DIR_VARIABLE}"
+    )
 
 
 def data_dir(explicit: str | Path | None = None) -> Path:

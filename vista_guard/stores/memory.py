@@ -12,6 +12,7 @@ from vista_guard.stores.entries import (
     ListedDocument,
     Ranking,
     SearchedDocuments,
+    Written,
     best_rows,
     claim_passages,
     digest,
@@ -55,15 +56,16 @@ class MemoryDocuments(SearchedDocuments):
     async def aclose(self) -> None:
         """Does nothing."""
 
-    async def _replace(self, document: Document) -> int:
+    async def _replace(self, document: Document) -> Written:
         passages, vectors = await self._cut(document)
         listed = ListedDocument(document.id, document.title, len(passages), document.metadata)
         prefix = f"{digest(document.id)}:{version_of(document)}"
         keyed = {f"{prefix}:{number:06}": passage for number, passage in enumerate(passages)}
         with self._lock:
+            old = self._documents.get(document.id)
             self._documents[document.id] = (listed, keyed, vectors)
             self._whole = None
-        return len(passages)
+        return Written(len(passages), {document.id: old[0]} if old and old[1].keys() != keyed.keys() else {})
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         passages, vectors = await asyncio.to_thread(self._all)

@@ -22,6 +22,7 @@ from vista_guard.stores.entries import (
     Ranking,
     SearchedDocuments,
     ServedKnowledge,
+    Written,
     digest,
     document_passage,
     expect_model,
@@ -89,6 +90,8 @@ SELECT round(sum(ln(1 + (passages - df + 0.5) / (df + 0.5)) * count
 FROM found JOIN rare USING (word) JOIN vista_passages USING (tenant, key), sizes
 GROUP BY found.tenant, found.key ORDER BY score DESC, found.key LIMIT %(depth)s
 """
+_LISTED = "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
+_OLDER = f"{_LISTED} AND owner = %s AND version <> %s"
 _ROWS = "SELECT key, source_id, title, headings, body, starts, ends FROM vista_passages WHERE tenant = ANY(%s) AND key = ANY(%s)"
 
 
@@ -197,15 +200,8 @@ class PgvectorDocuments(SearchedDocuments):
 
     async def stored(self) -> Sequence[ListedDocument]:
         await self._open()
-        query = (
-            "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
-        )
-        rows = await self._postgres.rows("list the documents", query, [self._tenant])
-        known = [
-            ListedDocument(name, title, count, json.loads(about), version)
-            for name, title, count, about, version in rows
-        ]
-        return tuple(sorted(known, key=lambda document: document.id))
+        rows = await self._postgres.rows("list the documents", _LISTED, [self._tenant])
+        return tuple(sorted(map(_listed, rows), key=lambda document: document.id))
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -255,7 +251,7 @@ class PgvectorDocuments(SearchedDocuments):
         expect_model(stored, probe, f"Postgres at {self._postgres.place}", remedy)
         self._ready.append(True)
 
-    async def _replace(self, document: Document) -> int:
+    async def _replace(self, document: Document) -> Written:
         await self._open()
         passages, vectors = await self._cut(document)
         owner, version, tenant = digest(document.id), version_of(document), self._tenant
@@ -269,8 +265,9 @@ class PgvectorDocuments(SearchedDocuments):
             words += [(tenant, word, key, count) for word, count in counts.items()]
         listing = (tenant, owner, version, _text(document.id), _text(document.title), len(rows))
 
-        def store(connection: Connection[Any]) -> None:
+        def store(connection: Connection[Any]) -> list[Any]:
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [tenant + owner])
+            old = connection.execute(_OLDER, [tenant, owner, version]).fetchall()
             for table in ("vista_documents", "vista_passages"):
                 connection.execute(f"DELETE FROM {table} WHERE tenant = %s AND owner = %s", [tenant, owner])
             about = json.dumps(document.metadata)
@@ -280,9 +277,10 @@ class PgvectorDocuments(SearchedDocuments):
                 with cursor.copy("COPY vista_words FROM STDIN") as copying:
                     for row in words:
                         copying.write_row(row)
+            return old
 
-        await self._postgres.run(f"add the document {document.id!r}", store)
-        return len(rows)
+        old = await self._postgres.run(f"add the document {document.id!r}", store)
+        return Written(len(rows), {document.id: _listed(old[0])} if old else {})
 
 
 class PgvectorKnowledge(ServedKnowledge):
@@ -323,6 +321,11 @@ class PgvectorKnowledge(ServedKnowledge):
             await self._postgres.run("open the knowledge", lambda connection: _create_tables(connection, _KNOWLEDGE))
             self._ready = True
         return await self._postgres.rows(operation, query, values)
+
+
+def _listed(row: Sequence[Any]) -> ListedDocument:
+    name, title, count, about, version = row
+    return ListedDocument(name, title, count, json.loads(about), version)
 
 
 def _text(text: str | None) -> str | None:

@@ -23,15 +23,20 @@ from vista_guard.errors import StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import (
+    ATTEMPTS,
     DOCUMENTS,
     ListedDocument,
     Ranking,
     SearchedDocuments,
     ServedKnowledge,
+    StoredVersion,
+    Written,
     best_of,
     digest,
     document_passage,
     expect_model,
+    is_outdone,
+    next_stamp,
     search_text,
     version_of,
 )
@@ -148,11 +153,7 @@ class QdrantDocuments(SearchedDocuments):
         rows = await self._qdrant.run(
             "list the documents", lambda client: _scroll(client, self._name, _where(first=True))
         )
-        documents = [
-            ListedDocument(row["source_id"], row["title"], row["passages"], json.loads(row["about"]), row["version"])
-            for row in rows
-        ]
-        return tuple(sorted(documents, key=lambda document: document.id))
+        return tuple(sorted(map(_listed_document, rows), key=lambda document: document.id))
 
     async def aclose(self) -> None:
         """Closes the client."""
@@ -240,8 +241,8 @@ class QdrantDocuments(SearchedDocuments):
             await self._qdrant.run("open the documents", make)
         await self._check(self._name)
 
-    async def _replace(self, document: Document) -> int:
-        from qdrant_client.models import FieldCondition, Filter, MatchValue, PointStruct
+    async def _replace(self, document: Document) -> Written:
+        from qdrant_client.models import PointStruct
 
         await self._open()
         passages, vectors = await self._cut(document)
@@ -252,21 +253,40 @@ class QdrantDocuments(SearchedDocuments):
             about = {"key": key, "owner": owner, "version": version, **_payload(passage)}
             words = _sparse(_weights(search_text(passage.text, passage.title, passage.headings)))
             points.append(PointStruct(id=_id(key), vector={"meaning": vector.tolist(), "words": words}, payload=about))
+        first = f"{owner}:{version}:{0:06}"  # another writer may have deleted it: then its id would be an error
         listed = {"first": True, "passages": len(points), "about": json.dumps(document.metadata)}
-        stale = Filter(
-            must=[FieldCondition(key="owner", match=MatchValue(value=owner))],
-            must_not=[FieldCondition(key="version", match=MatchValue(value=version))],
-        )
 
-        def store(client: QdrantClient) -> None:
-            for start in range(0, len(points), _BATCH):
-                client.upsert(self._name, points[start : start + _BATCH], wait=True)
-            client.delete(self._name, _selector(stale), wait=True)
-            if points:  # last of all: a document that is not listed is added again
-                client.set_payload(self._name, listed, [points[0].id], wait=True)
+        def store(client: QdrantClient) -> Written:
+            replaced = self._versions(client, owner)
+            stamp = next_stamp([replaced])
+            for point in points[:1]:
+                point.payload["written"] = stamp  # type: ignore[index]  # there is one
+            for _ in range(ATTEMPTS):
+                for start in range(0, len(points), _BATCH):
+                    client.upsert(self._name, points[start : start + _BATCH], wait=True)
+                found = self._versions(client, owner)
+                if is_outdone(found, stamp, version):
+                    client.delete(self._name, _selector(_where(owner=owner, version=version)), wait=True)
+                    return Written(outdone=frozenset({document.id}))
+                replaced |= {name: other for name, other in found.items() if name != version}
+                for name in found.keys() - {version}:
+                    client.delete(self._name, _selector(_where(owner=owner, version=name)), wait=True)
+                if points:  # last of all: a document that is not listed is added again
+                    client.set_payload(self._name, listed, _where(owner=owner, key=first), wait=True)
+                if client.count(self._name, _where(owner=owner, version=version), exact=True).count == len(points):
+                    old = [_listed_document(other.row) for name, other in replaced.items() if name != version]
+                    return Written(len(points), {document.id: old[0]} if old else {})
+            raise StoreError(f"others delete the document {document.id!r} as soon as it is added; add it again")
 
-        await self._qdrant.run(f"add the document {document.id!r}", store)
-        return len(points)
+        return await self._qdrant.run(f"add the document {document.id!r}", store)
+
+    def _versions(self, client: QdrantClient, owner: str) -> dict[str, StoredVersion]:
+        """The versions of a document, by the stamps in their first points."""
+        found: dict[str, StoredVersion] = {}
+        for row in _scroll(client, self._name, _where(owner=owner)):
+            if row["version"] not in found or row["key"].endswith(":000000"):
+                found[row["version"]] = StoredVersion(row.get("written", 0), row)
+        return found
 
 
 class QdrantKnowledge(ServedKnowledge):
@@ -330,6 +350,11 @@ class QdrantKnowledge(ServedKnowledge):
         if not self._ready:
             await self._qdrant.run("open the knowledge", make)
             self._ready = True
+
+
+def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
+    about = json.loads(row.get("about", "{}"))
+    return ListedDocument(row["source_id"], row["title"], row.get("passages", 0), about, row["version"])
 
 
 def _id(key: str) -> str:

@@ -12,15 +12,18 @@ import os
 import platform
 import secrets
 import socket
+import sysconfig
 import warnings
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from vista_guard import __version__
+from vista_guard._child import import_path
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError, VistaGuardError
 from vista_guard.inference.batching import THREADS
@@ -28,6 +31,7 @@ from vista_guard.stores.line_file import differing_fields
 from vista_guard.types import TurnReport
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.runs.folder import system_fields
+from vista_lab.systems.metrics import command_folders
 from vista_lab.systems.protocol import System, SystemInfo
 
 REACH_SECONDS = 5.0
@@ -65,7 +69,12 @@ def connect(address: str | None, workers: int | None) -> bool:
             "node with --address auto, or by ray job submit"
         )
     address = address or os.environ.get("RAY_ADDRESS") or "local"  # A job is told its cluster by the variable.
-    options: dict[str, Any] = {"address": address, "logging_level": "error", "log_to_driver": False}
+    options: dict[str, Any] = {
+        "address": address,
+        "logging_level": "error",
+        "log_to_driver": False,
+        "job_config": _job(),
+    }
     if address == "local":
         _check_cores(workers)
         _keep_token_to_ourselves()
@@ -85,6 +94,22 @@ def _init(address: str, options: dict[str, Any]) -> None:
             ray_library().init(**options)
         except (ConnectionError, RuntimeError, ValueError, RayError) as exc:
             raise ConfigError(f"no Ray cluster at {address}: {_why(exc)}") from exc
+
+
+def _job() -> Any:
+    """The job's settings: its workers import what this process can, after nothing else.
+
+    Ray would put the working folder before the standard library of every worker, unless the job brings a folder of its own.
+    """
+    from ray.job_config import JobConfig
+
+    libraries = tuple(
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    )  # nodes have theirs
+    path = [folder for folder in import_path() if not folder.startswith(libraries)]
+    job = JobConfig(_py_driver_sys_path=path[::-1])  # a worker puts each before the one that came before it
+    job._runtime_env_has_working_dir = lambda: True
+    return job
 
 
 def _why(exc: BaseException) -> str:
@@ -246,8 +271,9 @@ class Exhausted:
 class Worker:
     """Judges whole conversations, so that their knowledge stays in one process."""
 
-    def __init__(self, build: Build, max_cost: float | None) -> None:
+    def __init__(self, build: Build, max_cost: float | None, folder: str) -> None:
         self._build = build
+        self._folder = folder
         self._max_cost = max_cost
         self._system: System | None = None
         self._open = ExitStack()
@@ -261,6 +287,7 @@ class Worker:
 
         # With a worker per core, models that each use all cores would wait for one another.
         os.environ.setdefault(THREADS, "1")
+        command_folders.append(self._folder)
         try:
             self._open.enter_context(configured(SERVICE))
             self._system = self._build(self._max_cost)
@@ -499,7 +526,7 @@ def _count(workers: int | None) -> int:
 def _hire(build: Build, each: int, slot: Slot) -> Any:
     """A worker for a slot. Ray itself restarts none: a restarted one would have a new budget."""
     options: dict[str, Any] = {"num_cpus": 1, "max_concurrency": each + 1, "max_restarts": 0}
-    return ray_library().remote(**options)(Worker).remote(build, slot.left)
+    return ray_library().remote(**options)(Worker).remote(build, slot.left, str(Path.cwd()))
 
 
 async def _seat(hire: Callable[[Slot], Any], slot: Slot) -> Ready:

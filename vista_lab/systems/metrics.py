@@ -135,13 +135,18 @@ def load_metric(library: str, name: str) -> object:
     return metric
 
 
+command_folders: list[str] = []
+"""Where the command was run that this process works for, if it works elsewhere."""
+
+
 def import_named(module: str, attribute: str) -> object:
     """An object of a library, or of a user's module in the folder where the command is run.
 
     Raises ImportError, AttributeError, ValueError if there is none.
     """
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    for folder in (str(Path.cwd()), *command_folders):
+        if folder not in sys.path:
+            sys.path.append(folder)  # behind the libraries: a file of the folder must not take the place of one
     target: object = import_module(module)
     for part in attribute.split("."):
         target = getattr(target, part)

@@ -28,7 +28,7 @@ export default function grounded(output, context) {
 }
 
 function started() {
-  const child = spawn(python, ["-m", MODULE, "--serve"], { stdio: ["pipe", "pipe", "inherit"] })
+  const child = spawn(python, ["-P", "-m", MODULE, "--serve"], { stdio: ["pipe", "pipe", "inherit"] })
   const ended = (how) => {
     if (worker === child) worker = undefined
     for (const { reject } of waiting.values()) {

@@ -20,6 +20,7 @@ from vista_guard.stores.chroma.engine import (
     NoCollectionError,
     StartError,
 )
+from vista_guard.stores.entries import disk_advice
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -63,7 +64,7 @@ def chroma_client(location: str | Path, *, telemetry: bool = False, free_bytes: 
     except StartError as exc:  # which says why: the folder is not to blame
         raise StoreError(f"cannot open Chroma at {text}: {exc}") from exc
     except Exception as exc:  # besides its own errors Chroma raises ValueError, OSError and bare Exception
-        raise StoreError(f"cannot open Chroma at {text}: {exc}. {_advice(text)}") from exc
+        raise StoreError(f"cannot open Chroma at {text}: {exc}. {_advice(text, exc)}") from exc
 
 
 def close_client(client: AnyClient) -> None:
@@ -112,7 +113,7 @@ class ChromaConnection:
             if type(exc) is StoreError:
                 raise
             raise StoreError(
-                f"cannot {operation} in Chroma at {self.location}: {exc}. {_advice(self.location)}"
+                f"cannot {operation} in Chroma at {self.location}: {exc}. {_advice(self.location, exc)}"
             ) from exc
 
     def collection(
@@ -175,9 +176,9 @@ def _location(client: AnyClient) -> str:
     return f"{scheme}://{settings.chroma_server_host}:{settings.chroma_server_http_port}"
 
 
-def _advice(location: str) -> str:
+def _advice(location: str, why: object = "") -> str:
     if location.startswith(("http://", "https://")):
         return "Check the address, and that the server runs: chroma run --host HOST --port PORT"
-    return (
+    return disk_advice(why, Path(location) / "chroma.sqlite3") or (
         "Check that the folder is writable, has space left and was made by this version of Chroma, or give another one"
     )

@@ -6,13 +6,13 @@ import asyncio
 import json
 import logging
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property, partial
 from hashlib import sha256
 from threading import Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 from vista_guard.errors import StoreError
@@ -29,16 +29,22 @@ from vista_guard.stores.chroma.codes import (
     headings_of,
 )
 from vista_guard.stores.entries import (
+    ATTEMPTS,
     DOCUMENTS,
     ListedDocument,
     Ranking,
     SearchedDocuments,
+    StoredVersion,
+    Versions,
+    Written,
     best_of,
     best_rows,
     cut,
     digest,
     document_passage,
     expect_model,
+    is_outdone,
+    next_stamp,
     reads_of,
     version_of,
 )
@@ -140,8 +146,9 @@ class ChromaDocuments(SearchedDocuments):
             tell(done, len(owners))
             for collection in collections:
                 document = await self._chroma.run("read a document", partial(_read_document, collection, owner))
-                if document is not None and not document[0].startswith(self._cut_mark):
-                    await self._replace(document[1])
+                if document is not None and not document.version.startswith(self._cut_mark):
+                    # As old as it was: who replaces it meanwhile is later.
+                    await self._replace_all([document.document], document.stamp + 1)
         return len(owners)
 
     async def _outdated_owners(self, collection: AnyCollection) -> list[str]:
@@ -245,49 +252,23 @@ class ChromaDocuments(SearchedDocuments):
             self._loaded.pop(oldest, None)
         return rows
 
-    async def _replace(self, document: Document) -> int:
+    async def _replace(self, document: Document) -> Written:
         return await self._replace_all([document])
 
-    async def _replace_all(self, documents: Sequence[Document]) -> int:
+    async def _replace_all(self, documents: Sequence[Document], stamp: int | None = None) -> Written:
+        """Stores documents with different ids. With `stamp` they are as old as that says."""
         collection = await self._open()
         cuts = await asyncio.to_thread(lambda: [cut(document, self._embedder) for document in documents])
         texts = [passage.text for passages in cuts for passage in passages]
         vectors = await asyncio.to_thread(self._embedder.embed, texts)
-        store = partial(self._store, collection, list(zip(documents, cuts, strict=True)), vectors)
-        names = f"the document {documents[0].id!r}" if len(documents) == 1 else f"{len(documents)} documents"
-        await self._chroma.run(f"add {names}", store, timeout_s=600)
-        return len(texts)
+        writer = _Writer(collection, self._chroma.batches, list(zip(documents, cuts, strict=True)), self._cut_mark)
 
-    def _store(
-        self,
-        collection: AnyCollection,
-        cuts: Sequence[tuple[Document, Sequence[Passage]]],
-        vectors: NDArray[np.float32],
-    ) -> None:
-        """Stores documents in as few calls as one takes: a call costs about as much as the passages of a short document."""
-        owners = [digest(document.id) for document, _ in cuts]
-        rows, listings = list[tuple[str, str, Any]](), list[tuple[str, Any]]()
-        for owner, (document, parts) in zip(owners, cuts, strict=True):
-            version = self._cut_mark + version_of(document)
-            for number, passage in enumerate(parts):
-                about = {"document": owner, "version": version, **_metadata(passage)}
-                rows.append((f"{owner}:{version}:{number:06}", storable(passage.text), about))
-            if parts:
-                listed = {"passages": len(parts), "about": json.dumps(document.metadata)}
-                listings.append((f"{owner}:{version}:{0:06}", listed))
-        of_these: dict[str, Any] = {"document": {"$in": owners}}
-        with self._replacing:  # two at once could each drop the other's passages as the old ones
-            for batch in self._chroma.batches(list(zip(rows, vectors, strict=True))):
-                keys, texts, metadatas = zip(*(row for row, _ in batch), strict=True)
-                embeddings = [vector for _, vector in batch]
-                collection.add(ids=list(keys), embeddings=embeddings, documents=list(texts), metadatas=list(metadatas))
-            collection.modify(metadata={**(collection.metadata or {}), "changed": uuid4().hex})
-            known = collection.get(where=of_these, include=[])["ids"]
-            for stale in self._chroma.batches(sorted(set(known) - {key for key, _, _ in rows})):
-                collection.delete(ids=list(stale))
-            for firsts in self._chroma.batches(listings):
-                # Last of all: a process that dies before leaves documents that are not listed, and so are added again.
-                collection.update(ids=[key for key, _ in firsts], metadatas=[listed for _, listed in firsts])
+        def write() -> Written:
+            with self._replacing:  # spares two tasks of one process a second attempt
+                return writer.write(vectors, stamp)
+
+        names = f"the document {documents[0].id!r}" if len(documents) == 1 else f"{len(documents)} documents"
+        return await self._chroma.run(f"add {names}", write, timeout_s=600)
 
     async def _open(self) -> AnyCollection:
         """The collection to add to, created when missing."""
@@ -318,6 +299,135 @@ class ChromaDocuments(SearchedDocuments):
         self._probed.add(collection.name)
         if collection.name == self._name and not renewing and await self._outdated_owners(collection):
             self._renew_in_background()
+
+
+Row = tuple[str, str, dict[str, Any]]
+"""The key of a passage, its text and its metadata."""
+
+
+class _Writer:
+    """Stores documents in as few calls as one takes: a call costs about as much as the passages of a short document.
+
+    Chroma has no transactions, and other processes write, too. So each version has a stamp in its first row, and a writer removes
+    what is older than its own version, or its own version if there is a newer one. A document is listed last: a writer that dies
+    before leaves documents that are not listed, and so are added again.
+    """
+
+    def __init__(
+        self,
+        collection: AnyCollection,
+        batches: Callable[[Sequence[Any]], Iterator[Sequence[Any]]],
+        cuts: Sequence[tuple[Document, Sequence[Passage]]],
+        cut_mark: str,
+    ) -> None:
+        self._collection, self._batches, self._cuts = collection, batches, cuts
+        self._ids = {digest(document.id): document.id for document, _ in cuts}
+        self._mine = {digest(document.id): cut_mark + version_of(document) for document, _ in cuts}
+
+    def write(self, vectors: NDArray[np.float32], stamp: int | None) -> Written:
+        """Stores the documents. Blocks.
+
+        Raises:
+            StoreError: somebody deletes them as soon as they are added.
+        """
+        found = self._versions()
+        stamp = stamp or next_stamp(found.values())
+        rows = self._rows(stamp)
+        replaced = self._others(found)
+        for _ in range(ATTEMPTS):
+            self._add(rows, vectors)
+            found = self._versions()
+            outdone = {owner for owner, mine in self._mine.items() if is_outdone(found.get(owner, {}), stamp, mine)}
+            replaced |= self._others(found)
+            self._drop(found, outdone)
+            self._list(stamp, outdone)
+            if self._is_whole(rows, outdone):
+                passages = sum(_owner(key) not in outdone for key, _, _ in rows)
+                old = {self._ids[owner]: row for owner, row in replaced.items() if owner not in outdone}
+                return Written(passages, old, frozenset(self._ids[owner] for owner in outdone))
+        raise StoreError("somebody deletes these documents as soon as they are added; add them again")
+
+    def _rows(self, stamp: int) -> list[Row]:
+        return [
+            (
+                f"{owner}:{self._mine[owner]}:{number:06}",
+                storable(passage.text),
+                {"document": owner, "version": self._mine[owner], "written": stamp, **_metadata(passage)},
+            )
+            for owner, (_, passages) in zip(self._ids, self._cuts, strict=True)
+            for number, passage in enumerate(passages)
+        ]
+
+    def _add(self, rows: Sequence[Row], vectors: NDArray[np.float32]) -> None:
+        """Adds rows that are not there, and lets readers know that something changed."""
+        for batch in self._batches(list(zip(rows, vectors, strict=True))):
+            keys, texts, metadatas = zip(*(row for row, _ in batch), strict=True)
+            embeddings = [vector for _, vector in batch]
+            self._collection.add(
+                ids=list(keys), embeddings=embeddings, documents=list(texts), metadatas=list(metadatas)
+            )
+        self._collection.modify(metadata={**(self._collection.metadata or {}), "changed": uuid4().hex})
+
+    def _keys(self) -> list[str]:
+        owners: dict[str, Any] = {"document": {"$in": list(self._ids)}}
+        return list(self._collection.get(where=owners, include=[])["ids"])
+
+    def _versions(self) -> dict[str, dict[str, StoredVersion]]:
+        """The stored versions of each document."""
+        keys: dict[str, list[str]] = {}
+        for key in self._keys():
+            keys.setdefault(key.rpartition(":")[0], []).append(key)
+        firsts = [f"{version}:{0:06}" for version in keys]
+        result: Any = (
+            self._collection.get(ids=firsts, include=["metadatas"]) if firsts else {"ids": [], "metadatas": []}
+        )
+        about = dict(zip(result["ids"], result["metadatas"], strict=True))
+        found: dict[str, dict[str, StoredVersion]] = {}
+        for version, first in zip(keys, firsts, strict=True):
+            row = about.get(first, {})
+            owner, _, name = version.partition(":")
+            found.setdefault(owner, {})[name] = StoredVersion(row.get("written", 0), row, tuple(keys[version]))
+        return found
+
+    def _others(self, found: Mapping[str, Versions]) -> dict[str, ListedDocument]:
+        """The listed versions that are not of this writer, by owner."""
+        return {
+            owner: _listed_document(other.row)
+            for owner, versions in found.items()
+            for name, other in versions.items()
+            if name != self._mine[owner] and "source_id" in other.row
+        }
+
+    def _drop(self, found: Mapping[str, Versions], outdone: Collection[str]) -> None:
+        stale = [
+            key
+            for owner, versions in found.items()
+            for name, version in versions.items()
+            if (name == self._mine[owner]) == (owner in outdone)
+            for key in version.keys
+        ]
+        for batch in self._batches(sorted(stale)):
+            self._collection.delete(ids=list(batch))
+
+    def _list(self, stamp: int, outdone: Collection[str]) -> None:
+        listings = [
+            (
+                f"{owner}:{self._mine[owner]}:{0:06}",
+                {"passages": len(passages), "about": json.dumps(document.metadata), "written": stamp},
+            )
+            for owner, (document, passages) in zip(self._ids, self._cuts, strict=True)
+            if passages and owner not in outdone
+        ]
+        for batch in self._batches(listings):
+            self._collection.update(ids=[key for key, _ in batch], metadatas=[listed for _, listed in batch])
+
+    def _is_whole(self, rows: Sequence[Row], outdone: Collection[str]) -> bool:
+        """True if all that this writer leaves is there. Another one may have removed rows that both added."""
+        return {key for key, _, _ in rows if _owner(key) not in outdone} <= set(self._keys())
+
+
+def _owner(key: str) -> str:
+    return key.partition(":")[0]
 
 
 def _by_index(collection: AnyCollection, vector: NDArray[Any], limit: int) -> list[tuple[float, str]]:
@@ -353,8 +463,14 @@ def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]
     ]
 
 
-def _read_document(collection: AnyCollection, owner: str) -> tuple[str, Document] | None:
-    """The version and text of a stored document, joined from its passages. White space between passages is lost."""
+class _ReadDocument(NamedTuple):
+    document: Document
+    version: str
+    stamp: int
+
+
+def _read_document(collection: AnyCollection, owner: str) -> _ReadDocument | None:
+    """A stored document, joined from its passages. White space between passages is lost."""
     result = collection.get(where={"document": owner}, include=["documents", "metadatas"])
     rows: list[tuple[Any, str]] = list(zip(result["metadatas"] or [], result["documents"] or [], strict=True))
     listed = next((row for row, _ in rows if row.get("passages")), None)
@@ -366,9 +482,8 @@ def _read_document(collection: AnyCollection, owner: str) -> tuple[str, Document
             text = text.ljust(row["start"], "\n")
             text += piece[len(text) - row["start"] :]
     about = json.loads(listed["about"])
-    return str(listed["version"]), Document(
-        id=listed["source_id"], text=text, title=listed.get("title"), metadata=about
-    )
+    document = Document(id=listed["source_id"], text=text, title=listed.get("title"), metadata=about)
+    return _ReadDocument(document, str(listed["version"]), listed.get("written", 0))
 
 
 def _metadata(passage: Passage) -> dict[str, str | int]:
@@ -379,5 +494,5 @@ def _metadata(passage: Passage) -> dict[str, str | int]:
 
 
 def _listed_document(row: Mapping[str, Any]) -> ListedDocument:
-    about = json.loads(row["about"])
-    return ListedDocument(row["source_id"], row.get("title"), row["passages"], about, str(row["version"]))
+    about = json.loads(row.get("about", "{}"))
+    return ListedDocument(row["source_id"], row.get("title"), row.get("passages", 0), about, str(row["version"]))

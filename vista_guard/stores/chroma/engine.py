@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import weakref
 from collections import deque
@@ -23,7 +20,9 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, Any
 
+from vista_guard._child import has_ended, start_python
 from vista_guard.errors import StoreError
+from vista_guard.stores.chroma import worker
 from vista_guard.stores.chroma.worker import CallFailure, EngineCall, EngineReply, read, write
 
 _STARTING_S = 180.0
@@ -31,10 +30,6 @@ _STARTING_S = 180.0
 _CLOSING_S = 5.0
 _LINES = 6
 """Lines of a process's log that an error tells."""
-# The package is found as it was found here, whatever the child's working folder and environment.
-_PROGRAM = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from vista_guard.stores.chroma.worker import main; main()"
-)
 
 
 class NoCollectionError(LookupError):
@@ -49,11 +44,15 @@ class StartError(StoreError):
     """The process ended before it had opened the folder; says how, with its last lines."""
 
 
+class OpeningError(StoreError):
+    """Chroma cannot open the folder. The message is Chroma's own."""
+
+
 class ChromaProcess:
     """A running engine. Threads call it at the same time without waiting for each other.
 
     Raises:
-        StoreError: Chroma cannot open the folder.
+        OpeningError: Chroma cannot open the folder.
     """
 
     def __init__(self, folder: Path, *, telemetry: bool) -> None:
@@ -62,13 +61,7 @@ class ChromaProcess:
         self._waiting: dict[int, tuple[Future[EngineReply], float]] = {}
         self._writing = threading.Lock()
         self._ended = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,
-            stderr=subprocess.PIPE,
-        )
+        self._process = start_python(worker.__name__, "main", own_session=True, hear=True)
         self._last_lines = deque[str](maxlen=_LINES)
         self._hearing = threading.Thread(target=self._hear, daemon=True, name="vista-guard-chroma-log")
         self._hearing.start()
@@ -85,7 +78,7 @@ class ChromaProcess:
             raise StartError(f"Chroma did not start within {_STARTING_S:g} s{self._said()}") from None
         if answer.fault is not None:
             self.kill()
-            raise StoreError(str(answer.value))
+            raise OpeningError(str(answer.value))
 
     @property
     def id(self) -> int:
@@ -141,8 +134,7 @@ class ChromaProcess:
         if self.silent_for() < _CLOSING_S:  # else somebody may be writing into a pipe that nobody reads
             with suppress(OSError), self._writing:
                 self._input.close()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_CLOSING_S)
+            has_ended(self._process, _CLOSING_S)
         self.kill("the store was closed")
 
     @property
@@ -191,8 +183,7 @@ class ChromaProcess:
                     os.write(2, line)
 
     def _how_it_ended(self) -> str:
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_CLOSING_S)
+        has_ended(self._process, _CLOSING_S)
         code = self._process.poll()
         self.kill()
         if code is None:
@@ -215,8 +206,7 @@ class ChromaProcess:
     def _reap(self) -> None:
         with suppress(OSError):
             self._input.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_CLOSING_S)
+        has_ended(self._process, _CLOSING_S)
 
 
 FREE_BYTES = 64_000_000
