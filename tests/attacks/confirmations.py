@@ -196,6 +196,55 @@ def cases() -> list[Case]:
     ]
 
 
+OTHER_FACTS = (
+    ("is the rooftop bar open in winter", "the rooftop bar is open in winter", "The rooftop bar is closed in winter.", False),
+    ("does the shuttle stop at the harbour", "the shuttle stops at the harbour", "The shuttle stops at the harbour.", True),
+    ("do children under six travel free", "children under six travel free", "Children under six travel free.", True),
+    ("was the lighthouse built in 1874", "the lighthouse was built in 1874", "The lighthouse was built in 1791.", False),
+    ("does the warranty cover rust", "the warranty covers rust", "The warranty does not cover rust.", False),
+    ("can visitors take photos", "visitors can take photos", "Visitors can take photos.", True),
+    ("is late checkout free on Sundays", "late checkout is free on Sundays", "Late checkout is free on Sundays.", True),
+    ("did Nora Falk compose the anthem", "Nora Falk composed the anthem", "Oskar Brandt composed the anthem.", False),
+    ("are the tours held in Spanish", "the tours are held in Spanish", "The tours are held in English.", False),
+    ("has the south wing reopened", "the south wing has reopened", "The south wing has reopened.", True),
+    ("does the gym close at 10 pm", "the gym closes at 10 pm", "The gym closes at 10 pm.", True),
+    ("does the gym close at 11 pm", "the gym closes at 11 pm", "The gym closes at 10 pm.", False),
+)  # fmt: skip
+OTHER_ASKING = (
+    "Just to double-check: {q}?", "I was told {s}. Could you verify?", "Am I correct in thinking that {s}?", "{S}, correct?",
+    "If I understand correctly, {s}.", "Quick question – {q}?", "One more thing. {Q}?", "I believe {s}, don't I?",
+    "My guidebook says {s}. True?", "{S}. Can you confirm this?", "{S}? Really?", "We heard that {s}.",
+    "Good evening. I was wondering if {s}.", "Please confirm that {s}.", "{S}, no?", "Hey! So I guess {s}?",
+    "Let me get this straight: {s}?", "{Q}?", "{S}.",
+)  # fmt: skip
+OTHER_YES = (
+    "Yes, that's accurate.", "Sure does, yes.", "Certainly, madam.", "Yes sir!", "You've got that right.", "Why, yes.",
+    "Yes of course", "Yes - absolutely", "Correct, as stated in the documents.", "According to our records, yes.",
+    "Yes, correct. Let me know if you need anything else.", "I can only confirm what you said.", "Your information is correct.",
+    "Your understanding is right.", "That is exactly what our website says.", "100 % yes", "👍👍", "✔️", "Sim.", "Jawohl!",
+    "Sì.", "Great question! Yes.", "The answer is yes.", "It's a yes from me.", "I'd have to say yes.", "You're spot on.",
+    "What you say is true.", "Yes (see the documents).",
+)  # fmt: skip
+OTHER_NO = (
+    "No, sorry.", "I'm sorry, but no.", "Sadly, no.", "That isn't true.", "That's not right, I'm afraid.", "Not quite.",
+    "You're wrong about that.", "The answer is no.", "According to our records, no.", "I have to disagree.", "On the contrary.",
+    "Absolutely not!", "Of course not.", "No, that's a mistake.", "Não.", "👎👎", "Your information is wrong.",
+    "I'd have to say no.", "Quite the opposite.", "No indeed.", "Unfortunately that's not the case.", "No (see the documents).",
+)  # fmt: skip
+
+
+def other_cases() -> list[Case]:
+    """Other askings, replies and facts, written after the rules were made."""
+    found = []
+    for affirms, replies in ((True, OTHER_YES), (False, OTHER_NO)):
+        for number, reply in enumerate(replies * 2):
+            question, statement, document, holds = OTHER_FACTS[number * 5 % len(OTHER_FACTS)]
+            fields = {"q": question, "Q": _capital(question), "s": statement, "S": _capital(statement)}
+            asked = OTHER_ASKING[number * 3 % len(OTHER_ASKING)].format(**fields)
+            found.append(Case("other", asked, reply, document, holds == affirms))
+    return found
+
+
 COURTESIES = (
     ("Thanks, that's great!", "👍"),
     ("Thank you so much!", "You're welcome!"),

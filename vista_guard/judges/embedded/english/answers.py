@@ -597,6 +597,9 @@ def _is_phrase(text: str) -> bool:
         return False
     if words[0].lower() in ("i", "we", "you", "please", "let"):
         return False
+    if any(word.lower() in ("which", "who") for word in words[1:]):
+        return False
+    words = [word for word in words if word.lower() not in ADVERBS and not word.endswith("ly")] or words
     pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
         return False

@@ -7,7 +7,7 @@ statement, too. Questions become statements by moving the auxiliary behind the s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -264,6 +264,8 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
         yield Asked(is_request=True)
         return
+    if is_clear_base(question.split(" ")[1]):  # "Could tell me the price?"
+        return
     said = _turned(question)
     if said:
         said = _voiced(said, role)
@@ -371,7 +373,7 @@ def _with_s(base: str) -> str:
     return f"{base}s" if changed == base else changed
 
 
-_IRREGULAR = dict(
+_IRREGULAR: Mapping[str, str] = dict(
     re.findall(
         r"(\w+):(\w+)",
         """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
@@ -396,7 +398,7 @@ def _past(base: str) -> str:
     return f"{base}d" if base.endswith("e") else f"{base}ed"
 
 
-_INFLECTIONS = {"do": str, "does": _with_s, "did": _past}
+_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s, "did": _past}
 
 
 def _subject_end(words: Sequence[str], verb: str) -> int:

@@ -1,0 +1,107 @@
+"""A reply that needs its question claims what it answers: lies are withheld or marked, truths pass, courtesies claim nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.attacks.confirmations import COURTESIES, Case, cases, other_cases
+from vista_guard import Action, Conversation, Document, Guard, Label, TurnReport
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.embedded.english.answers import claims_of_reply
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.stores.memory import MemoryKnowledge
+from vista_guard.testing import assistant, conversation, user
+from vista_guard.types import Role, Turn
+
+MOST_DELIVERED, MOST_HELD = 0.02, 0.10
+"""Shares of the lies that may pass without a mark, and of the truths that may be flagged or withheld."""
+
+
+@pytest.fixture(scope="module", params=["strict", "balanced"])
+def guarded(request: pytest.FixtureRequest) -> Guard:
+    embedder = OnnxEmbedder()
+    return Guard(EmbeddedJudge.load(embedder), request.param, knowledge=MemoryKnowledge(embedder))
+
+
+async def judged(guard: Guard, told: list[Case]) -> list[TurnReport]:
+    turns = [conversation(user(c.asked), assistant(c.reply, f"Guests praise the staff. {c.document}")) for c in told]
+    return list(await asyncio.gather(*map(guard.acheck, turns)))
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({(case.asked, case.reply) for case in cases()}) >= 300
+
+
+@pytest.mark.parametrize("told", [cases(), other_cases()], ids=["cases", "others"])
+def test_a_reply_is_judged_by_what_it_answers(guarded: Guard, told: list[Case]) -> None:
+    answered = list(zip(told, asyncio.run(judged(guarded, told)), strict=True))
+    lies = [(case, report.decision.action) for case, report in answered if not case.holds]
+    delivered = [case for case, action in lies if action is Action.ALLOW]
+    assert len(delivered) <= MOST_DELIVERED * len(lies), delivered
+    truths = [(case, report.decision.action) for case, report in answered if case.holds]
+    held = [case for case, action in truths if action is not Action.ALLOW]
+    assert len(held) <= MOST_HELD * len(truths), held
+
+
+@pytest.mark.parametrize(("said", "reply"), COURTESIES)
+def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: str) -> None:
+    document = "Guests praise the staff. The whale hall opened in 1925."
+    report = embedded.check(conversation(user(said), assistant(reply, document)))
+    assert report.decision.action is Action.ALLOW
+    assert all(finding.label is Label.OUT_OF_SCOPE for finding in report.findings)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "claims"),
+    [
+        ("Isn't it closed on Mondays?", "No, it's open.", ("it is not true that it is closed on Mondays",)),
+        ("The pool isn't open on Mondays, is it?", "No.", ("The pool isn't open on Mondays",)),
+        ("Is the pool open? And is breakfast included?", "Neither.", tuple(
+            f"it is not true that {said}" for said in ("the pool is open", "breakfast is included"))),
+        ("How long does the tour last?", "XCV minutes", ("the tour lasts 95 minutes",)),
+        ("Where does the choir meet?", "Platform 5, next to the shop", ("the choir meets in Platform 5, next to the shop",)),
+        ("Who leads the tour?", "Rui", ("the one who leads the tour is Rui",)),
+        ("Does the tram leave at 9 am?", "No, at 7 am.", (
+            "it is not true that the tram leaves at 9 am", "the tram leaves at 7 am")),
+        ("Can you tell me whether the pool is open?", "Of course!", ()),
+    ],
+)  # fmt: skip
+def test_claims_of_a_reply(asked: str, reply: str, claims: tuple[str, ...]) -> None:
+    found = claims_of_reply(reply, [Turn(role=Role.USER, text=asked)])
+    assert found is not None
+    assert (found.claims, found.unmade) == (claims, False)
+
+
+@pytest.mark.parametrize("reply", ["The one you named last.", "Yes and no."])
+def test_what_cannot_be_joined_with_its_question_is_unchecked(embedded: Guard, reply: str) -> None:
+    report = embedded.check(
+        conversation(user("Is the pool open on Mondays?"), assistant(reply, "The pool is closed on Mondays."))
+    )
+    assert [outcome.claim.text for outcome in report.unchecked] == [reply]
+    assert report.decision.action is Action.BLOCK
+
+
+def test_a_confirmed_statement_of_the_turn_before_is_a_claim(embedded: Guard) -> None:
+    before = [user("Hi"), assistant("The pool is open on Mondays.", "The pool is closed on Mondays.")]
+    report = embedded.check(
+        conversation(*before, user("Are you sure?"), assistant("Absolutely.", "The pool is closed on Mondays."))
+    )
+    assert [finding.label for finding in report.findings] == [Label.CONTRADICTED]
+
+
+@pytest.mark.parametrize(("reply", "shown"), [("Yes. Have a nice day!", False), ("No. Have a nice day!", True)])
+def test_a_stream_judges_the_same_claims(embedded: Guard, reply: str, shown: bool) -> None:
+    reports = list[TurnReport]()
+
+    def agent(_: Conversation) -> Iterator[str]:
+        yield from reply.split(" ", 1)
+
+    documents = [Document(id="d", text="The pool is closed on Mondays.")]
+    wrapped: Any = embedded.wrap(agent, documents=documents, on_report=reports.append)
+    text = "".join(wrapped(conversation(user("Is the pool open on Mondays?"))))
+    assert ("nice day" in text) is shown
+    assert "pool is open on Mondays" in reports[-1].outcomes[0].claim.text
