@@ -165,12 +165,14 @@ class BlockKind(StrEnum):
     ROW = "row"
     HEADER = "header"
     CODE = "code"
+    QUOTED = "quoted"
+    """A string, a comment or bare words in a block of code."""
     BLANK = "blank"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The block at `start:end`. `text` replaces the source of a rendered row."""
+    """The block at `start:end`. `text` replaces the source of a rendered row, or of strings that code joins."""
 
     start: int
     end: int
@@ -267,20 +269,37 @@ def _table(table: list[TableRow]) -> Iterator[Block]:
 
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
-    """The prose of a fence as ordinary blocks; then the fence itself, if it has code."""
-    code, prose = False, list[tuple[int, int]]()
+    """The prose of a fence as ordinary blocks, and what its code says; then the fence itself, if it has code."""
+    code, last = False, fence.body
+    prose, coded = list[tuple[int, int]](), list[tuple[int, int]]()
     for start, end in line_ranges(text, fence.body, fence.body_end):
         begin = without_quote_marks(text, start, end)
-        if is_prose(text[begin:end], written=fence.written):
-            prose.append((begin, end))
+        if start < last:
+            continue
+        goes_on = prose and _PLAIN.fullmatch(text, begin, end) and not _ENDS.search(text[slice(*prose[-1])])
+        if goes_on or is_prose(text[begin:end], written=fence.written):
+            yield from _quoted_blocks(text, coded)
+            prose, coded = [*prose, (begin, end)], []
             continue
         yield from _prose(text, prose)
-        prose = []
         code = code or bool(text[begin:end].strip())
-        yield from (Block(first, last, BlockKind.PROSE) for first, last in prose_spans(text[begin:end], begin))
+        last = _end_of_code(text, begin, end, fence.body_end)
+        prose, coded = [], [*coded, (begin, last)]
+    yield from _quoted_blocks(text, coded)
     yield from _prose(text, prose)
     if code:
         yield Block(fence.start, fence.end, BlockKind.CODE)
+
+
+def _end_of_code(text: str, start: int, end: int, limit: int) -> int:
+    """End of a line of code; of the last line of a string or comment that begins in it."""
+    for match in _PIECE.finditer(text, start, limit):
+        if match.start() >= end:
+            break
+        if match.end() > end:
+            newline = text.find("\n", match.end(), limit)
+            end = newline if newline >= 0 else limit
+    return end
 
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
@@ -471,13 +490,32 @@ _PROGRAMS = word_set(
 )
 _SHELL = re.compile(r"\s*(?:\$|>|%|#|PS>|C:\\>)?\s*(?P<command>[\w-]+)(?=\s|$)")
 _PIECE = re.compile(
-    r'"(?P<double>(?:[^"\\\n]|\\.)*)"|(?<!\w)\'(?P<single>(?:[^\'\\\n]|\\.)*)\'(?!\w)|`(?P<back>[^`\n]*)`'
-    r"|(?:(?<!\S)(?:#+|--+|;+|%+)|//+|/\*+|<!--|\"\"\"|''')(?P<comment>[^\n]*)"
+    r'(?P<marks>"""|\'\'\')(?P<long>[\s\S]*?)(?:(?P=marks)|\Z)'
+    r'|(?:(?<!\w)[bBfFrRuULN]{1,2})?"(?P<double>(?:[^"\\\n]|\\.)*)"'
+    r"|(?<!\w)(?:[bBfFrRuULN]{1,2})?'(?P<single>(?:[^'\\\n]|\\.)*)'(?!\w)|`(?P<back>[^`]*)`"
+    r"|/\*+(?P<block>[\s\S]*?)(?:\*/|\Z)|<!--(?P<page>[\s\S]*?)(?:-->|\Z)|\{#(?P<note>[\s\S]*?)(?:#\}|\Z)"
+    r"|(?:(?<!\S)(?:#+|--+|;+|%+)|//+)!?(?P<comment>[^\n]*)"
 )
+"""The strings and comments of most languages."""
+_LINED = frozenset(("long", "block", "page", "note", "comment"))
+"""Pieces of prose, whose lines may be wrapped."""
+_MARGIN = re.compile(r"[ \t]*(?:(?:\*+|//+|#+|--+|;+|[|>])(?!\w))?[ \t]*")
+_PLUS = r"(?:\+|\.{1,2}|\\|\|\||&)"
+_JOINED = re.compile(rf"\s*(?:{_PLUS}\s*)?(?:(?P<figure>\d[\d.,]*)\s*{_PLUS}\s*)?")
+"""What stands between two strings that are one for the reader: nothing, a plus, a figure between two."""
+_BARE = re.compile(r"(?:[^={}\[\]()<>|&$@\\`~^#*:;,\n]|[:;](?!\s)|,(?=\s)|[$&](?=\d| )){4,}")
+"""Words between the marks of code."""
+_PLACEHOLDER = re.compile(r"\A\s*(?:\$?\{{1,2}[^{}]*\}{1,2}|%[sdfr])\s*[:,-]?\s+")
+_LITERAL = re.compile(r"""\$?\{\s*(?:(\d[\d.,]*)|"([^"{}]*)"|'([^'{}]*)')\s*\}""")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|(.))")
 _WORD = re.compile(r"(?<![\w.$@/-])[A-Za-z]{2,}(?:'[a-z]{1,2})?(?![\w$@/(\[=-]|\.\w)|[^\s\w'\"]")
 _FIGURE = re.compile(r"\d{3,}")
 _GLUED = re.compile(r"[A-Za-z]{8}\w{0,80}\d{3}")
 """A word and a figure without a space between them."""
+_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]{1,60}\s?[:=]\s")
+"""A key of data; the words behind it are told apart from it."""
+_PLAIN = re.compile(r"\s*(?![A-Z])\w[\w\s,.'%-]*")
+"""A line that may go on with the sentence of the line before it."""
 _RUN = 3
 """Consecutive words that make a line prose."""
 MARK = "```"
@@ -523,7 +561,7 @@ def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[t
 
 def is_prose(line: str, *, written: bool) -> bool:
     """True if the whole line of a fence is prose."""
-    if not line.strip():
+    if not line.strip() or (written and _KEY.match(line)):
         return False
     bare = _PIECE.sub(lambda match: " " * len(match.group()), line)
     shell = _SHELL.match(bare)
@@ -538,20 +576,138 @@ def is_prose(line: str, *, written: bool) -> bool:
     return not coded
 
 
-def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
-    """Spans of the strings and comments that state something, in a line of code that begins at `start`."""
-    for match in _PIECE.finditer(line):
-        name = match.lastgroup or "double"
-        begin, end = match.span(name)
-        inner = line[begin:end]
-        if name == "comment" and '"' in inner and not says(_PIECE.sub(" ", inner)):
-            yield from prose_spans(inner, start + begin)
-        elif says(inner):
-            yield start + begin, start + begin + len(inner.rstrip("*/->\"' "))
+@dataclass(frozen=True)
+class _Piece:
+    """What a string or comment says, or one line of it, at `start:end`; with its marks it ends at `until`, from `begin` on."""
+
+    start: int
+    end: int
+    begin: int
+    until: int
+    lined: bool
+
+
+def _quoted_blocks(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[Block]:
+    """What the lines of code at `ranges` say: their strings, comments and bare words."""
+    if not ranges:
+        return
+    start, end = ranges[0][0], ranges[-1][1]
+    matches = list(_PIECE.finditer(text, start, end))
+    quoted = [piece for match in matches for piece in _pieces(text, match)]
+    starts, ends = [start, *(match.end() for match in matches)], [*(match.start() for match in matches), end]
+    bare = [piece for gap in zip(starts, ends, strict=True) for piece in _bare_pieces(text, *gap)]
+    yield from sorted([*_told(text, quoted), *_told(text, bare, bare=True)], key=lambda block: block.start)
+
+
+def _bare_pieces(text: str, start: int, end: int) -> Iterator[_Piece]:
+    """Words between the marks of code; those that fill their line may go on in the next one."""
+    for match in _BARE.finditer(text, start, end):
+        first, last = match.span()
+        line_start, line_end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
+        after = text[last : line_end if line_end >= 0 else len(text)]
+        lined = not text[line_start:first].strip() and not after.strip()
+        first += _command(match.group())
+        yield _Piece(first, last, line_start if lined else first, last, lined=lined)
+
+
+def _pieces(text: str, match: re.Match[str]) -> Iterator[_Piece]:
+    """A string; the lines of a comment or a long string; the strings inside either, if it says nothing else."""
+    name = next(name for name, value in match.groupdict().items() if value is not None and name != "marks")
+    start, end = match.span(name)
+    inner = text[start:end]
+    if name not in ("long", "back") and is_said(inner) and not is_said(_PIECE.sub(" ", inner)):
+        within = [piece for one in _PIECE.finditer(text, start, end) for piece in _pieces(text, one)]
+        if any(is_said(text[piece.start : piece.end]) for piece in within):
+            yield from within
+            return
+    if name not in _LINED and "\n" not in inner:
+        yield _Piece(start, end, *match.span(), lined=False)
+        return
+    for first, last in line_ranges(text, start, end):
+        margin = _MARGIN.match(text, first, last)
+        begin = margin.end() if margin else first
+        if text[begin:last].strip():
+            yield _Piece(begin, last, first if first > start else match.start(), last, lined=True)
+
+
+def _told(text: str, pieces: Sequence[_Piece], *, bare: bool = False) -> Iterator[Block]:
+    """The pieces that say something, joined as the program or the page joins them."""
+    group, said = list[_Piece](), ""
+    for piece in pieces:
+        new = text[piece.start : piece.end]
+        glue = _glue(text, group[-1], piece, bare=bare) if group else None
+        if glue is None:
+            yield from _said_blocks(text, group, said, bare=bare)
+            group, said = [piece], new
+        else:
+            group, said = [*group, piece], said + glue + new
+    yield from _said_blocks(text, group, said, bare=bare)
+
+
+def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None:
+    """What stands between two pieces that belong together, for their reader; None if they don't."""
+    gap, first, second = (
+        text[before.until : piece.begin],
+        text[before.start : before.end],
+        text[piece.start : piece.end],
+    )
+    if before.lined and piece.lined:
+        if gap.strip() or gap.count("\n") > 1 or _ENDS.search(first):
+            return None
+        alone = is_said(first, bare=bare) and is_said(second, bare=bare)
+        goes_on = second.lstrip()[:1].islower() or second.lstrip()[:1].isdigit() or not alone
+        return " " if goes_on else None
+    if bare or before.lined or piece.lined:
+        return None
+    if match := _JOINED.fullmatch(gap):
+        return match["figure"] or (" " if first[-1:] in tuple(".!?:;,") else "")
+    parts = gap.strip() == "," and not _ENDS.search(first) and not (is_said(first) and is_said(second))
+    return " " if parts else None
+
+
+def _said_blocks(text: str, group: Sequence[_Piece], said: str, *, bare: bool) -> Iterator[Block]:
+    """The block of a string that says something, or of several that are joined."""
+    plain = _PLACEHOLDER.sub("", _LITERAL.sub(lambda match: match[match.lastindex or 0], _ESCAPE.sub(_unescape, said)))
+    if not is_said(plain, bare=bare):
+        return
+    start, end = group[0].start, group[-1].end
+    if plain == text[start:end]:
+        yield Block(start, start + len(plain.rstrip("*/->\"' ")), BlockKind.QUOTED)
+    else:
+        yield Block(start, end, BlockKind.QUOTED, plain.strip())
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    return chr(min(int(code, 16), 0x10FFFF)) if code else " " if match[4] in "nrtvf" else match[4]
+
+
+def _command(line: str) -> int:
+    """Length of the program's name at the beginning of a shell's line."""
+    shell = _SHELL.match(line)
+    return shell.end() if shell and shell["command"].lower() in _PROGRAMS else 0
+
+
+def is_said(text: str, *, bare: bool = False) -> bool:
+    """True if words in code may state something: four of them, three with a figure or as a sentence, a long figure and a word.
+
+    `bare`: they are neither a string nor a comment, so that they have to be plain words.
+    """
+    words = _WORD.findall(text) if bare else words_of(_ADDRESS.sub(" ", text))
+    plain = [word for word in words if len(word) > 1 and word[0].isalpha() and word.lower() not in _KEYWORDS]
+    count = sum(word[0].isalnum() for word in words)
+    figure = any(map(str.isdigit, text))
+    if count + (bare and figure) > 3:
+        return len(plain) > 2
+    if bare:
+        return False
+    if count == 3:
+        return (figure and len(plain) > 1) or (text.lstrip()[:1].isupper() and text.rstrip()[-1:] in tuple(".!?"))
+    return (count > 1 and _FIGURE.search(text) is not None) or (count == 1 and _GLUED.search(text) is not None)
 
 
 def says(text: str) -> bool:
-    """True if a string, a comment or a heading states something checkable rather than only naming it."""
+    """True if a heading or a cell states something checkable rather than only naming it."""
     words = [word for word in words_of(text) if word[0].isalnum()]
     if len(words) == 1:
         return _GLUED.search(text) is not None

@@ -17,7 +17,7 @@ from vista_guard.judges.embedded.english.asides import inner_statements
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompose, sentence_claims
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.verbs import finish_sentence
-from vista_guard.judges.embedded.english.words import content_words
+from vista_guard.judges.embedded.english.words import content_words, word_stems
 from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
@@ -68,6 +68,7 @@ READS_ENGLISH = (
     'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md), '
     "or a multilingual verifier (docs/verifiers.md)"
 )
+_MERE_CODE = "it stands in code, and no evidence speaks of it: code is not judged"
 _SHORT = 2000
 """Longest turn, in characters, that skips the queue: a few hundredths of a second of work."""
 
@@ -184,7 +185,9 @@ class EmbeddedJudge:
                 spans.setdefault(text, claim)
         pairs = enumerate(spans.items(), start=1)
         turn = claims[0].id.partition(".")[0] if claims else ""
-        return tuple(Claim(id=f"{turn}.c{number}", text=text, span=claim.span) for number, (text, claim) in pairs)
+        return tuple(
+            claim.model_copy(update={"id": f"{turn}.c{number}", "text": text}) for number, (text, claim) in pairs
+        )
 
     def _is_speech(self, types: dict[str, float]) -> bool:
         """True if these type probabilities allow an opinion or an abstention."""
@@ -196,8 +199,25 @@ class EmbeddedJudge:
         inner = {claim.id: statement for claim in readable if (statement := denied_statement(claim))}
         results = self._verify_readable([*readable, *inner.values()], evidence)
         inside = dict(zip(inner, results[len(readable) :], strict=True))
-        checks = iter([invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]])
-        return [why or next(checks) for why in unread]
+        checks = [invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]]
+        answers = iter(self._without_mere_code(checks, evidence))
+        return [why or next(answers) for why in unread]
+
+    def _without_mere_code(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        """The checks; a string or comment of which no evidence speaks is code, which is not judged."""
+        silent = [check for check in checks if check.claim.in_code and not (check.supported or check.counter_evidence)]
+        texts = [folded(check.claim.text) for check in silent]
+        pieces = choose(texts, pool(evidence), self._embedder) if texts else []
+        near = [
+            [(piece, 0.0) for piece in row if any(map(str.isalpha, word_stems(text) & word_stems(piece.text)))]
+            for text, row in zip(texts, pieces, strict=True)
+        ]
+        spoken = self._on_topic(texts, near)
+        mere = {check.claim.id for check, row in zip(silent, spoken, strict=True) if not row}
+        return [
+            Unchecked(claim=check.claim, error=_MERE_CODE, what="code") if check.claim.id in mere else check
+            for check in checks
+        ]
 
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]

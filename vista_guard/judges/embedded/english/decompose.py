@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -62,7 +62,7 @@ from vista_guard.judges.embedded.english.words import (
     is_verb,
     word_set,
 )
-from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, render, says
+from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, is_said, render, says
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn
 
@@ -128,6 +128,7 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
     fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     spans: dict[str, Span] = {}
+    outside: set[str] = set()
     seen: set[tuple[str, int]] = set()
     for statement, start, end, kind in _resolved_statements(
         reading.text, questions, topic_of_turn(before), more=more, asked=asked[0] if asked else ""
@@ -136,16 +137,19 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
         says_something = re.search(r"[^\W_]", statement) and not _LIST_MARK.fullmatch(statement)
         if kind is BlockKind.CODE or SYMBOLS.search(statement) or (says_something and len(statement) > MAX_STATEMENT):
             spans.setdefault(statement, span)
+            outside.add(statement)
             continue
         claim = (
             finish_sentence(name_speakers(statement, speaker, listener, fixed_names), codes) if says_something else ""
         )
         # Equal words at the same place, up to their final mark, are one claim: a frame may give them twice.
         place = (claim.rstrip(".!?…"), span.start)
+        if kind is not BlockKind.QUOTED:
+            outside.add(claim)
         if claim and place not in seen:
             seen.add(place)
             spans.setdefault(claim, span)
-    return _number_claims(spans, history)
+    return _number_claims(spans, history, in_code=spans.keys() - outside)
 
 
 def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
@@ -160,9 +164,14 @@ def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
     return _number_claims(spans, history)
 
 
-def _number_claims(spans: Mapping[str, Span], history: Sequence[Turn]) -> tuple[Claim, ...]:
+def _number_claims(
+    spans: Mapping[str, Span], history: Sequence[Turn], *, in_code: Collection[str] = ()
+) -> tuple[Claim, ...]:
     pairs = enumerate(spans.items(), start=1)
-    return tuple(Claim(id=f"t{len(history)}.c{number}", text=claim, span=span) for number, (claim, span) in pairs)
+    return tuple(
+        Claim(id=f"t{len(history)}.c{number}", text=claim, span=span, in_code=claim in in_code)
+        for number, (claim, span) in pairs
+    )
 
 
 def trimmed_span(reading: Reading, start: int, end: int) -> Span:
@@ -281,9 +290,11 @@ def _statements(text: str, sentence: Sentence, question: str) -> Iterator[tuple[
     answer = ANSWER.match(raw)
     name_question = naming_question(question)
     named, question = (claim_of_name(name_question, raw), "") if name_question else ("", question)
-    if sentence.kind is BlockKind.HEADER:
+    if sentence.kind is BlockKind.HEADER or (sentence.kind is BlockKind.QUOTED and not is_said(raw)):
         return
-    if sentence.text is not None:
+    if sentence.text is not None and sentence.kind is BlockKind.QUOTED:
+        yield from ((statement, start, end) for statement, _, _ in _clauses(raw, 0, len(raw), ""))
+    elif sentence.text is not None:
         yield raw, start, end
     elif named:
         yield named, start, end
