@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
+from vista_guard.reading.canonical import struck
 from vista_guard.reading.passages import belongs_to_number
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
@@ -119,7 +120,7 @@ class Sentences:
         return end if end == self.last + len(text[self.last :].rstrip()) else None
 
     def _next(self, text: str, complete: bool) -> int | None:
-        latest = self.last + self._longest
+        latest, text = self.last + self._longest, self._without_struck(text)
         if self._full:
             return latest if len(text) >= latest else len(text) if complete and len(text) > self.last else None
         cut = self._line_start(text)
@@ -131,6 +132,18 @@ class Sentences:
         if end is None or not _NOT_BLANK.search(text, end):  # space at the very end belongs to the last sentence
             return len(text) if complete else None
         return end
+
+    def _without_struck(self, text: str) -> str:
+        """The text behind the last end with letters for all that is struck, which has no ends inside; the length stays the same.
+
+        What is not closed yet may still be struck.
+        """
+        start, latest = self._line_start(text), self.last + self._longest
+        behind = text[start:latest]
+        ranges = list(struck(behind, open_too=True))
+        for begin, end in ranges:
+            behind = f"{behind[:begin]}{'x' * (end - begin)}{behind[end:]}"
+        return f"{text[:start]}{behind}{text[latest:]}" if ranges else text
 
     def _line_start(self, text: str) -> int:
         """Start of the line that holds the last end, or as far before that end as matters."""

@@ -417,6 +417,8 @@ def render(reading: Reading) -> Reading:
 
 
 _BREAK = Reading("\n\n", (0, 0), (0, 0))
+_SUP = re.compile(r"(?<=\w)<sup\b[^<>]{0,200}>\s*(?P<figure>\d{1,3})\s*</sup\s*>", re.IGNORECASE)
+_TO_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:
