@@ -326,7 +326,7 @@ class TestWhatPassesUnjudged:
     @pytest.mark.parametrize("kind", ["reasoning", "compaction"])
     @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
     def test_words_that_are_called_encrypted_are_told(self, museum: Museum, kind: str, stream: bool) -> None:
-        more = {"summary": []} if kind == "reasoning" else {}
+        more: dict[str, Any] = {"summary": []} if kind == "reasoning" else {}
         told = events()
         told[-1]["response"]["output"].insert(0, {"type": kind, "id": "r", "encrypted_content": LIE, **more})
         raw = "".join(f"data: {json.dumps(event)}\n\n" for event in told)

@@ -279,7 +279,6 @@ def _struck(text: str, stroke: str) -> str:
 SHOWN = {
     "alt": '<img src="a.png" alt="§s">',
     "alt, bare": "<img src=a.png alt='§bare'>",
-    "alt without quotes": "<img alt=§v-§v src=a.png>",
     "title": '<span title="§s">Hello!</span>',
     "aria-label": '<button aria-label="§s">Go</button>',
     "aria-description": '<a aria-description="§s">Go</a>',
@@ -288,10 +287,10 @@ SHOWN = {
     "button value": '<input type="submit" value="§bare">',
     "option": "<select><option>§s</option></select>",
     "option label": '<select><option label="§s"></option></select>',
-    "optgroup": '<select><optgroup label="§s"><option>a</option></optgroup></select>',
+    "optgroup": '<select><optgroup label="§s"><option>Hello!</option></optgroup></select>',
     "summary": "<details><summary>§bare</summary></details>",
     "details": "<details><summary>More</summary>§s</details>",
-    "abbr": '<abbr title="§s">NB</abbr>',
+    "abbr": '<abbr title="§s">Hello!</abbr>',
     "image alt": "![§s](a.png)",
     "image title": '![Hello](a.png "§s")',
     "link title": '[Hello](https://lisk.example "§s")',
@@ -324,16 +323,18 @@ VALUES = {
     "number": '§<<input type="number" value="§v">§>',
     "range": "§<<input type=range value=§v>§>",
     "text field": '§<<input value="§v" readonly>§>',
-    "option": "§<<select><option selected>§v</option></select>§>",
-    "option value": '§<<option value="§v"></option>§>',
     "abbreviation": '§<<abbr title="§v">value</abbr>§>',
     "image": '§<<img src="v.png" alt="§v">§>',
     "Markdown image": "§<![§v](v.png)§>",
     "aria": '§<<span aria-label="§v"></span>§>',
     "slider": '§<<div role="slider" aria-valuenow="§v"></div>§>',
     "slider's text": '§<<div role="slider" aria-valuetext="§v"></div>§>',
-    "wrong time": '§<<time datetime="§Lie">§v</time>§>',
-    "wrong data": '§<<data value="§Lie">§v</data>§>',
 }
 """Where a value stands in an attribute, in place of the text."""
-CONFLICTING = ("wrong time", "wrong data")
+TOLD_OTHERWISE = {
+    "time": '§<<time datetime="§Lie">§v</time>§>',
+    "data": '§<<data value="§Lie">§v</data>§>',
+    "meter": '§<<meter value="§Lie">§v</meter>§>',
+    "progress": "§<<progress value=§Lie max=100>§v</progress>§>",
+}
+"""Where the attribute's value is the lie, and the text the truth."""

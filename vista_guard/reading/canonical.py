@@ -136,7 +136,7 @@ def canonical(text: str) -> Reading:
         latin = _is_latin(reading.text)
         reading = _substitute(reading, _WORD, lambda match: _plain_word(match.group(), latin))
         reading = _substitute(reading, _STYLED_FIGURE, _figure)
-        reading = _substitute(reading, _POWER, lambda match: f"10^{_number(match['power'])}")
+        reading = powers(reading)
     return _substitute(reading, _SPACED, _unspace)
 
 
@@ -149,6 +149,8 @@ _STRIKE = re.compile(
     r"|^[ \t>]*(?P<fence>```+|~~~+)[\s\S]*?(?:^[ \t>]*(?P=fence)|\Z)",
     re.IGNORECASE | re.MULTILINE,
 )
+_LONGEST_STRIKE = 2000
+"""Most characters that one mark strikes: what is never closed must not hold up a stream."""
 _STRUCK_TAGS = ("s", "del", "strike")
 
 
@@ -177,6 +179,8 @@ class _Strike:
 def _crossed_out(text: str, *, open_too: bool) -> Iterator[tuple[int, int]]:
     strike: _Strike | None = None
     for match in _STRIKE.finditer(text):
+        if strike is not None and match.start() - strike.start > _LONGEST_STRIKE:
+            strike = None
         if strike is not None and _ends(match, strike):
             strike = replace(strike, depth=strike.depth - 1)
             if not strike.depth:
@@ -187,7 +191,7 @@ def _crossed_out(text: str, *, open_too: bool) -> Iterator[tuple[int, int]]:
             strike = _opening(match) or (None if match["blank"] or match["fence"] else strike)
         elif match["tag"] and match["tag"].lower() == strike.mark and not match["close"]:
             strike = replace(strike, depth=strike.depth + 1)
-    if strike is not None and open_too:
+    if strike is not None and open_too and len(text) - strike.start <= _LONGEST_STRIKE:
         yield strike.start, len(text)
 
 
@@ -244,6 +248,7 @@ _STYLED_FIGURE = re.compile(
     rf"(?<!\w)(?:[⁺⁻₊₋]?[{_RAISED}]+(?:[.,·⋅][{_RAISED}]+)*|[{_ROUND}]+|[{_ROMAN}]+)(?=(?P<gap>[.)]?\s*)(?P<next>\w{{0,4}}|\W))"
 )
 _POWER = re.compile("(?<![\\w.,])10(?!¹(?![⁰¹²³⁴-⁹]))(?P<power>⁻?[⁰¹²³⁴-⁹]+)")
+_MOST_ZEROS = 15
 _BEFORE = 40
 """Characters before a number that tell whether it opens its line."""
 _WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
@@ -313,6 +318,16 @@ def _figure(match: re.Match[str]) -> str:
     named = gap.isspace() and follows[:1].isupper() and not follows.isupper()
     ends = raised and len(mark) < 3 and not follows[:1].isalnum() and follows[:1] not in tuple("%°€$£¥")
     return mark if named or ends else _number(mark)
+
+
+def powers(reading: Reading) -> Reading:
+    """Writes out powers of ten, "10²" as "100"; other figures behind a figure are marks of notes."""
+    return _substitute(reading, _POWER, _power) if not reading.text.isascii() else reading
+
+
+def _power(match: re.Match[str]) -> str:
+    exponent = int(_number(match["power"]))
+    return f"{10**exponent:,}" if 0 <= exponent <= _MOST_ZEROS else f"10^{exponent}"
 
 
 def _number(mark: str) -> str:

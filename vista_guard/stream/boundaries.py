@@ -99,7 +99,7 @@ class Sentences:
         self._searched = len(text)
         if not (self._may_end or complete or len(text) - self.last >= self._longest):
             return False
-        before = len(self.ends)
+        before, text = len(self.ends), self._without_struck(text)
         while (end := self._next(text, complete)) is not None:
             self.ends.append(end)
             self._lines = 0
@@ -120,7 +120,7 @@ class Sentences:
         return end if end == self.last + len(text[self.last :].rstrip()) else None
 
     def _next(self, text: str, complete: bool) -> int | None:
-        latest, text = self.last + self._longest, self._without_struck(text)
+        latest = self.last + self._longest
         if self._full:
             return latest if len(text) >= latest else len(text) if complete and len(text) > self.last else None
         cut = self._line_start(text)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import DETERMINERS, is_auxiliary, is_verb, word_set
-from vista_guard.reading.canonical import SHORT, Reading, concatenate, replace_ranges
+from vista_guard.reading.canonical import SHORT, Reading, concatenate, powers, replace_ranges
 
 _TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
 _EDGE = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+)?\|")
@@ -312,6 +312,8 @@ _NOTE = re.compile(
     r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]|(?<=\S)(?:\[\^[\w-]{1,40}\]|【\d{1,3}(?::\d{1,3})?†[\w.-]{0,60}】)"
     r"|(?<=[.!?…])[¹²³⁰⁴-⁹]{1,3}(?=\s|$)"
 )
+_MARKED = re.compile(r"(?P<unit>\d\s?[A-Za-z]{1,12}[¹²³])|(?<=[A-Za-z]{3})(?:[¹²³⁰⁴-⁹]{1,2}|[①-⒛❶-➓]{1,2})(?!\w)")
+"""A note's mark on a word; on a figure's unit it is an exponent."""
 _HALF_EMPHASIS = re.compile(r"^\s*\*{2,3}(?=\w)|(?<=[.!?…])\*{2,3}\s*$")
 """Emphasis that goes on in the sentence before or behind."""
 _TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
@@ -366,6 +368,7 @@ def _clean(text: str) -> str:
 
 def _without_marks(text: str) -> str:
     text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
+    text = text if text.isascii() else _MARKED.sub(lambda match: match["unit"] or "", text)
     text = _HALF_EMPHASIS.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
     text = _SHOUTED.sub(r"\1", text)
     return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
@@ -373,7 +376,8 @@ def _without_marks(text: str) -> str:
 
 _TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
 _ATTRIBUTE = re.compile(
-    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$))"""
+    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$)"""
+    r"""|(?P<bare>[^\s"'=<>`]{1,200}))"""
 )
 _SILENT = word_set(
     """class style href src srcset id d rel type action method target lang dir role width height sizes media integrity
@@ -399,26 +403,44 @@ _FAR = 1 << 60
 
 def render(reading: Reading) -> Reading:
     """The reading without its HTML. Fences stay unchanged: tags in them are code."""
-    text = reading.text
-    if "<" not in text and "](" not in text:
+    if "<" not in reading.text and "](" not in reading.text:
         return reading
+    reading = _without_images(_with_raised(reading))
+    text = reading.text
     opaque = [(fence.start, fence.end) for fence in fences(text)]
     comments = [place for place in _comments(text) if not _is_within(place[0], opaque)]
     closed = sorted([*opaque, *comments])
     tags = [tag for tag in _TAG.finditer(text) if not _is_within(tag.start(), closed)]
+    ended = {after.start() for tag, after in pairwise(tags) if after["close"] and _shown_value(tag) is not None}
     changes = sorted(
-        [(start, end, " ") for start, end in comments] + [(*tag.span(), _replacement_for(tag)) for tag in tags]
+        [(start, end, " ") for start, end in comments]
+        + [(*tag.span(), "" if tag.start() in ended else _replacement_for(tag)) for tag in tags]
     )
     behind = [(start + 4, end - 3) for start, end in comments]
     behind += [place for tag in tags for place in _attribute_spans(tag)]
     behind += [place for place in _targets(text) if not _is_within(place[0], opaque)]
-    parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
-    return concatenate([replace_ranges(reading, changes), *parts])
+    lines = [reading.part(start, end) for start, end in behind]
+    lines += [line for tag in tags for line in _told_otherwise(reading, tag)]
+    return concatenate([replace_ranges(reading, changes), *(part for line in lines for part in (_BREAK, line))])
+
+
+_IMAGE = re.compile(r"!\[(?P<alt>[^\[\]]{1,300})\](?=\()")
+_NOTE_TAG = re.compile(r"(?<=\w)<sup\b[^<>]{0,200}>\s{0,9}(?P<figure>\d{1,3})\s{0,9}</sup\s{0,9}>", re.IGNORECASE)
+_RAISE = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _without_images(reading: Reading) -> Reading:
+    """Images as links: "!" would end a sentence."""
+    return replace_ranges(reading, ((match.start(), match.start() + 1, " ") for match in _IMAGE.finditer(reading.text)))
+
+
+def _with_raised(reading: Reading) -> Reading:
+    """Figures that a tag raises behind a word, as a note's mark or an exponent: "17<sup>1</sup>" is not 171."""
+    notes = ((*match.span(), match["figure"].translate(_RAISE)) for match in _NOTE_TAG.finditer(reading.text))
+    return powers(replace_ranges(reading, notes))
 
 
 _BREAK = Reading("\n\n", (0, 0), (0, 0))
-_SUP = re.compile(r"(?<=\w)<sup\b[^<>]{0,200}>\s*(?P<figure>\d{1,3})\s*</sup\s*>", re.IGNORECASE)
-_TO_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _comments(text: str) -> Iterator[tuple[int, int]]:
@@ -440,7 +462,10 @@ def _is_within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _replacement_for(tag: re.Match[str]) -> str:
     """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
-    name = tag["name"].lower()
+    name, shown = tag["name"].lower(), _shown_value(tag)
+    if shown is not None:
+        value = tag.string[slice(*shown)]
+        return f"\n\n{value}\n\n" if is_said(value) else value
     if name in _INLINE:
         return ""
     if name in _CELLS:
@@ -456,12 +481,69 @@ def _replacement_for(tag: re.Match[str]) -> str:
     return "\n\n" if name in _LINES else " "
 
 
+_EMPTY = frozenset(("input", "img", "param"))
+_VALUES = word_set("value datetime alt aria-valuetext aria-valuenow aria-label label title placeholder")
+"""Attributes that readers are shown or told in place of a text."""
+_UNTOLD = word_set("button checkbox color file hidden image password radio reset submit")
+"""Types of input whose value is no part of a sentence."""
+_MOST_SHOWN = 60
+"""Most characters of a value that belongs to the sentence around its element: a longer one is a text of its own."""
+_ENDS_AT_ONCE = re.compile(r"\s{0,9}</")
+_VALUED = re.compile(
+    r"<(?P<name>data|time|abbr|meter|progress|output)\s[^<>]{0,400}>(?P<text>[^<>]{1,200})</(?P=name)\s*>",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(r"\d{4}-\d\d|\d\d?:\d\d|P[\dT]")
+_REACH = 300
+"""Characters on either side of an element whose value is read in place of its text."""
+
+
+def _attributes(tag: re.Match[str]) -> Mapping[str, tuple[int, int]]:
+    """The spans of a tag's attributes with a value, by name."""
+    found = dict[str, tuple[int, int]]()
+    for match in _ATTRIBUTE.finditer(tag["rest"]):
+        start, end = match.span(match.lastgroup or "double")
+        found.setdefault(match["name"].lower(), (tag.start("rest") + start, tag.start("rest") + end))
+    return found
+
+
+def _shown_value(tag: re.Match[str]) -> tuple[int, int] | None:
+    """The span of the value that is shown in place of an element without a text: `<meter value="6">`, an image's text."""
+    name, text = tag["name"].lower(), tag.string
+    if tag["close"] or not tag["rest"] or not (name in _EMPTY or _ENDS_AT_ONCE.match(text, tag.end())):
+        return None
+    spans = _attributes(tag)
+    if name == "input" and "type" in spans and text[slice(*spans["type"])].lower() in _UNTOLD:
+        return None
+    values = [spans[attribute] for attribute in spans if attribute in _VALUES]
+    return next((span for span in values if 0 < span[1] - span[0] <= _MOST_SHOWN), None)
+
+
+def _told_otherwise(reading: Reading, tag: re.Match[str]) -> Iterator[Reading]:
+    """The line of an element whose value gives another figure than its text, with the value in place of the text."""
+    element = _VALUED.match(tag.string, tag.start())
+    if element is None or tag["close"]:
+        return
+    spans, said = _attributes(tag), element["text"]
+    span = next((spans[name] for name in ("value", "datetime", "title") if name in spans), None)
+    value = tag.string[slice(*span)] if span else ""
+    comparable = any(map(str.isdigit, said)) or "title" in spans
+    if span is None or not comparable or not any(map(str.isdigit, value)) or value in said or _WHEN.search(value):
+        return
+    start = max(tag.string.rfind("\n", 0, tag.start()) + 1, tag.start() - _REACH)
+    newline = tag.string.find("\n", element.end(), element.end() + _REACH)
+    end = newline if newline >= 0 else min(element.end() + _REACH, len(tag.string))
+    yield concatenate([reading.part(start, tag.start()), reading.part(*span), reading.part(element.end(), end)])
+
+
 def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Spans of a tag's attributes with words for readers: tooltips, labels, alternative texts."""
+    shown = _shown_value(tag)
     for match in _ATTRIBUTE.finditer(tag["rest"]):
-        value = "double" if match["double"] is not None else "single"
-        if match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
-            yield tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+        value = match.lastgroup or "double"
+        span = tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+        if span != shown and match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
+            yield span
 
 
 def _targets(text: str) -> Iterator[tuple[int, int]]:
@@ -634,16 +716,16 @@ def _pieces(text: str, match: re.Match[str]) -> Iterator[_Piece]:
 
 def _told(text: str, pieces: Sequence[_Piece], *, bare: bool = False) -> Iterator[Block]:
     """The pieces that say something, joined as the program or the page joins them."""
-    group, said = list[_Piece](), ""
+    group, parts = list[_Piece](), list[str]()
     for piece in pieces:
-        new = text[piece.start : piece.end]
         glue = _glue(text, group[-1], piece, bare=bare) if group else None
         if glue is None:
-            yield from _said_blocks(text, group, said, bare=bare)
-            group, said = [piece], new
+            yield from _said_blocks(text, group, "".join(parts), bare=bare)
+            group, parts = [piece], [text[piece.start : piece.end]]
         else:
-            group, said = [*group, piece], said + glue + new
-    yield from _said_blocks(text, group, said, bare=bare)
+            group.append(piece)
+            parts += (glue, text[piece.start : piece.end])
+    yield from _said_blocks(text, group, "".join(parts), bare=bare)
 
 
 def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None:

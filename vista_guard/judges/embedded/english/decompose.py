@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from vista_guard.judges.embedded.english.asides import (
@@ -16,7 +17,7 @@ from vista_guard.judges.embedded.english.asides import (
     states,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
-from vista_guard.judges.embedded.english.cues import takes_stance
+from vista_guard.judges.embedded.english.cues import PREPOSITIONS, takes_stance
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
     NOTHING,
@@ -47,6 +48,7 @@ from vista_guard.judges.embedded.english.verbs import (
 from vista_guard.judges.embedded.english.words import (
     ANSWER,
     CATAPHORIC,
+    DETERMINERS,
     ELLIPTIC,
     EXCLAMATION,
     KNOWN,
@@ -94,6 +96,8 @@ _VALUE = re.compile(
     r"|\b\d{1,2}:\d\d\b"
 )
 """A price, share, time or measure, which makes a heading a claim ("Check-in from 15:00")."""
+_TITLED_VALUE = re.compile(r"[^:\d]*\w\s?:\s+(?:[£$€~≈<>≤≥]\s?)?\d[\d.,]*(?:\s?[^\s\d:]+){0,3}\W*")
+"""A name with its value, which makes a heading a claim ("Max pressure: 17 bar"), but not "Step 2: ..." """
 _SETTING = re.compile(
     r"(?:in|at|on|from|for|during|after|before|until|since) (?:(?!me\b|my\b|your?\b)[\w'-]+ ){1,4}?"
     r"(?=(?:we|they|it|he|she|the)\b)",
@@ -314,13 +318,23 @@ def names_only(raw: str, sentence: Sentence) -> bool:
         return not _attached_statements(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
+    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw) or _gives_figure(raw))
+
+
+def _gives_figure(line: str) -> bool:
+    """True if a heading or a lead-in gives a figure: "Max pressure: 17 bar", "The pump stops at 17 bar"."""
+    words = words_of(_LIST_MARK.sub("", line, count=1))
+    placed = any(
+        word[0].isdigit() and before.lower() in PREPOSITIONS for before, word in pairwise(words) if before != words[0]
+    )
+    return _TITLED_VALUE.fullmatch(line) is not None or (placed and words[0].lower() in DETERMINERS)
 
 
 def _is_statement_lead(lead: str) -> bool:
     """True if a lead-in is itself a statement: "The hall opened in 1850:", but not "The hall has:"."""
     words = words_of(lead)
-    if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
+    figure = LONG_FIGURE.search(lead) is not None or _gives_figure(lead)
+    if figure and len(words) > 2 and not _ANNOUNCES.match(lead):
         return True
     if not says(lead) or not _is_statement(lead) or CATAPHORIC.search(lead):
         return False
