@@ -104,6 +104,8 @@ def _unset(value: object) -> bool:
 class Claim(Noun):
     """One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.
 
+    `in_code`: it is a string or a comment in a block of code. Where no document speaks of it, it is judged as little as the code.
+
     `steps` are how a decomposer took its sentence apart, in the decomposer's own words: on the sentence's first claim, and only
     with `decomposer_options.keep_steps`.
     """
@@ -111,6 +113,7 @@ class Claim(Noun):
     id: str
     text: str
     span: Span | None = None
+    in_code: bool = Field(default=False, exclude_if=lambda value: not value)
     steps: str | None = Field(default=None, exclude_if=_unset)
 
 

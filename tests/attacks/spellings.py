@@ -377,7 +377,6 @@ WRITTEN: dict[str, Callable[[str], str]] = {
     "reversed with an override": lambda text: f"\u202e{text[::-1]}\u202c",
     "variation selectors": _between("\ufe0f"),
     "invisible tags": _between("\U000e0041"),
-    "combining strokes": _between("\u0336"),
     "combining dots": _between("\u0323"),
     "heaps of marks": _between("\u0301\u0316\u0335"),
     "Cyrillic letters": _swapped(_CYRILLIC),

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, message, response
+from tests.attacks.answers import ANSWERS, LIE, SECRET, TRUTH, Answer, completion, events, message, response
 from tests.integrations.openai.ways import NOTES, Script
 from tests.proxy.serving import Kept, serving
 from vista_guard import Blocked, Guard, InputError, Label
@@ -322,6 +322,21 @@ class TestWhatPassesUnjudged:
         museum.odd["stream"] = Response(f"{raw}data: [DONE]\n\n", media_type="text/event-stream")
         *_, last = [line for line in museum.post("chat", "stream", stream=True).text.split("\n\n") if "{" in line]
         assert json.loads(last.removeprefix("data: "))["vista_guard"]["unjudged"] == ["reasoning"]
+
+    @pytest.mark.parametrize("kind", ["reasoning", "compaction"])
+    @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+    def test_words_that_are_called_encrypted_are_told(self, museum: Museum, kind: str, stream: bool) -> None:
+        more: dict[str, Any] = {"summary": []} if kind == "reasoning" else {}
+        told = events()
+        told[-1]["response"]["output"].insert(0, {"type": kind, "id": "r", "encrypted_content": LIE, **more})
+        raw = "".join(f"data: {json.dumps(event)}\n\n" for event in told)
+        raw, media = (raw, "text/event-stream") if stream else (json.dumps(told[-1]["response"]), "application/json")
+        museum.odd["coded"] = Response(raw, media_type=media)
+        given = museum.post("responses", "coded", stream=stream)
+        assert ('"unjudged":["reasoning"]' in given.text.replace(" ", ""), given.text.count(LIE)) == (True, 1)
+        client: Any = guarded(museum.client, museum.guard)
+        if not stream:
+            assert unjudged_of(client.responses.create(model="coded", input=ASKED)) == ("reasoning",)
 
     def test_the_client_tells_it(self, museum: Museum) -> None:
         museum.odd["client"] = spoken(TRUTH, tool_calls=[CALL])

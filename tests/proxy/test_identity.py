@@ -8,6 +8,7 @@ import pytest
 
 from tests.proxy.serving import ASIDE, ASKED, LIE, NOTES, TRUTH, Served, chunks, document, known, proxy
 from vista_guard.errors import InputError
+from vista_guard.openai_api.wire import read_header, write_header
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.proxy.identity import Conversations, Identity, given_name
 from vista_guard.proxy.settings import ProxySettings
@@ -48,6 +49,15 @@ class TestNames:
     )
     def test_where_they_are_looked_for(self, headers: dict[str, str], body: dict[str, Any], name: str | None) -> None:
         assert given_name(headers, body, "x-conversation-id") == name
+
+    @pytest.mark.parametrize(
+        "name", ["Zoë's 2nd talk", "Überblick", "今日は", "зал 17", "100%", "%41", "a'b'c", "utf-8''x"]
+    )
+    def test_a_header_carries_a_name_in_any_script(self, name: str) -> None:
+        as_bytes = name.encode().decode("latin-1")
+        for value in (write_header(name), *([] if name.startswith("utf-8") else [as_bytes])):
+            assert value == as_bytes or value.isascii()
+            assert given_name({"x-conversation-id": value}, {}, "x-conversation-id") == name
 
     @pytest.mark.parametrize("value", [7, "", " ", "a\nb", "x" * 513, ["a"]])
     def test_what_is_no_name(self, value: Any) -> None:
@@ -139,6 +149,19 @@ class TestNamed:
             turn(served, ASKED, documents=[document()], **named)
             turn(served, [*ASKED, {"role": "assistant", "content": TRUTH}, MORE], **named)
         assert served.judge.asked == [TRUTH, AGAIN]
+
+    @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+    @pytest.mark.parametrize("name", ["Überblick", "今日は", "talk 1"])
+    def test_a_name_in_any_script_comes_back_so_that_it_can_be_sent_again(self, name: str, stream: bool) -> None:
+        body = {"model": "any", "messages": ASKED, "stream": stream}
+        with ScriptedChatServer([TRUTH, TRUTH, TRUTH]) as upstream, proxy(upstream) as served:
+            told = served.post(CHAT, {**body, "metadata": {"conversation_id": name}})
+            given = told.headers["x-vista-guard-conversation"]
+            served.post(CHAT, body, **{"x-conversation-id": given})
+            raw: Any = {"x-conversation-id": name.encode()}
+            served.post(CHAT, body, **raw)
+        assert read_header(given) == name
+        assert [report.conversation_id for report in served.sink.reports] == [f"default/{name}"] * 3
 
     def test_the_header_is_not_sent_on(self) -> None:
         with ScriptedChatServer(TRUTH) as upstream, proxy(upstream, conversation_header="x-chat") as served:

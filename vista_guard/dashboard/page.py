@@ -23,6 +23,7 @@ from vista_guard.dashboard.settings import DashboardSettings
 from vista_guard.errors import InputError, StoreError
 from vista_guard.policy.labels import Gold, GoldTurn, agrees, read_gold
 from vista_guard.policy.labels import Word as ClaimWord
+from vista_guard.reading.visible import as_cell
 from vista_guard.stores.reports import FindingRow
 from vista_guard.stores.reviews.queue import Reviews, Word, clean_name
 from vista_guard.types import Label
@@ -176,7 +177,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _cell(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+    return as_cell(value) if isinstance(value, str) else value
 
 
 NAME: Final = "as"

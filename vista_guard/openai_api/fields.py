@@ -527,6 +527,7 @@ _TOOL_FIELDS: Final = {
 _THOUGHT: Final = _note_unjudged(
     "reasoning", _fields("part", {"type": _one_of("summary_text reasoning_text"), "text": _words})
 )
+_ENCRYPTED: Final = _note_unjudged("reasoning", _words)  # upstream may put plain words there
 _KNOWN: Final = _all(_token, "type id status call_id")
 
 
@@ -562,9 +563,9 @@ _ITEMS: Final[dict[str, Rule]] = {
         },
     ),
     "reasoning": _fields(
-        "item", {**_KNOWN, **_all(_each("part", _THOUGHT), "summary content"), "encrypted_content": _words}
+        "item", {**_KNOWN, **_all(_each("part", _THOUGHT), "summary content"), "encrypted_content": _ENCRYPTED}
     ),
-    "compaction": _fields("item", {**_KNOWN, "encrypted_content": _words}),
+    "compaction": _fields("item", {**_KNOWN, "encrypted_content": _ENCRYPTED}),
     **{
         kind: _note_unjudged("tools", _fields("item", {**_KNOWN, **_all(_anything, names)}))
         for kind, names in _TOOL_FIELDS.items()

@@ -25,6 +25,7 @@ from vista_guard.openai_api.wire import (
     repeatable,
     request_again,
     with_answer,
+    write_header,
 )
 from vista_guard.stream.draft import regenerates
 from vista_guard.stream.gates import Documents, Gate, ending_report, without_message
@@ -58,7 +59,7 @@ def unjudged_field(told: Json | None, unjudged: Sequence[str]) -> Json | None:
 
 
 def conversation_header(name: str | None) -> list[tuple[str, str]]:
-    return [("x-vista-guard-conversation", name)] if name is not None and name.isascii() else []
+    return [] if name is None else [("x-vista-guard-conversation", write_header(name))]
 
 
 def field(report: TurnReport, name: str | None) -> Json:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeGuard, TypeVar, cast
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from vista_guard.errors import InputError
 from vista_guard.reading.chat_json import read_json, take_blocks, to_conversation, to_document
@@ -90,6 +90,30 @@ class UpstreamFailed(Exception):
 def answer_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Filters the headers that may go with a judged answer: those known not to carry a model's words."""
     return [(name, value) for name, value in headers if _HEADERS.fullmatch(name) and _HEADER_VALUE.fullmatch(value)]
+
+
+_EXTENDED: Final = "UTF-8''"
+
+
+def write_header(text: str) -> str:
+    """A text as a header's value: ASCII as it is, other text as RFC 8187 writes it.
+
+    Example:
+        >>> write_header("Zoë"), read_header("UTF-8''Zo%C3%AB")
+        ("UTF-8''Zo%C3%AB", 'Zoë')
+    """
+    plain = text.isascii() and not text.upper().startswith(_EXTENDED)
+    return text if plain else _EXTENDED + quote(text, safe="")
+
+
+def read_header(value: str) -> str:
+    """The text of a header's value, whose bytes were read as Latin-1: RFC 8187, UTF-8, or else Latin-1."""
+    if value[: len(_EXTENDED)].upper() == _EXTENDED:
+        return unquote(value[len(_EXTENDED) :])
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value
 
 
 def is_stream(headers: Mapping[str, str]) -> bool:

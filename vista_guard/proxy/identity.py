@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 from vista_guard.errors import InputError, StoreError
 from vista_guard.guard import Guard
-from vista_guard.openai_api.wire import check_name
+from vista_guard.openai_api.wire import check_name, read_header
 from vista_guard.protocols import DocumentStore
 from vista_guard.proxy.settings import ProxySettings
 from vista_guard.turn.evidence import past_key
@@ -107,9 +107,9 @@ class Identity:
 
 def given_name(headers: Mapping[str, str], body: Mapping[str, object], header: str) -> str | None:
     """The name that the request gives its conversation, if any."""
-    metadata, conversation = body.get("metadata"), body.get("conversation")
+    metadata, conversation, named = body.get("metadata"), body.get("conversation"), headers.get(header)
     places = {
-        f"the header {header}": headers.get(header),
+        f"the header {header}": named if named is None else read_header(named),
         "metadata.conversation_id": metadata.get("conversation_id") if isinstance(metadata, Mapping) else None,
         "conversation": conversation.get("id") if isinstance(conversation, Mapping) else conversation,
     }

@@ -6,8 +6,8 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from vista_guard.types import Span
@@ -24,8 +24,7 @@ _SMALL = dict(zip("ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏ
 _STROKED = dict(zip("øƀđɨłŧɍɇɉɏꝑꝗȼħⱥꞓɵƶ", "obdiltrejypqchacoz", strict=True))
 _ENCLOSED = ((0x1F150, 26), (0x1F170, 26), (0x1F1E6, 26))
 """Blocks of A to Z in dark circles, in dark squares and as flags, which Unicode itself does not call letters."""
-_FOLDED = ("<wide>", "<narrow>", "<font>", "<circle>", "<square>", "<compat>")
-_RAISED = ("<super>", "<sub>")
+_FOLDED = ("<wide>", "<narrow>", "<font>", "<circle>", "<square>", "<compat>", "<super>", "<sub>")
 
 
 @lru_cache(maxsize=8192)
@@ -38,10 +37,10 @@ def plain_letter(letter: str) -> str:
     for first, count in _ENCLOSED:
         if first <= ord(letter) < first + count:
             return chr(ord(letter) - first + 65)
+    if _NUMBER.match(letter):  # a figure, an exponent or a mark, which its neighbours decide: `_figure`
+        return letter
     kind = unicodedata.decomposition(letter).partition(" ")[0]
-    # A raised figure is an exponent or a note's mark; a raised letter is nothing but a letter.
-    raised = kind in _RAISED and not letter.isdigit()
-    if kind not in _FOLDED and not raised:
+    if kind not in _FOLDED:
         return letter
     normal = unicodedata.normalize("NFKC", letter).strip("()")
     return normal if normal.isalnum() or (kind in ("<wide>", "<narrow>") and normal.isascii()) else letter
@@ -131,12 +130,91 @@ def canonical(text: str) -> Reading:
     if not reading.text.isascii():
         reading = _substitute(reading, _TURNED, lambda match: match[1][::-1])
         reading = _substitute(reading, _INVISIBLE, lambda _: "")
+    reading = replace_ranges(reading, ((start, end, " ") for start, end in struck(reading.text)))
     reading = _same_length(reading)
     if not reading.text.isascii():
         latin = _is_latin(reading.text)
         reading = _substitute(reading, _WORD, lambda match: _plain_word(match.group(), latin))
-        reading = _substitute(reading, _RAISED_FIGURE, lambda match: unicodedata.normalize("NFKC", match.group()))
+        reading = _substitute(reading, _STYLED_FIGURE, _figure)
+        reading = powers(reading)
     return _substitute(reading, _SPACED, _unspace)
+
+
+_STROKED = r"[^\u0300-\u036f\n][\u0335-\u0338](?![\u0300-\u036f])"
+_STROKES = re.compile(rf"(?:{_STROKED}){{4,}}(?:\w(?!\w))?|(?:{_STROKED}){{2,3}}|(?<!\w)\d[\u0335-\u0338](?!\w)")
+"""Characters with one stroke each; the last of many may lack its own."""
+_STRIKE = re.compile(
+    r"(?P<tilde>(?<![~\\])~{1,2}(?!~))|<(?P<close>/?)(?P<tag>[a-zA-Z][\w-]{0,20})(?P<rest>(?:[\s/][^<>]{0,300})?)>"
+    r"|\[(?P<shut>/?)(?P<code>s|del|strike)\]|(?P<blank>\n[^\S\n]*\n)|`[^`\n]+`"
+    r"|^[ \t>]*(?P<fence>```+|~~~+)[\s\S]*?(?:^[ \t>]*(?P=fence)|\Z)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LONGEST_STRIKE = 2000
+"""Most characters that one mark strikes: what is never closed must not hold up a stream."""
+_STRUCK_TAGS = ("s", "del", "strike")
+
+
+def struck(text: str, *, open_too: bool = False) -> Iterator[tuple[int, int]]:
+    """Where text is struck through, in order: ~~so~~, <del>so</del>, [s]so[/s], with strokes; code is as it is.
+
+    With `open_too` also what is not closed yet, to the end of the text.
+    """
+    ranges = [match.span() for match in _STROKES.finditer(text)] if not text.isascii() else []
+    if "~" in text or "<" in text or "[" in text:
+        ranges = sorted([*ranges, *_crossed_out(text, open_too=open_too)])
+    last = 0
+    for start, end in ranges:
+        if end > last:
+            yield max(start, last), end
+            last = end
+
+
+@dataclass(frozen=True)
+class _Strike:
+    mark: str
+    start: int
+    depth: int = 1
+
+
+def _crossed_out(text: str, *, open_too: bool) -> Iterator[tuple[int, int]]:
+    strike: _Strike | None = None
+    for match in _STRIKE.finditer(text):
+        if strike is not None and match.start() - strike.start > _LONGEST_STRIKE:
+            strike = None
+        if strike is not None and _ends(match, strike):
+            strike = replace(strike, depth=strike.depth - 1)
+            if not strike.depth:
+                yield strike.start, match.end()
+                strike = None
+        elif strike is None or strike.mark[0] == "~":
+            # A new line of tildes begins anew; an empty line ends what they strike.
+            strike = _opening(match) or (None if match["blank"] or match["fence"] else strike)
+        elif match["tag"] and match["tag"].lower() == strike.mark and not match["close"]:
+            strike = replace(strike, depth=strike.depth + 1)
+    if strike is not None and open_too and len(text) - strike.start <= _LONGEST_STRIKE:
+        yield strike.start, len(text)
+
+
+def _opening(match: re.Match[str]) -> _Strike | None:
+    """The strike that a mark begins, if it begins one."""
+    text, start, end = match.string, match.start(), match.end()
+    if mark := match["tilde"]:
+        alone = len(mark) > 1 or not text[start - 1 : start].isalnum()
+        return _Strike(mark, start) if alone and text[end : end + 1].strip("/ \n") else None
+    if (tag := match["tag"]) and not match["close"] and not match["rest"].endswith("/"):
+        is_struck = tag.lower() in _STRUCK_TAGS or "line-through" in match["rest"]
+        return _Strike(tag.lower(), start) if is_struck else None
+    return _Strike(f"[{match['code'].lower()}", start) if match["code"] and not match["shut"] else None
+
+
+def _ends(match: re.Match[str], strike: _Strike) -> bool:
+    text, start, end = match.string, match.start(), match.end()
+    if mark := match["tilde"]:
+        alone = len(mark) > 1 or not text[end : end + 1].isalnum()
+        return mark == strike.mark and alone and not text[start - 1].isspace() and start > strike.start + len(mark)
+    if match["tag"]:
+        return bool(match["close"]) and match["tag"].lower() == strike.mark
+    return bool(match["shut"]) and f"[{match['code'].lower()}" == strike.mark
 
 
 SHORT = 500
@@ -162,7 +240,17 @@ _INVISIBLE = re.compile(
     "\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
 )
 _LETTER = re.compile(r"[^\W\d_]")
-_RAISED_FIGURE = re.compile("(?<![A-Za-z0-9])[⁰¹²³⁴-⁹]{3,}")
+_RAISED = "⁰¹²³⁴-⁹₀-₉"
+_ROUND = "①-⒛⓪-⓿❶-➓㉑-㉟㊱-㊿\U0001f100-\U0001f10c"
+_ROMAN = "ⅰ-ⅿ"
+_NUMBER = re.compile(f"[{_RAISED}{_ROUND}{_ROMAN}]")
+_STYLED_FIGURE = re.compile(
+    rf"(?<!\w)(?:[⁺⁻₊₋]?[{_RAISED}]+(?:[.,·⋅][{_RAISED}]+)*|[{_ROUND}]+|[{_ROMAN}]+)(?=(?P<gap>[.)]?\s*)(?P<next>\w{{0,4}}|\W))"
+)
+_POWER = re.compile("(?<![\\w.,])10(?!¹(?![⁰¹²³⁴-⁹]))(?P<power>⁻?[⁰¹²³⁴-⁹]+)")
+_MOST_ZEROS = 15
+_BEFORE = 40
+"""Characters before a number that tell whether it opens its line."""
 _WORD = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
 _SPACED = re.compile(r"(?<!\w)\w(?:[^\w,;:=+<>?!()\[\]{}]{1,8}\w(?!\w)){5,}")
 _GAP = re.compile(r"\W+")
@@ -213,6 +301,52 @@ def _plain_word(word: str, latin: bool) -> str:
     if mixed or (latin and all(letter in TWINS for letter in letters)):
         word = "".join(TWINS.get(letter, letter) for letter in word)
     return word if word.isascii() or not any(map(_is_letter, word)) else strip_accents(word)
+
+
+def _figure(match: re.Match[str]) -> str:
+    """A raised or circled number as a figure ("¹⁷ bar", "⑰ bar"), or as a list's marker ("① Open it."); a note's mark stays.
+
+    It is a mark in front of a capitalised word. So are one or two raised figures at the end of a clause; attached to a word or
+    a figure ("bar¹", "17¹") no number comes here.
+    """
+    mark, gap, follows = match.group(), match["gap"], match["next"]
+    raised = unicodedata.decomposition(mark[-1]).startswith(("<super>", "<sub>"))
+    before = match.string[max(0, match.start() - _BEFORE) : match.start()]
+    opens = not before.rpartition("\n")[2].strip(" \t>*+•-") and bool(gap)
+    if opens and (gap[:1] in (".", ")") or not follows[:1].islower()):
+        return mark if raised else f"{_number(mark)}{'' if gap[:1] in ('.', ')') else '.'}"
+    named = gap.isspace() and follows[:1].isupper() and not follows.isupper()
+    ends = raised and len(mark) < 3 and not follows[:1].isalnum() and follows[:1] not in tuple("%°€$£¥")
+    return mark if named or ends else _number(mark)
+
+
+def powers(reading: Reading) -> Reading:
+    """Writes out powers of ten, "10²" as "100"; other figures behind a figure are marks of notes."""
+    return _substitute(reading, _POWER, _power) if not reading.text.isascii() else reading
+
+
+def _power(match: re.Match[str]) -> str:
+    exponent = int(_number(match["power"]))
+    return f"{10**exponent:,}" if 0 <= exponent <= _MOST_ZEROS else f"10^{exponent}"
+
+
+def _number(mark: str) -> str:
+    """A styled number in plain figures."""
+    roman = [_ROMAN_WORTH[letter] for letter in unicodedata.normalize("NFKC", mark) if letter in _ROMAN_WORTH]
+    if roman:
+        pairs = zip(roman, [*roman[1:], 0], strict=True)
+        return str(sum(-worth if worth < following else worth for worth, following in pairs))
+    return "".join(_plain_figure(character) for character in mark)
+
+
+_ROMAN_WORTH = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100, "d": 500, "m": 1000}
+
+
+def _plain_figure(character: str) -> str:
+    value = unicodedata.numeric(character, None)
+    if value is not None:
+        return str(int(value))
+    return "." if character in "·⋅" else unicodedata.normalize("NFKC", character).replace("−", "-")
 
 
 def _is_latin(text: str) -> bool:

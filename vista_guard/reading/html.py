@@ -27,6 +27,7 @@ _EMPTY = _names(
 """Tags that hold nothing and are never closed."""
 _UNREAD = _names(
     "title script style noscript template nav svg iframe object canvas audio video button select textarea dialog rt rp"
+    " s del strike"
 )
 _HEADINGS = _names("h1 h2 h3 h4 h5 h6")
 _PARAGRAPHS = _HEADINGS | _names("p ul ol dl table blockquote pre figure section article main header footer aside div")
@@ -261,6 +262,7 @@ def _hidden(attributes: dict[str, str]) -> bool:
         or attributes.get("aria-hidden") == "true"
         or attributes.get("role") in ("navigation", "search", "menu")
         or "display:none" in style
+        or "line-through" in style
     )
 
 

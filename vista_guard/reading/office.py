@@ -70,13 +70,19 @@ def _docx(raw: bytes) -> FileText:
         if isinstance(block, Table):
             blocks.append("\n".join(table_lines([_row_cells(row.cells) for row in block.rows])))
             continue
-        text, style = _tidy(block.text), (block.style.name if block.style else "") or ""
+        text, style = _tidy(_unstruck(block)), (block.style.name if block.style else "") or ""
         if not text:
             continue
         level = style.removeprefix("Heading ") if style.startswith("Heading ") else "1" if style == "Title" else ""
         first = first or (text if level else "")
         blocks.append(f"{'#' * min(int(level), 6)} {one_line(text)}" if level.isdigit() else _list_item(text, style))
     return FileText(first_title(document.core_properties.title, first), _paragraphs(blocks))
+
+
+def _unstruck(paragraph: Any) -> str:
+    """A paragraph's text without what is struck through."""
+    runs = (run for part in paragraph.iter_inner_content() for run in getattr(part, "runs", [part]))
+    return "".join(run.text for run in runs if not (run.font.strike or run.font.double_strike))
 
 
 def _list_item(text: str, style: str) -> str:
@@ -87,7 +93,7 @@ def _row_cells(cells: Iterable[Any]) -> list[str]:
     """The texts of a row; a cell that spans several columns comes once."""
     texts = dict[int, str]()
     for cell in cells:
-        texts.setdefault(id(cell._tc), one_line(cell.text))
+        texts.setdefault(id(cell._tc), one_line("\n".join(map(_unstruck, cell.paragraphs))))
     return list(texts.values())
 
 

@@ -10,6 +10,7 @@ from bisect import bisect_left
 
 import sentencex
 
+from vista_guard.reading.canonical import struck
 from vista_guard.reading.passages import belongs_to_number
 
 _ENDING = ".!?\u2026\u3002\uff01\uff1f\uff61\uff0e\u061f\u06d4\u0964\u0965\u1362\u104b"
@@ -100,7 +101,7 @@ class Sentences:
         self._searched = len(text)
         if not (self._may_end or complete or len(text) - self.last >= self._longest):
             return False
-        before = len(self.ends)
+        before, text = len(self.ends), self._without_struck(text)
         while (end := self._next(text, complete)) is not None:
             self.ends.append(end)
             self._lines = 0
@@ -133,6 +134,18 @@ class Sentences:
         if end is None or not _NOT_BLANK.search(text, end):  # space at the very end belongs to the last sentence
             return len(text) if complete else None
         return end
+
+    def _without_struck(self, text: str) -> str:
+        """The text behind the last end with letters for all that is struck, which has no ends inside; the length stays the same.
+
+        What is not closed yet may still be struck.
+        """
+        start, latest = self._line_start(text), self.last + self._longest
+        behind = text[start:latest]
+        ranges = list(struck(behind, open_too=True))
+        for begin, end in ranges:
+            behind = f"{behind[:begin]}{'x' * (end - begin)}{behind[end:]}"
+        return f"{text[:start]}{behind}{text[latest:]}" if ranges else text
 
     def _line_start(self, text: str) -> int:
         """Start of the line that holds the last end, or as far before that end as matters."""

@@ -22,7 +22,7 @@ from zipfile import BadZipFile, ZipFile
 
 from vista_guard._extras import require
 from vista_guard.errors import InputError
-from vista_guard.reading.visible import visible
+from vista_guard.reading.visible import begins_formula, visible
 from vista_guard.stores.reviews.queue import Op, clean_name
 from vista_lab.logs.source import BOM, UTF16_BOMS, csv_rows, delimiter_of
 from vista_lab.people.annotations import MOST_CLAIMS
@@ -69,9 +69,8 @@ SAVE = "save it as .xlsx, or as text with tabs between cells in UTF-8"
 _OTHER_FILES = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"<", b"%PDF", b"{\\rtf", b"ID;P", b"TABLE\n", b"TABLE\r\n")
 """First bytes of files that are not delimited text: ods, xlsx; xls; XML, HTML; PDF; RTF; SYLK; DIF."""
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-# A quote by which spreadsheets take a cell for text; earlier versions wrote it before figures, and people do.
-_QUOTED = re.compile(r"'+[=+\-@\t\r]|'(?=[^\n]*\d)(?:[^\w']|[\d_])+$")
+_QUOTED_FIGURE = re.compile(r"'(?=[^\n]*\d)(?:[^\w']|[\d_])+$")
+"""A figure with a quote by which spreadsheets take it for text: earlier versions wrote it, and people do."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +172,12 @@ def _text(cell: str | Field) -> str:
 
 def _escape_formula(text: str) -> str:
     """A cell of plain text that no spreadsheet runs as a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    return f"'{text}" if begins_formula(text) else text
+
+
+def _unquoted(text: str) -> str:
+    quoted = text.startswith("'") and (begins_formula(text) or _QUOTED_FIGURE.match(text))
+    return text[1:] if quoted else text
 
 
 def _workbook(table: Table) -> bytes:
@@ -352,7 +356,7 @@ def _text_rows(path: Path, raw: bytes, columns: Sequence[str], faults: Faults) -
             hint = ""
             continue
         texts = {name.strip().lower(): _cell_text(cell) for name, cell in cells.items()}
-        unquoted = {name: text[1:] if _QUOTED.match(text) else text for name, text in texts.items()}
+        unquoted = {name: _unquoted(text) for name, text in texts.items()}
         rows.append(Row(str(path), None, number, unquoted))
     return rows
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import groupby
 
+from vista_guard.reading.visible import as_cell
+
 _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 NOTHING = "–"
@@ -202,10 +204,7 @@ def _md(text: str) -> str:
 
 
 def _csv(text: str) -> str:
-    # A spreadsheet runs a cell that begins like a formula; a figure may begin with its sign.
-    flat = one_line(text)
-    formula = flat[:1] in tuple("=+-@\t") and not re.fullmatch(r"[+-]?[\d.,]+( \S+)?", flat)
-    return f"'{flat}" if formula else flat
+    return as_cell(one_line(text))
 
 
 def _html(sheet: Sheet) -> str:

@@ -316,7 +316,12 @@ class Call:
 
     def again_options(self, *, stream: bool) -> dict[str, Any]:
         """Options with which the SDK sends a request again: like the first one, with its retries."""
-        headers = {name: value for name, value in self._request.headers.items() if not _NOT_REPEATED.fullmatch(name)}
+        # Only the HTTP client's own headers can have other than ASCII; it adds them again.
+        headers = {
+            name: value
+            for name, value in self._request.headers.items()
+            if value.isascii() and not _NOT_REPEATED.fullmatch(name)
+        }
         raw = {"x-stainless-raw-response": "stream"} if stream else {}
         timeout = _http_of(self._request).Timeout(**self._request.extensions["timeout"])
         return {

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
-from vista_guard.reading.canonical import SHORT, Reading, concatenate, replace_ranges
+from vista_guard.reading.canonical import SHORT, Reading, concatenate, powers, replace_ranges
 
 _TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
 _EDGE = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+)?\|")
@@ -165,12 +165,14 @@ class BlockKind(StrEnum):
     ROW = "row"
     HEADER = "header"
     CODE = "code"
+    QUOTED = "quoted"
+    """A string, a comment or bare words in a block of code."""
     BLANK = "blank"
 
 
 @dataclass(frozen=True)
 class Block:
-    """The block at `start:end`. `text` replaces the source of a rendered row."""
+    """The block at `start:end`. `text` replaces the source of a rendered row, or of strings that code joins."""
 
     start: int
     end: int
@@ -269,20 +271,37 @@ def _table(table: list[TableRow]) -> Iterator[Block]:
 
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
-    """The prose of a fence as ordinary blocks; then the fence itself, if it has code."""
-    code, prose = False, list[tuple[int, int]]()
+    """The prose of a fence as ordinary blocks, and what its code says; then the fence itself, if it has code."""
+    code, last = False, fence.body
+    prose, coded = list[tuple[int, int]](), list[tuple[int, int]]()
     for start, end in line_ranges(text, fence.body, fence.body_end):
         begin = without_quote_marks(text, start, end)
-        if is_prose(text[begin:end], written=fence.written):
-            prose.append((begin, end))
+        if start < last:
+            continue
+        goes_on = prose and _PLAIN.fullmatch(text, begin, end) and not _ENDS.search(text[slice(*prose[-1])])
+        if goes_on or is_prose(text[begin:end], written=fence.written):
+            yield from _quoted_blocks(text, coded)
+            prose, coded = [*prose, (begin, end)], []
             continue
         yield from _prose(text, prose)
-        prose = []
         code = code or bool(text[begin:end].strip())
-        yield from (Block(first, last, BlockKind.PROSE) for first, last in prose_spans(text[begin:end], begin))
+        last = _end_of_code(text, begin, end, fence.body_end)
+        prose, coded = [], [*coded, (begin, last)]
+    yield from _quoted_blocks(text, coded)
     yield from _prose(text, prose)
     if code:
         yield Block(fence.start, fence.end, BlockKind.CODE)
+
+
+def _end_of_code(text: str, start: int, end: int, limit: int) -> int:
+    """End of a line of code; of the last line of a string or comment that begins in it."""
+    for match in _PIECE.finditer(text, start, limit):
+        if match.start() >= end:
+            break
+        if match.end() > end:
+            newline = text.find("\n", match.end(), limit)
+            end = newline if newline >= 0 else limit
+    return end
 
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
@@ -295,6 +314,8 @@ _NOTE = re.compile(
     r"(?<!\s)\s*\[\^?\d+(?:\s*,\s*\d+)*\]|(?<=\S)(?:\[\^[\w-]{1,40}\]|【\d{1,3}(?::\d{1,3})?†[\w.-]{0,60}】)"
     r"|(?<=[.!?…])[¹²³⁰⁴-⁹]{1,3}(?=\s|$)"
 )
+_MARKED = re.compile(r"(?P<unit>\d\s?[A-Za-z]{1,12}[¹²³])|(?<=[A-Za-z]{3})(?:[¹²³⁰⁴-⁹]{1,2}|[①-⒛❶-➓]{1,2})(?!\w)")
+"""A note's mark on a word; on a figure's unit it is an exponent."""
 _HALF_EMPHASIS = re.compile(r"^\s*\*{2,3}(?=\w)|(?<=[.!?…])\*{2,3}\s*$")
 """Emphasis that goes on in the sentence before or behind."""
 _TAGS = re.compile(r"</?(?!https?:|mailto:)[a-zA-Z][^<>]{0,200}>")
@@ -349,6 +370,7 @@ def _clean(text: str) -> str:
 
 def _without_marks(text: str) -> str:
     text = _TAGS.sub(" ", _NOTE.sub("", _LINK.sub(r"\1", text)))
+    text = text if text.isascii() else _MARKED.sub(lambda match: match["unit"] or "", text)
     text = _HALF_EMPHASIS.sub("", _EMPHASIS.sub(r"\2", _EMPHASIS.sub(r"\2", text)))
     text = _SHOUTED.sub(r"\1", text)
     return _ESCAPED.sub(r"\1", _COMMANDS.sub(r"\1", text)) if "\\" in text else text
@@ -356,7 +378,8 @@ def _without_marks(text: str) -> str:
 
 _TAG = re.compile(r"<(?P<close>/?)(?!https?:|mailto:)(?P<name>[a-zA-Z][\w:.-]{0,60})(?P<rest>(?:[\s/][^<>]{0,4000})?)>")
 _ATTRIBUTE = re.compile(
-    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$))"""
+    r"""(?<![\w-])(?P<name>[a-zA-Z][\w:.-]{0,60})\s{0,9}=\s{0,9}(?:"(?P<double>[^"]*)(?:"|$)|'(?P<single>[^']*)(?:'|$)"""
+    r"""|(?P<bare>[^\s"'=<>`]{1,200}))"""
 )
 _SILENT = word_set(
     """class style href src srcset id d rel type action method target lang dir role width height sizes media integrity
@@ -382,21 +405,41 @@ _FAR = 1 << 60
 
 def render(reading: Reading) -> Reading:
     """The reading without its HTML. Fences stay unchanged: tags in them are code."""
-    text = reading.text
-    if "<" not in text and "](" not in text:
+    if "<" not in reading.text and "](" not in reading.text:
         return reading
+    reading = _without_images(_with_raised(reading))
+    text = reading.text
     opaque = [(fence.start, fence.end) for fence in fences(text)]
     comments = [place for place in _comments(text) if not _is_within(place[0], opaque)]
     closed = sorted([*opaque, *comments])
     tags = [tag for tag in _TAG.finditer(text) if not _is_within(tag.start(), closed)]
+    ended = {after.start() for tag, after in pairwise(tags) if after["close"] and _shown_value(tag) is not None}
     changes = sorted(
-        [(start, end, " ") for start, end in comments] + [(*tag.span(), _replacement_for(tag)) for tag in tags]
+        [(start, end, " ") for start, end in comments]
+        + [(*tag.span(), "" if tag.start() in ended else _replacement_for(tag)) for tag in tags]
     )
     behind = [(start + 4, end - 3) for start, end in comments]
     behind += [place for tag in tags for place in _attribute_spans(tag)]
     behind += [place for place in _targets(text) if not _is_within(place[0], opaque)]
-    parts = (part for start, end in behind for part in (_BREAK, reading.part(start, end)))
-    return concatenate([replace_ranges(reading, changes), *parts])
+    lines = [reading.part(start, end) for start, end in behind]
+    lines += [line for tag in tags for line in _told_otherwise(reading, tag)]
+    return concatenate([replace_ranges(reading, changes), *(part for line in lines for part in (_BREAK, line))])
+
+
+_IMAGE = re.compile(r"!\[(?P<alt>[^\[\]]{1,300})\](?=\()")
+_NOTE_TAG = re.compile(r"(?<=\w)<sup\b[^<>]{0,200}>\s{0,9}(?P<figure>\d{1,3})\s{0,9}</sup\s{0,9}>", re.IGNORECASE)
+_RAISE = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _without_images(reading: Reading) -> Reading:
+    """Images as links: "!" would end a sentence."""
+    return replace_ranges(reading, ((match.start(), match.start() + 1, " ") for match in _IMAGE.finditer(reading.text)))
+
+
+def _with_raised(reading: Reading) -> Reading:
+    """Figures that a tag raises behind a word, as a note's mark or an exponent: "17<sup>1</sup>" is not 171."""
+    notes = ((*match.span(), match["figure"].translate(_RAISE)) for match in _NOTE_TAG.finditer(reading.text))
+    return powers(replace_ranges(reading, notes))
 
 
 _BREAK = Reading("\n\n", (0, 0), (0, 0))
@@ -421,7 +464,10 @@ def _is_within(place: int, ranges: Sequence[tuple[int, int]]) -> bool:
 
 def _replacement_for(tag: re.Match[str]) -> str:
     """The replacement for a tag: nothing, a line break, equivalent Markdown, or a space."""
-    name = tag["name"].lower()
+    name, shown = tag["name"].lower(), _shown_value(tag)
+    if shown is not None:
+        value = tag.string[slice(*shown)]
+        return f"\n\n{value}\n\n" if is_said(value) else value
     if name in _INLINE:
         return ""
     if name in _CELLS:
@@ -437,12 +483,69 @@ def _replacement_for(tag: re.Match[str]) -> str:
     return "\n\n" if name in _LINES else " "
 
 
+_EMPTY = frozenset(("input", "img", "param"))
+_VALUES = word_set("value datetime alt aria-valuetext aria-valuenow aria-label label title placeholder")
+"""Attributes that readers are shown or told in place of a text."""
+_UNTOLD = word_set("button checkbox color file hidden image password radio reset submit")
+"""Types of input whose value is no part of a sentence."""
+_MOST_SHOWN = 60
+"""Most characters of a value that belongs to the sentence around its element: a longer one is a text of its own."""
+_ENDS_AT_ONCE = re.compile(r"\s{0,9}</")
+_VALUED = re.compile(
+    r"<(?P<name>data|time|abbr|meter|progress|output)\s[^<>]{0,400}>(?P<text>[^<>]{1,200})</(?P=name)\s*>",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(r"\d{4}-\d\d|\d\d?:\d\d|P[\dT]")
+_REACH = 300
+"""Characters on either side of an element whose value is read in place of its text."""
+
+
+def _attributes(tag: re.Match[str]) -> Mapping[str, tuple[int, int]]:
+    """The spans of a tag's attributes with a value, by name."""
+    found = dict[str, tuple[int, int]]()
+    for match in _ATTRIBUTE.finditer(tag["rest"]):
+        start, end = match.span(match.lastgroup or "double")
+        found.setdefault(match["name"].lower(), (tag.start("rest") + start, tag.start("rest") + end))
+    return found
+
+
+def _shown_value(tag: re.Match[str]) -> tuple[int, int] | None:
+    """The span of the value that is shown in place of an element without a text: `<meter value="6">`, an image's text."""
+    name, text = tag["name"].lower(), tag.string
+    if tag["close"] or not tag["rest"] or not (name in _EMPTY or _ENDS_AT_ONCE.match(text, tag.end())):
+        return None
+    spans = _attributes(tag)
+    if name == "input" and "type" in spans and text[slice(*spans["type"])].lower() in _UNTOLD:
+        return None
+    values = [spans[attribute] for attribute in spans if attribute in _VALUES]
+    return next((span for span in values if 0 < span[1] - span[0] <= _MOST_SHOWN), None)
+
+
+def _told_otherwise(reading: Reading, tag: re.Match[str]) -> Iterator[Reading]:
+    """The line of an element whose value gives another figure than its text, with the value in place of the text."""
+    element = _VALUED.match(tag.string, tag.start())
+    if element is None or tag["close"]:
+        return
+    spans, said = _attributes(tag), element["text"]
+    span = next((spans[name] for name in ("value", "datetime", "title") if name in spans), None)
+    value = tag.string[slice(*span)] if span else ""
+    comparable = any(map(str.isdigit, said)) or "title" in spans
+    if span is None or not comparable or not any(map(str.isdigit, value)) or value in said or _WHEN.search(value):
+        return
+    start = max(tag.string.rfind("\n", 0, tag.start()) + 1, tag.start() - _REACH)
+    newline = tag.string.find("\n", element.end(), element.end() + _REACH)
+    end = newline if newline >= 0 else min(element.end() + _REACH, len(tag.string))
+    yield concatenate([reading.part(start, tag.start()), reading.part(*span), reading.part(element.end(), end)])
+
+
 def _attribute_spans(tag: re.Match[str]) -> Iterator[tuple[int, int]]:
     """Spans of a tag's attributes with words for readers: tooltips, labels, alternative texts."""
+    shown = _shown_value(tag)
     for match in _ATTRIBUTE.finditer(tag["rest"]):
-        value = "double" if match["double"] is not None else "single"
-        if match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
-            yield tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+        value = match.lastgroup or "double"
+        span = tag.start("rest") + match.start(value), tag.start("rest") + match.end(value)
+        if span != shown and match["name"].lower() not in _SILENT and _WORDED.search(match[value]):
+            yield span
 
 
 def _targets(text: str) -> Iterator[tuple[int, int]]:
@@ -473,13 +576,32 @@ _PROGRAMS = word_set(
 )
 _SHELL = re.compile(r"\s*(?:\$|>|%|#|PS>|C:\\>)?\s*(?P<command>[\w-]+)(?=\s|$)")
 _PIECE = re.compile(
-    r'"(?P<double>(?:[^"\\\n]|\\.)*)"|(?<!\w)\'(?P<single>(?:[^\'\\\n]|\\.)*)\'(?!\w)|`(?P<back>[^`\n]*)`'
-    r"|(?:(?<!\S)(?:#+|--+|;+|%+)|//+|/\*+|<!--|\"\"\"|''')(?P<comment>[^\n]*)"
+    r'(?P<marks>"""|\'\'\')(?P<long>[\s\S]*?)(?:(?P=marks)|\Z)'
+    r'|(?:(?<!\w)[bBfFrRuULN]{1,2})?"(?P<double>(?:[^"\\\n]|\\.)*)"'
+    r"|(?<!\w)(?:[bBfFrRuULN]{1,2})?'(?P<single>(?:[^'\\\n]|\\.)*)'(?!\w)|`(?P<back>[^`]*)`"
+    r"|/\*+(?P<block>[\s\S]*?)(?:\*/|\Z)|<!--(?P<page>[\s\S]*?)(?:-->|\Z)|\{#(?P<note>[\s\S]*?)(?:#\}|\Z)"
+    r"|(?:(?<!\S)(?:#+|--+|;+|%+)|//+)!?(?P<comment>[^\n]*)"
 )
+"""The strings and comments of most languages."""
+_LINED = frozenset(("long", "block", "page", "note", "comment"))
+"""Pieces of prose, whose lines may be wrapped."""
+_MARGIN = re.compile(r"[ \t]*(?:(?:\*+|//+|#+|--+|;+|[|>])(?!\w))?[ \t]*")
+_PLUS = r"(?:\+|\.{1,2}|\\|\|\||&)"
+_JOINED = re.compile(rf"\s*(?:{_PLUS}\s*)?(?:(?P<figure>\d[\d.,]*)\s*{_PLUS}\s*)?")
+"""What stands between two strings that are one for the reader: nothing, a plus, a figure between two."""
+_BARE = re.compile(r"(?:[^={}\[\]()<>|&$@\\`~^#*:;,\n]|[:;](?!\s)|,(?=\s)|[$&](?=\d| )){4,}")
+"""Words between the marks of code."""
+_PLACEHOLDER = re.compile(r"\A\s*(?:\$?\{{1,2}[^{}]*\}{1,2}|%[sdfr])\s*[:,-]?\s+")
+_LITERAL = re.compile(r"""\$?\{\s*(?:(\d[\d.,]*)|"([^"{}]*)"|'([^'{}]*)')\s*\}""")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}|x([0-9a-fA-F]{2})|(.))")
 _WORD = re.compile(r"(?<![\w.$@/-])[A-Za-z]{2,}(?:'[a-z]{1,2})?(?![\w$@/(\[=-]|\.\w)|[^\s\w'\"]")
 _FIGURE = re.compile(r"\d{3,}")
 _GLUED = re.compile(r"[A-Za-z]{8}\w{0,80}\d{3}")
 """A word and a figure without a space between them."""
+_KEY = re.compile(r"\s*(?:-\s+)?[\w.-]{1,60}\s?[:=]\s")
+"""A key of data; the words behind it are told apart from it."""
+_PLAIN = re.compile(r"\s*(?![A-Z])\w[\w\s,.'%-]*")
+"""A line that may go on with the sentence of the line before it."""
 _RUN = 3
 """Consecutive words that make a line prose."""
 MARK = "```"
@@ -525,7 +647,7 @@ def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[t
 
 def is_prose(line: str, *, written: bool) -> bool:
     """True if the whole line of a fence is prose."""
-    if not line.strip():
+    if not line.strip() or (written and _KEY.match(line)):
         return False
     bare = _PIECE.sub(lambda match: " " * len(match.group()), line)
     shell = _SHELL.match(bare)
@@ -540,20 +662,138 @@ def is_prose(line: str, *, written: bool) -> bool:
     return not coded
 
 
-def prose_spans(line: str, start: int) -> Iterator[tuple[int, int]]:
-    """Spans of the strings and comments that state something, in a line of code that begins at `start`."""
-    for match in _PIECE.finditer(line):
-        name = match.lastgroup or "double"
-        begin, end = match.span(name)
-        inner = line[begin:end]
-        if name == "comment" and '"' in inner and not says(_PIECE.sub(" ", inner)):
-            yield from prose_spans(inner, start + begin)
-        elif says(inner):
-            yield start + begin, start + begin + len(inner.rstrip("*/->\"' "))
+@dataclass(frozen=True)
+class _Piece:
+    """What a string or comment says, or one line of it, at `start:end`; with its marks it ends at `until`, from `begin` on."""
+
+    start: int
+    end: int
+    begin: int
+    until: int
+    lined: bool
+
+
+def _quoted_blocks(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[Block]:
+    """What the lines of code at `ranges` say: their strings, comments and bare words."""
+    if not ranges:
+        return
+    start, end = ranges[0][0], ranges[-1][1]
+    matches = list(_PIECE.finditer(text, start, end))
+    quoted = [piece for match in matches for piece in _pieces(text, match)]
+    starts, ends = [start, *(match.end() for match in matches)], [*(match.start() for match in matches), end]
+    bare = [piece for gap in zip(starts, ends, strict=True) for piece in _bare_pieces(text, *gap)]
+    yield from sorted([*_told(text, quoted), *_told(text, bare, bare=True)], key=lambda block: block.start)
+
+
+def _bare_pieces(text: str, start: int, end: int) -> Iterator[_Piece]:
+    """Words between the marks of code; those that fill their line may go on in the next one."""
+    for match in _BARE.finditer(text, start, end):
+        first, last = match.span()
+        line_start, line_end = text.rfind("\n", 0, first) + 1, text.find("\n", last)
+        after = text[last : line_end if line_end >= 0 else len(text)]
+        lined = not text[line_start:first].strip() and not after.strip()
+        first += _command(match.group())
+        yield _Piece(first, last, line_start if lined else first, last, lined=lined)
+
+
+def _pieces(text: str, match: re.Match[str]) -> Iterator[_Piece]:
+    """A string; the lines of a comment or a long string; the strings inside either, if it says nothing else."""
+    name = next(name for name, value in match.groupdict().items() if value is not None and name != "marks")
+    start, end = match.span(name)
+    inner = text[start:end]
+    if name not in ("long", "back") and is_said(inner) and not is_said(_PIECE.sub(" ", inner)):
+        within = [piece for one in _PIECE.finditer(text, start, end) for piece in _pieces(text, one)]
+        if any(is_said(text[piece.start : piece.end]) for piece in within):
+            yield from within
+            return
+    if name not in _LINED and "\n" not in inner:
+        yield _Piece(start, end, *match.span(), lined=False)
+        return
+    for first, last in line_ranges(text, start, end):
+        margin = _MARGIN.match(text, first, last)
+        begin = margin.end() if margin else first
+        if text[begin:last].strip():
+            yield _Piece(begin, last, first if first > start else match.start(), last, lined=True)
+
+
+def _told(text: str, pieces: Sequence[_Piece], *, bare: bool = False) -> Iterator[Block]:
+    """The pieces that say something, joined as the program or the page joins them."""
+    group, parts = list[_Piece](), list[str]()
+    for piece in pieces:
+        glue = _glue(text, group[-1], piece, bare=bare) if group else None
+        if glue is None:
+            yield from _said_blocks(text, group, "".join(parts), bare=bare)
+            group, parts = [piece], [text[piece.start : piece.end]]
+        else:
+            group.append(piece)
+            parts += (glue, text[piece.start : piece.end])
+    yield from _said_blocks(text, group, "".join(parts), bare=bare)
+
+
+def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None:
+    """What stands between two pieces that belong together, for their reader; None if they don't."""
+    gap, first, second = (
+        text[before.until : piece.begin],
+        text[before.start : before.end],
+        text[piece.start : piece.end],
+    )
+    if before.lined and piece.lined:
+        if gap.strip() or gap.count("\n") > 1 or _ENDS.search(first):
+            return None
+        alone = is_said(first, bare=bare) and is_said(second, bare=bare)
+        goes_on = second.lstrip()[:1].islower() or second.lstrip()[:1].isdigit() or not alone
+        return " " if goes_on else None
+    if bare or before.lined or piece.lined:
+        return None
+    if match := _JOINED.fullmatch(gap):
+        return match["figure"] or (" " if first[-1:] in tuple(".!?:;,") else "")
+    parts = gap.strip() == "," and not _ENDS.search(first) and not (is_said(first) and is_said(second))
+    return " " if parts else None
+
+
+def _said_blocks(text: str, group: Sequence[_Piece], said: str, *, bare: bool) -> Iterator[Block]:
+    """The block of a string that says something, or of several that are joined."""
+    plain = _PLACEHOLDER.sub("", _LITERAL.sub(lambda match: match[match.lastindex or 0], _ESCAPE.sub(_unescape, said)))
+    if not is_said(plain, bare=bare):
+        return
+    start, end = group[0].start, group[-1].end
+    if plain == text[start:end]:
+        yield Block(start, start + len(plain.rstrip("*/->\"' ")), BlockKind.QUOTED)
+    else:
+        yield Block(start, end, BlockKind.QUOTED, plain.strip())
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    return chr(min(int(code, 16), 0x10FFFF)) if code else " " if match[4] in "nrtvf" else match[4]
+
+
+def _command(line: str) -> int:
+    """Length of the program's name at the beginning of a shell's line."""
+    shell = _SHELL.match(line)
+    return shell.end() if shell and shell["command"].lower() in _PROGRAMS else 0
+
+
+def is_said(text: str, *, bare: bool = False) -> bool:
+    """True if words in code may state something: four of them, three with a figure or as a sentence, a long figure and a word.
+
+    `bare`: they are neither a string nor a comment, so that they have to be plain words.
+    """
+    words = _WORD.findall(text) if bare else words_of(_ADDRESS.sub(" ", text))
+    plain = [word for word in words if len(word) > 1 and word[0].isalpha() and word.lower() not in _KEYWORDS]
+    count = sum(word[0].isalnum() for word in words)
+    figure = any(map(str.isdigit, text))
+    if count + (bare and figure) > 3:
+        return len(plain) > 2
+    if bare:
+        return False
+    if count == 3:
+        return (figure and len(plain) > 1) or (text.lstrip()[:1].isupper() and text.rstrip()[-1:] in tuple(".!?"))
+    return (count > 1 and _FIGURE.search(text) is not None) or (count == 1 and _GLUED.search(text) is not None)
 
 
 def says(text: str) -> bool:
-    """True if a string, a comment or a heading states something checkable rather than only naming it."""
+    """True if a heading or a cell states something checkable rather than only naming it."""
     words = [word for word in words_of(text) if word[0].isalnum()]
     if len(words) == 1:
         return _GLUED.search(text) is not None

@@ -18,7 +18,7 @@ from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, decompo
 from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
-from vista_guard.judges.embedded.english.words import content_words
+from vista_guard.judges.embedded.english.words import content_words, word_stems
 from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
@@ -71,6 +71,7 @@ READS_ENGLISH = (
     'the embedded judge reads English. Use a model judge, for example judge = "openai:gpt-4o-mini" (docs/judges.md), '
     "or a multilingual verifier (docs/verifiers.md)"
 )
+_MERE_CODE = "it stands in code, and no evidence speaks of it: code is not judged"
 _SHORT = 2000
 """Longest turn, in characters, that skips the queue: a few hundredths of a second of work."""
 _SAMPLE = "I like the old lighthouse, which was built in 1871. Boats leave daily."
@@ -221,8 +222,25 @@ class EmbeddedJudge:
         inner = {claim.id: statement for claim in readable if (statement := denied_statement(claim))}
         results = self._verify_readable([*readable, *inner.values()], evidence)
         inside = dict(zip(inner, results[len(readable) :], strict=True))
-        checks = iter([invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]])
-        return [why or next(checks) for why in unread]
+        checks = [invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]]
+        answers = iter(self._without_mere_code(checks, evidence))
+        return [why or next(answers) for why in unread]
+
+    def _without_mere_code(self, checks: Sequence[Check], evidence: EvidenceSet) -> list[Check | Unchecked]:
+        """The checks; a string or comment of which no evidence speaks is code, which is not judged."""
+        silent = [check for check in checks if check.claim.in_code and not (check.supported or check.counter_evidence)]
+        texts = [folded(check.claim.text) for check in silent]
+        pieces = choose(texts, pool(evidence), self._embedder) if texts else []
+        near = [
+            [(piece, 0.0) for piece in row if any(map(str.isalpha, word_stems(text) & word_stems(piece.text)))]
+            for text, row in zip(texts, pieces, strict=True)
+        ]
+        spoken = self._on_topic(texts, near)
+        mere = {check.claim.id for check, row in zip(silent, spoken, strict=True) if not row}
+        return [
+            Unchecked(claim=check.claim, error=_MERE_CODE, what="code") if check.claim.id in mere else check
+            for check in checks
+        ]
 
     def _verify_readable(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check]:
         texts = [folded(claim.text) for claim in claims]

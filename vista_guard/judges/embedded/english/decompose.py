@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from vista_guard.judges.embedded.english.answers import UNMADE, asked_before, claims_of_values, is_plain, read_reply
@@ -17,7 +18,7 @@ from vista_guard.judges.embedded.english.asides import (
     states,
 )
 from vista_guard.judges.embedded.english.clauses import clauses
-from vista_guard.judges.embedded.english.cues import takes_stance
+from vista_guard.judges.embedded.english.cues import PREPOSITIONS, takes_stance
 from vista_guard.judges.embedded.english.questions import Asked, asked_in, supposed_in, value_question
 from vista_guard.judges.embedded.english.segment import Sentence, each, sentences
 from vista_guard.judges.embedded.english.speakers import (
@@ -41,6 +42,7 @@ from vista_guard.judges.embedded.english.verbs import (
 )
 from vista_guard.judges.embedded.english.words import (
     CATAPHORIC,
+    DETERMINERS,
     ELLIPTIC,
     EXCLAMATION,
     KNOWN,
@@ -56,7 +58,7 @@ from vista_guard.judges.embedded.english.words import (
     is_verb,
     word_set,
 )
-from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, render, says
+from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, inline_code, is_said, render, says
 from vista_guard.reading.canonical import Reading, canonical, folded
 from vista_guard.types import Claim, Role, Span, Turn, UncheckedClaim
 
@@ -88,6 +90,8 @@ _VALUE = re.compile(
     r"|\b\d{1,2}:\d\d\b"
 )
 """A price, share, time or measure, which makes a heading a claim ("Check-in from 15:00")."""
+_TITLED_VALUE = re.compile(r"[^:\d]*\w\s?:\s+(?:[£$€~≈<>≤≥]\s?)?\d[\d.,]*(?:\s?[^\s\d:]+){0,3}\W*")
+"""A name with its value, which makes a heading a claim ("Max pressure: 17 bar"), but not "Step 2: ..." """
 _SETTING = re.compile(
     r"(?:in|at|on|from|for|during|after|before|until|since) (?:(?!me\b|my\b|your?\b)[\w'-]+ ){1,4}?"
     r"(?=(?:we|they|it|he|she|the)\b)",
@@ -122,6 +126,7 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
     fixed_names = written_names(reading.text)
     codes = frozenset(code.split(" ", 1)[0] for code in inline_code(reading.text))
     spans: dict[str, Span] = {}
+    outside: set[str] = set()
     seen: set[tuple[str, int]] = set()
     unmade = set[str]()
     for found, kind in _resolved_statements(
@@ -131,21 +136,25 @@ def decompose(turn: Turn, history: Sequence[Turn], *, more: bool = False) -> tup
         span = trimmed_span(reading, start, end)
         if found.unmade:
             unmade.add(statement)
+            outside.add(statement)
             spans.setdefault(statement, span)
             continue
         says_something = re.search(r"[^\W_]", statement) and not _LIST_MARK.fullmatch(statement)
         if kind is BlockKind.CODE or SYMBOLS.search(statement) or (says_something and len(statement) > MAX_STATEMENT):
             spans.setdefault(statement, span)
+            outside.add(statement)
             continue
         claim = (
             finish_sentence(name_speakers(statement, speaker, listener, fixed_names), codes) if says_something else ""
         )
         # Equal words at the same place, up to their final mark, are one claim: a frame may give them twice.
         place = (claim.rstrip(".!?…"), span.start)
+        if kind is not BlockKind.QUOTED:
+            outside.add(claim)
         if claim and place not in seen:
             seen.add(place)
             spans.setdefault(claim, span)
-    return _number_claims(spans, history, unmade)
+    return _number_claims(spans, history, unmade, in_code=spans.keys() - outside)
 
 
 def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
@@ -161,10 +170,14 @@ def sentence_claims(turn: Turn, history: Sequence[Turn]) -> tuple[Claim, ...]:
 
 
 def _number_claims(
-    spans: Mapping[str, Span], history: Sequence[Turn], unmade: Collection[str] = ()
+    spans: Mapping[str, Span],
+    history: Sequence[Turn],
+    unmade: Collection[str] = (),
+    *,
+    in_code: Collection[str] = (),
 ) -> tuple[Claim, ...]:
     claims = (
-        Claim(id=f"t{len(history)}.c{number}", text=text, span=span)
+        Claim(id=f"t{len(history)}.c{number}", text=text, span=span, in_code=text in in_code)
         for number, (text, span) in enumerate(spans.items(), start=1)
     )
     return tuple(UncheckedClaim(**dict(claim), error=UNMADE) if claim.text in unmade else claim for claim in claims)
@@ -312,10 +325,12 @@ def _statements(text: str, sentence: Sentence, asked: Sequence[Asked], *, alone:
     """The sentence's statements in the speaker's words, with their places."""
     start, end = sentence.start, sentence.end
     raw = clean(sentence.text or text[start:end])
-    if sentence.kind is BlockKind.HEADER:
+    if sentence.kind is BlockKind.HEADER or (sentence.kind is BlockKind.QUOTED and not is_said(raw)):
         return
     if sentence.text is not None:
-        yield _Statement(raw, start, end)
+        quoted = sentence.kind is BlockKind.QUOTED
+        texts = (statement for statement, _, _ in _clauses(raw, 0, len(raw))) if quoted else (raw,)
+        yield from (_Statement(statement, start, end) for statement in texts)
         return
     reply = None if sentence.lead or sentence.kind is BlockKind.HEADING else read_reply(raw, asked, alone=alone)
     if reply is not None:
@@ -338,13 +353,23 @@ def names_only(raw: str, sentence: Sentence) -> bool:
         return not _attached_statements(raw)
     if raw.endswith(":"):
         return sentence.leads and not _is_statement_lead(raw[:-1])
-    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw))
+    return sentence.kind is BlockKind.HEADING and not (says(raw) or _VALUE.search(raw) or _gives_figure(raw))
+
+
+def _gives_figure(line: str) -> bool:
+    """True if a heading or a lead-in gives a figure: "Max pressure: 17 bar", "The pump stops at 17 bar"."""
+    words = words_of(_LIST_MARK.sub("", line, count=1))
+    placed = any(
+        word[0].isdigit() and before.lower() in PREPOSITIONS for before, word in pairwise(words) if before != words[0]
+    )
+    return _TITLED_VALUE.fullmatch(line) is not None or (placed and words[0].lower() in DETERMINERS)
 
 
 def _is_statement_lead(lead: str) -> bool:
     """True if a lead-in is itself a statement: "The hall opened in 1850:", but not "The hall has:"."""
     words = words_of(lead)
-    if LONG_FIGURE.search(lead) and len(words) > 2 and not _ANNOUNCES.match(lead):
+    figure = LONG_FIGURE.search(lead) is not None or _gives_figure(lead)
+    if figure and len(words) > 2 and not _ANNOUNCES.match(lead):
         return True
     if not says(lead) or not _is_statement(lead) or CATAPHORIC.search(lead):
         return False

@@ -216,15 +216,21 @@ def sentences(text: str, *, more: bool = False, question: str = "") -> Iterator[
         if block.kind in (BlockKind.ROW, BlockKind.HEADER, BlockKind.CODE):
             yield Sentence(block.start, block.end, block.kind, lead, block.text)
             continue
+        if block.text is not None:
+            for span in sentence_spans(block.text):
+                yield Sentence(block.start, block.end, block.kind, "", block.text[span.start : span.end])
+            continue
         places, kind = list(_split(text, block)), block.kind
         line = text[block.start : block.end]
         if follows and _is_title(line) and (not first or not question or _is_within(line, question)):
             kind = BlockKind.HEADING
         first = first and len(line) < _SHORT and SMALL_TALK.fullmatch(line.strip("*_ \n")) is not None
         for start, end in places:
-            yield Sentence(start, end, kind, lead, leads=follows and end == places[-1][1])
+            yield Sentence(
+                start, end, kind, "" if kind is BlockKind.QUOTED else lead, leads=follows and end == places[-1][1]
+            )
         last = text[places[-1][0] : places[-1][1]] if places else ""
-        if block.kind is not BlockKind.ITEM:
+        if block.kind not in (BlockKind.ITEM, BlockKind.QUOTED):
             opens = last.rstrip("*_ ")
             lead = opens[:-1] if opens.endswith(":") else ""
 

@@ -237,20 +237,11 @@ _WIDE = 2000
 _MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
 
 
-_STRUCK = re.compile(r"(~~|<(?:del|s|strike)\b[^<>]{0,80}>)(?=(?:\S+ ){2})([^~<]{1,2000})(~~|</\w+\s*>)", _I)
-
-
-def _mark_false(struck: re.Match[str]) -> str:
-    """Struck text, with ✗ in place of its opening mark; the length stays the same."""
-    return "✗".ljust(len(struck[1])) + struck[2] + " " * len(struck[3])
-
-
 @lru_cache(maxsize=1024)
 def read_passage(
     text: str, above: MentionKind | None
 ) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
     """Spans and readings of a `canonical` text's sentences, and the kind of the last heading, for the text that follows."""
-    text = _STRUCK.sub(_mark_false, text)
     spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
     lines = [_line(text, span) for span in spans]
     line_readings, under = readings(lines, above)
