@@ -157,6 +157,11 @@ class EmbeddedJudge:
         """
         return await asyncio.to_thread(self._categorize, checks, evidence)
 
+    def states(self, claim: Claim, evidence: EvidenceSet) -> bool:
+        """True if this judge takes the claim for a statement that a source could settle, not for an opinion or an abstention."""
+        (finding,) = self._categorize([Check(claim=claim, supported=False, confidence=1.0)], evidence)
+        return not (isinstance(finding, Finding) and finding.label in (Label.OUT_OF_SCOPE, Label.ABSTENTION))
+
     async def aclose(self) -> None:
         """Closes the verifier, if it has connections."""
         close = getattr(self._verifier, "aclose", None)
