@@ -419,12 +419,11 @@ _SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
 def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
     """Answers vista-guard's prompts (decompose, verify, categorize, judge, fused) from the verdicts on these turns.
 
-    As an honest model it quotes what it judges by: `Verdict.quote`, else `Verdict.needs`, else the sentence of the prompt that shares
-    most words with the claim. The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the words of the
-    prompt. The
-    turn and the claims are found by their texts in the last user message; of claims with the same words the first verdict
-    counts. `Verdict.needs` is looked for in what stands before the claim there. A verdict with an `error` is answered with
-    that text, which says nothing about the claim, and in the stage judge with nothing.
+    As an honest model it quotes what it judges by: `Verdict.quote`, else `Verdict.needs`, else the sentence of the evidence that
+    shares most words with the claim. The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the
+    words of the prompt. The turn and the claims are found by their texts in the last user message; of claims with the same words
+    the first verdict counts. `Verdict.needs` is looked for in what stands before the claim there. A verdict with an `error` is
+    answered with that text, which says nothing about the claim, and in the stage judge with nothing.
 
     A request about a turn or a claim outside the script raises LookupError; the server then rejects the call.
 

@@ -4,11 +4,13 @@ tell the model to find nothing in it, so the guard decides what is judged.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from vista_guard._aio import run_long
 from vista_guard.judges.contract import growing, meter
 from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, statements
 from vista_guard.judges.embedded.english.decompose import decompose
@@ -17,8 +19,9 @@ from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import is_code
 from vista_guard.judges.embedded.opposites import opposite_word
 from vista_guard.judges.embedded.veto import dropped_figure
+from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import folded
-from vista_guard.types import Claim, Turn, UncheckedClaim
+from vista_guard.types import Claim, JudgeInfo, Turn, UncheckedClaim
 
 _TOKEN = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
 _LIGHT = word_set(
@@ -190,17 +193,64 @@ def _changed_word(sentence: str, claim: str) -> tuple[str, str] | None:
     text, said = ([token.casefold() for token in _tokens(one)] for one in (sentence, claim))
     for kind, start, end, first, last in SequenceMatcher(None, text, said, autojunk=False).get_opcodes():
         gone, new = ([w for w in ws if w not in _LIGHT] for ws in (text[start:end], said[first:last]))
-        if kind == "replace" and len(gone) == len(new) == 1 and gone[0] not in said and new[0] not in text:
-            if not _is_covered(gone[0], new):
-                return gone[0], new[0]
+        lone = kind == "replace" and len(gone) == len(new) == 1
+        if lone and gone[0] not in said and new[0] not in text and not _is_covered(gone[0], new):
+            return gone[0], new[0]
     return None
 
 
-def cover(claims: Sequence[Claim], turn: Turn, history: Sequence[Turn], model: str, plain: str = "") -> list[Claim]:
+class Covering:
+    """Implements `Decomposer`: another's claims, and each sentence that they don't cover. For models that can drop a sentence.
+
+    Example:
+        `Guard.from_settings(judge=mine, decomposer=Covering(mine))` also judges what your own judge's claims leave out.
+
+    Args:
+        decomposer: any decomposer, or a judge.
+        history: False if it reads the turn alone: then words of earlier turns are its own invention.
+    """
+
+    def __init__(self, decomposer: Decomposer, *, history: bool = True) -> None:
+        self._decomposer = decomposer
+        self._history = history
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The decomposer's; its version says that sentences are added."""
+        inner = self._decomposer.info
+        return JudgeInfo(name=inner.name, version=f"{inner.version}; covered")
+
+    async def aclose(self) -> None:
+        """Closes the decomposer, if it has connections."""
+        close = getattr(self._decomposer, "aclose", None)
+        if close is not None:
+            await close()
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """The claims, numbered anew if sentences were added."""
+        claims = await self._decomposer.decompose(turn, history)
+        shown = history if self._history else ()
+        run = asyncio.to_thread if len(turn.text) <= SHORT else run_long
+        return await run(cover, claims, turn, shown, self.info.name, index=len(history))
+
+
+SHORT = 2000
+"""Longest turn, in characters, whose sentences are read without a queue."""
+
+
+def cover(
+    claims: Sequence[Claim],
+    turn: Turn,
+    history: Sequence[Turn],
+    model: str,
+    plain: str = "",
+    *,
+    index: int | None = None,
+) -> list[Claim]:
     """The claims that a model makes of a turn, and each sentence that they don't cover, in the turn's order.
 
-    A sentence that the splitter takes for a statement is judged as it stands if no claim is about it, or if one is invented or says
-    the contrary, and beside its claims if they leave something out. Code that no claim is about becomes an `UncheckedClaim`.
+    A sentence that the splitter takes for a statement is judged as it stands if no claim is about it, if one is invented, or if
+    one says the contrary; and beside its claims if they leave something out. Code without a claim becomes an `UncheckedClaim`.
 
     Args:
         claims: the model's, with spans where it quotes the turn.
@@ -208,6 +258,7 @@ def cover(claims: Sequence[Claim], turn: Turn, history: Sequence[Turn], model: s
         history: the turns before it, as far as the model saw them.
         model: its name, for the report's warnings.
         plain: what else it saw, such as its instructions: claims may take words from it, but no names or figures.
+        index: the turn's, if the model saw only some of the turns before it.
     """
     found = statements(turn.text)
     english = foreign_language(folded(turn.text)) is None
@@ -220,10 +271,13 @@ def cover(claims: Sequence[Claim], turn: Turn, history: Sequence[Turn], model: s
         if held.note:
             judged[place] = held
             if held.replaced:
+                said = found[place].text[:80]
                 meter().warn(
-                    f"{model} was not held to its claims of {found[place].text[:80]!r}: {held.note}. The sentence itself is judged"
+                    f"{model} was not held to its claims of {said!r}: {held.note}. The sentence itself is judged"
                 )
-    return _merge(claims, places, judged, found, turn, len(history)) if judged else list(claims)
+    if not judged:
+        return list(claims)
+    return _merge(claims, places, judged, found, turn, len(history) if index is None else index)
 
 
 def _stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *, english: bool) -> list[int]:
@@ -240,7 +294,7 @@ def _place(claim: Claim, found: Sequence[Statement]) -> tuple[int, ...]:
     """The statements that a claim is about: those of its quote, else the one that shares most of its words."""
     if claim.span is not None:
         return tuple(place for place, statement in enumerate(found) if claim.span.overlaps(statement.span))
-    wanted = {word.casefold() for word in _tokens(claim.text)} - _LIGHT
+    wanted = _content(claim.text)
     shared = [sum(_is_covered(word.casefold(), wanted) for word in _content(one.text)) for one in found]
     best = max(shared, default=0)
     return (shared.index(best),) if best else ()

@@ -67,7 +67,7 @@ def lacking(claim: str, evidence: str) -> str | None:
 
 
 def dropped_figure(text: str, other: str) -> str | None:
-    """The first figure of a text that another text of the same matter leaves out, as written; None for none. "One" is no figure."""
+    """The first figure of a text that a text on the same matter leaves out, as written; None for none. "One" is no figure."""
     given = amounts(other)
     for amount in amounts(text):
         number, written = amount.number, text[amount.start : amount.end]

@@ -16,7 +16,7 @@ from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
-from vista_guard.judges.decomposers.coverage import cover
+from vista_guard.judges.decomposers.coverage import SHORT, cover
 from vista_guard.judges.model import net
 from vista_guard.judges.model.answers import parsing
 from vista_guard.judges.model.answers.labels import place, quoted_evidence
@@ -33,9 +33,9 @@ REMINDER = (
     "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
 )
 NOT_COUNTED = (
-    "\n\nThe last answer to this did not count. VERIFIED and CONTRADICTED need words of the material, copied exactly, that decide "
-    'this very claim with all of its figures; put "..." between words from two places. OUT_OF_SCOPE and ABSTENTION are for claims '
-    "that state no fact. Where the material does not decide, the label is another one."
+    "\n\nThe last answer to this did not count. VERIFIED and CONTRADICTED need words of the material, copied exactly, that "
+    'decide this very claim with all of its figures; put "..." between words from two places. OUT_OF_SCOPE and ABSTENTION are '
+    "for claims that state no fact. Where the material does not decide, the label is another one."
 )
 NET = 1
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
@@ -111,8 +111,6 @@ _STAGES: Mapping[str, tuple[Stage, ...]] = {
     "fused": ("fused", "decompose", "judge"),  # the last two when the first answer is unusable
 }
 
-SHORT = 2000
-"""Longest turn, in characters, whose sentences are read without a queue."""
 CLAIMS_PER_CALL = 30
 """Most claims in one batched call; more are split into concurrent calls."""
 

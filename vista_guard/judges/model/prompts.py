@@ -220,7 +220,7 @@ class Prompts:
 
 
 def most_claims(size: int) -> int:
-    """Most claims of a text with this many characters. The package's examples have one in 19 to 35; a short text may have more."""
+    """Most claims of a text with this many characters. The package's examples have one in 19 to 35 characters."""
     return _bucket(4 + size // 20)
 
 
