@@ -319,6 +319,8 @@ class ModelJudge:
     async def _doubts(
         self, said: Sequence[tuple[Claim, parsing.ParsedCategory]], evidence: EvidenceSet, stage: Stage
     ) -> list[str | None]:
+        if getattr(self.model, "rehearses", False):
+            return [None] * len(said)
         quoting = self._prompts[stage].answers_json
         return await asyncio.to_thread(net.doubts, said, evidence, quoting=quoting) if said else []
 

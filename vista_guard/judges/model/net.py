@@ -1,4 +1,4 @@
-"""Why a chat model's label does not count: the net under a model that is careless, or does as a document tells it.
+"""The net under a chat model that is careless, or does as a document tells it: why a label does not count.
 
 VERIFIED and CONTRADICTED need words of the evidence; VERIFIED needs words that the shipped rules and verifier don't read
 otherwise. OUT_OF_SCOPE and ABSTENTION need a claim that the embedded judge takes for an opinion or an abstention as well.
@@ -19,6 +19,7 @@ from vista_guard.judges.embedded.english.words import word_stems
 from vista_guard.judges.embedded.evidence import same_statement
 from vista_guard.judges.embedded.judge import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ShippedVerifier
+from vista_guard.judges.embedded.opposites import is_mentioned
 from vista_guard.judges.embedded.support import evidence_text, find_veto, missing_everywhere, shorten
 from vista_guard.judges.model.answers.labels import find_quotes
 from vista_guard.judges.model.answers.parsing import ParsedCategory
@@ -110,10 +111,13 @@ def _sentences(passage: Passage, span: Span, *, before: int = 0) -> str:
 
 
 def _states_something(claim: Claim, evidence: EvidenceSet) -> bool:
-    """True if a claim is neither an opinion nor an abstention to the embedded judge; in other languages, if it has a figure."""
+    """True if a claim is neither an opinion nor an abstention to the embedded judge.
+
+    In other languages, if it has a figure and says the rest of it in the words of a document.
+    """
     text = folded(claim.text)
-    if foreign_language(text):
-        return _FIGURE.search(text) is not None
+    if any(map(foreign_language, (text, *(folded(passage.text) for passage in evidence.documents)))):
+        return _FIGURE.search(text) is not None and is_mentioned(text, evidence.documents)
     return _shipped().judge.states(claim, evidence)
 
 
