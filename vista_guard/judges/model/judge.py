@@ -131,14 +131,21 @@ class ModelJudge:
         model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
         options: strategy, shots, knowledge and so on; `model` applies the endpoint's limits itself.
         prompts: override those named by `options`.
+        net: False takes the model at its word, as published methods do: for measuring them, not for guarding.
     """
 
     def __init__(
-        self, model: ChatModel, options: ModelOptions | None = None, *, prompts: Prompts | None = None
+        self,
+        model: ChatModel,
+        options: ModelOptions | None = None,
+        *,
+        prompts: Prompts | None = None,
+        net: bool = True,
     ) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
         self.model = model
         self.options = options = options or ModelOptions()
+        self._net = net
         self._prompts = prompts or Prompts.load(
             options.prompts_dir,
             shots=options.shots,
@@ -150,12 +157,12 @@ class ModelJudge:
         """The model's name; strategy, shots and a fingerprint of the prompts and parameters."""
         options = self.options
         parts = [options.strategy, options.shots, *(["no-knowledge"] if options.knowledge == "off" else [])]
-        shaping = digest(NET, self._prompts.fingerprint, dict(self.model.parameters))
+        shaping = digest(NET if self._net else 0, self._prompts.fingerprint, dict(self.model.parameters))
         return JudgeInfo(name=self.model.name, version="-".join([*parts, shaping]))
 
     def with_model(self, model: ChatModel) -> ModelJudge:
         """The same judge with another model."""
-        return ModelJudge(model, self.options, prompts=self._prompts)
+        return ModelJudge(model, self.options, prompts=self._prompts, net=self._net)
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
@@ -192,6 +199,8 @@ class ModelJudge:
         )
 
     async def _cover(self, claims: Sequence[Claim], turn: Turn, history: Sequence[Turn], plain: str) -> Sequence[Claim]:
+        if not self._net:
+            return claims
         run = asyncio.to_thread if len(turn.text) <= SHORT else run_long
         return await run(cover, claims, turn, history, self.model.name, plain)
 
@@ -319,7 +328,7 @@ class ModelJudge:
     async def _doubts(
         self, said: Sequence[tuple[Claim, parsing.ParsedCategory]], evidence: EvidenceSet, stage: Stage
     ) -> list[str | None]:
-        if getattr(self.model, "rehearses", False):
+        if not self._net or getattr(self.model, "rehearses", False):
             return [None] * len(said)
         quoting = self._prompts[stage].answers_json
         return await asyncio.to_thread(net.doubts, said, evidence, quoting=quoting) if said else []
