@@ -1,5 +1,6 @@
-"""What a model's claims leave out of a turn, add to it or turn round. One rule for all models that write claims: a turn may
-tell the model to find nothing in it, so the guard decides what is judged.
+"""What a model's claims leave out of a turn, add to it or turn round.
+
+One rule for all models that write claims: a turn may tell the model to find nothing in it, so the guard decides what is judged.
 """
 
 from __future__ import annotations
@@ -158,10 +159,14 @@ def _fault(sentence: str, claim: str, source: str, plain: str, *, english: bool)
 
 
 def _is_contrary(sentence: str, claim: str) -> bool:
-    """True if a claim denies what its sentence doesn't deny, or has the opposite of one of its words."""
+    """True if only one of them denies something, or if the claim has the opposite of a word of the sentence."""
     text, said = folded(sentence), folded(claim)
-    denies = DENIAL.search(said) is not None and DENIAL.search(text) is None
-    return denies or opposite_word(said, text) is not None
+    denials = list(DENIAL.finditer(text))
+    if DENIAL.search(said):
+        return not denials
+    words = _content(said)
+    denied = (next(iter(_content_in_order(text[denial.end() :])), "") for denial in denials)
+    return any(word and _is_covered(word, words) for word in denied) or opposite_word(said, text) is not None
 
 
 NO_CLAIM = "no claim is about it"
@@ -180,7 +185,7 @@ def _gap(sentence: str, claims: Sequence[str], *, english: bool) -> str | None:
     text, said = folded(sentence), folded("\n".join(claims))
     if len(DENIAL.findall(said)) < len(DENIAL.findall(text)):
         return "no claim has its denial"
-    content = [word for word in dict.fromkeys(map(str.casefold, _tokens(text))) if word not in _LIGHT]
+    content = list(dict.fromkeys(_content_in_order(text)))
     missing = [word for word in content if not _is_covered(word, {token.casefold() for token in _tokens(said)})]
     if content and 2 * len(missing) >= len(content):
         return f"no claim has {', '.join(missing)}"
@@ -301,7 +306,11 @@ def _place(claim: Claim, found: Sequence[Statement]) -> tuple[int, ...]:
 
 
 def _content(text: str) -> set[str]:
-    return {word.casefold() for word in _tokens(text)} - _LIGHT
+    return set(_content_in_order(text))
+
+
+def _content_in_order(text: str) -> list[str]:
+    return [word for token in _tokens(text) if (word := token.casefold()) not in _LIGHT]
 
 
 def _merge(
