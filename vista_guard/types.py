@@ -122,6 +122,8 @@ class UncheckedClaim(Claim):
 
     error: str
     raw: str | None = Field(default=None, max_length=2000)
+    what: Literal["claim", "code", "encoded"] = "claim"
+    """As in `Unchecked`."""
     pending: bool = False
     """True in a turn that is still being written, for a sentence whose turn comes when more of it is there."""
 

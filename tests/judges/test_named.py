@@ -74,7 +74,7 @@ def test_a_cascade_whose_model_is_down_is_unchecked_unless_told_otherwise() -> N
 
 
 def test_an_ensemble_agrees_or_not() -> None:
-    other = {text: [Verdict(one.text, Label.OUT_OF_SCOPE) for one in given] for text, given in VERDICTS.items()}
+    other = {text: [Verdict(one.text, Label.CONTRADICTED) for one in given] for text, given in VERDICTS.items()}
     one, two = ScriptedChatServer(judge_script(VERDICTS)), ScriptedChatServer(judge_script(other))
     with one, two:
         report = check(f"ensemble:openai:a@{one.base_url},openai:b@{two.base_url}")

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
+from time import monotonic
 from typing import Any, TypeVar, cast
 
 from vista_guard._aio import off_loop
@@ -100,7 +101,12 @@ async def except_unchecked(
     left = [claim for claim in claims if not isinstance(claim, UncheckedClaim)]
     answers = iter(await ask(left) if left else ())
     return [
-        Unchecked(claim=Claim(id=claim.id, text=claim.text, span=claim.span), error=claim.error, raw=claim.raw)
+        Unchecked(
+            claim=Claim(id=claim.id, text=claim.text, span=claim.span),
+            error=claim.error,
+            what=claim.what,
+            raw=claim.raw,
+        )
         if isinstance(claim, UncheckedClaim)
         else next(answers)
         for claim in claims
@@ -294,6 +300,25 @@ def overhear() -> Iterator[Echo]:
         yield echo
     finally:
         _current.reset(token)
+
+
+_deadline: ContextVar[float | None] = ContextVar("vista_guard_deadline", default=None)
+
+
+@contextmanager
+def due_in(seconds: float) -> Iterator[None]:
+    """Tells judges inside the block that their answers count for so many seconds."""
+    token = _deadline.set(monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def seconds_left() -> float | None:
+    """Seconds for which an answer counts; None without a limit."""
+    deadline = _deadline.get()
+    return None if deadline is None else max(deadline - monotonic(), 0.0)
 
 
 @dataclass

@@ -76,7 +76,8 @@ class ModelOptions(_Frozen):
     seed: int | None = None
     """Sent with every call where given. Endpoints promise the same answer for the same seed at best most of the time."""
     max_output_tokens: int | None = Field(default=None, gt=0)
-    """Longest answer, thinking included; the endpoint's own limit when not given."""
+    """Longest answer, thinking included. When not given, the turn's length decides, and thinking has the endpoint's own limit;
+    a LangChain model keeps a limit of its own."""
     structured_output: Literal["auto", "json_schema", "json_object", "off"] = "auto"
     """How answers are held to their schema. `auto` takes the strictest way that the endpoint has, found out with the first
     call. A way that is named is the only one tried; `off` asks for text."""

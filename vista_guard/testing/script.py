@@ -411,16 +411,19 @@ Verdicts = Mapping[str, Sequence[Verdict]]
 FACTUAL, NOT_FACTUAL = "Factual", "Not Factual"
 _STAGES = ("decompose", "verify", "categorize", "judge", "fused", "turn")
 _CHOICE = re.compile(r'"(\w+)": "(\w+)" or "(\w+)"')
+_WORD = re.compile(r"\w+")
+_MARK = re.compile(r"^\s*(?:\[\d+\]|\d+\.)\s+")
 _SENTENCE = re.compile(r"\S.*?[.!?](?=\s|$)|\S.*?$", re.DOTALL)
 
 
 def judge_script(verdicts: Verdicts) -> Callable[[ReceivedRequest], str]:
     """Answers vista-guard's prompts (decompose, verify, categorize, judge, fused) from the verdicts on these turns.
 
-    The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the words of the prompt. The
-    turn and the claims are found by their texts in the last user message; of claims with the same words the first verdict
-    counts. `Verdict.needs` is looked for in what stands before the claim there. A verdict with an `error` is answered with
-    that text, which says nothing about the claim, and in the stage judge with nothing.
+    As an honest model it quotes what it judges by: `Verdict.quote`, else `Verdict.needs`, else the sentence of the evidence that
+    shares most words with the claim. The stage is read off the name of the JSON schema (`vista_verify`, `verify`), else off the
+    words of the prompt. The turn and the claims are found by their texts in the last user message; of claims with the same words
+    the first verdict counts. `Verdict.needs` is looked for in what stands before the claim there. A verdict with an `error` is
+    answered with that text, which says nothing about the claim, and in the stage judge with nothing.
 
     A request about a turn or a claim outside the script raises LookupError; the server then rejects the call.
 
@@ -514,6 +517,7 @@ class _Claim:
     verdict: Verdict
     id: str
     before: str
+    shown: Sequence[str] = ()
 
     @property
     def label(self) -> Label:
@@ -524,10 +528,20 @@ class _Claim:
             return Label.VERIFIED
         return Label.LACKING_EVIDENCE if verdict.label is Label.VERIFIED else verdict.label
 
+    @property
+    def quote(self) -> str:
+        """The words that decide the claim; "" for labels that need none."""
+        if self.verdict.quote is not None or self.label not in (Label.VERIFIED, Label.CONTRADICTED):
+            return self.verdict.quote or ""
+        if self.verdict.needs is not None and self.label is Label.VERIFIED:
+            return self.verdict.needs
+        wanted = set(_WORD.findall(self.verdict.text.lower()))
+        return max(self.shown, key=lambda text: len(wanted & set(_WORD.findall(text.lower()))), default="")
+
     def judgement(self) -> dict[str, str]:
         label = self.label
         reason = "" if label is Label.VERIFIED else f"scripted as {label}"
-        return {"reason": reason, "quote": self.verdict.quote or "", "label": self.verdict.error or label}
+        return {"reason": reason, "quote": self.quote, "label": self.verdict.error or label}
 
 
 @dataclass(frozen=True)
@@ -536,36 +550,36 @@ class _Oracle:
     claims: Mapping[str, Verdict]
 
     def answer(self, request: ReceivedRequest) -> str:
-        message, stage = _plain(request.user), _stage(request)
+        message, stage, shown = _plain(request.user), _stage(request), _shown(request.user)
         match stage:
             case "decompose":
                 turn = _last_turn(message, self.verdicts)
                 return _json(claims=[_claim_in(turn, verdict) for verdict in self.verdicts[turn]])
             case "fused":
-                return self._fused(message)
+                return self._fused(message, shown)
             case "judge":
-                claims = [claim for claim in self._claims(message) if claim.verdict.error is None]
+                claims = [claim for claim in self._claims(message, shown) if claim.verdict.error is None]
                 return _json(answers=[{"id": claim.id, **claim.judgement()} for claim in claims])
             case "verify":
-                claim = self._claims(message)[-1]
+                claim = self._claims(message, shown)[-1]
                 label = "VERIFIED" if claim.label is Label.VERIFIED else "UNVERIFIABLE"
-                return claim.verdict.error or _json(quote=claim.verdict.quote or "", label=label)
-        claim = self._claims(message)[-1]
+                return claim.verdict.error or _json(quote=claim.quote, label=label)
+        claim = self._claims(message, shown)[-1]
         label = Label.LACKING_EVIDENCE if claim.label is Label.VERIFIED else claim.label
-        judgement = {"reason": f"scripted as {label}", "quote": claim.verdict.quote or "", "label": label}
+        judgement = {"reason": f"scripted as {label}", "quote": claim.quote, "label": label}
         return claim.verdict.error or _json(**judgement)
 
-    def _fused(self, message: str) -> str:
+    def _fused(self, message: str, shown: Sequence[str]) -> str:
         turn = _last_turn(message, self.verdicts)
         before = message[: message.rindex(turn)]
         claims = []
         for verdict in self.verdicts[turn]:
-            judgement = _Claim(verdict, "", before).judgement()
+            judgement = _Claim(verdict, "", before, shown).judgement()
             fields = {"reason": judgement["reason"], "evidence": judgement["quote"], "label": judgement["label"]}
             claims.append({**_claim_in(turn, verdict), **fields})
         return _json(claims=claims)
 
-    def _claims(self, message: str) -> list[_Claim]:
+    def _claims(self, message: str, shown: Sequence[str]) -> list[_Claim]:
         """Finds the scripted claims, each at its last place, in order; only those with an id if any has one."""
         present = sorted((text for text in self.claims if text in message), key=len, reverse=True)
         if not present:
@@ -576,7 +590,7 @@ class _Oracle:
         ids = [_id_before(message, start) for start, _ in placed]
         first = next((start for (start, _), claim_id in zip(placed, ids, strict=True) if claim_id), placed[0][0])
         return [
-            _Claim(verdict, claim_id or f"c{number}", message[: first if claim_id else start])
+            _Claim(verdict, claim_id or f"c{number}", message[: first if claim_id else start], shown)
             for number, ((start, verdict), claim_id) in enumerate(zip(placed, ids, strict=True), 1)
             if claim_id or not any(ids)
         ]
@@ -606,6 +620,13 @@ def _stage(request: ReceivedRequest) -> str:
     if "UNVERIFIABLE" in text.upper():
         return "verify"
     return "categorize" if "CONTRADICTED" in text.upper() else "decompose"
+
+
+def _shown(message: str) -> list[str]:
+    """The sentences of a prompt's evidence, without its tags and numbers."""
+    before = re.split(r"<(?:claims?|turn)>", message, maxsplit=1)[0]
+    lines = [_MARK.sub("", html.unescape(line)) for line in before.split("\n") if not line.startswith("<")]
+    return [match.group() for line in lines for match in _SENTENCE.finditer(line)]
 
 
 def _plain(text: str) -> str:

@@ -45,8 +45,10 @@ async def judge_in_time(
     for start in range(0, len(items), AT_ONCE):
         piece = items[start : start + AT_ONCE]
         try:
-            async with asyncio.timeout(max(deadline - monotonic(), 0)):
-                new: Sequence[Answer | Unchecked] = await ask(piece)
+            left = max(deadline - monotonic(), 0)
+            with contract.due_in(left):
+                async with asyncio.timeout(left):
+                    new: Sequence[Answer | Unchecked] = await ask(piece)
         except TimeoutError:
             late: list[Answer | Unchecked] = [
                 Unchecked(claim=claim_of(item), error=too_late(parts)) for item in items[start:]
@@ -90,9 +92,11 @@ async def decompose(work: Work, parts: Parts, emit: Emit) -> Work:
     """The turn's own claims when it carries some, else the judge's; with the verdicts, from a judge that gives both at once."""
     if work.outcomes:
         return work
+    left = seconds_left(work, parts)
     try:
-        async with asyncio.timeout(seconds_left(work, parts)):
-            return await _decompose_work(work, parts)
+        with contract.due_in(left):
+            async with asyncio.timeout(left):
+                return await _decompose_work(work, parts)
     except TimeoutError:
         return work.as_unchecked(too_late(parts))
     except JudgeError as exc:

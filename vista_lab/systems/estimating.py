@@ -14,7 +14,7 @@ import random
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN, ChatModel, ChatRequest, Reply
@@ -123,6 +123,8 @@ class Rehearsal:
     model: ChatModel
     books: _Books
     why_exhausted: None = None
+    rehearses: ClassVar[bool] = True
+    """Its labels count although they are made up: a judge must not ask again about them."""
     _asked: int = field(default=0)
 
     @property

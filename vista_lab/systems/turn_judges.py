@@ -47,7 +47,7 @@ class FActScore(LabellingJudge):
 
     def __init__(self, model: ChatModel, options: ModelOptions, *, by_sentence: bool = False) -> None:
         overrides = {"strategy": "per_claim", "shots": "few", "knowledge": "off", "prompts_dir": FACTSCORE_PROMPTS}
-        self._judge = ModelJudge(model, options.model_copy(update=overrides))
+        self._judge = ModelJudge(model, options.model_copy(update=overrides), net=False)
         self._by_sentence = by_sentence
         self.claims_per_call = 1
 

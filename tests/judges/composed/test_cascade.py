@@ -8,7 +8,7 @@ from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed.cascade import CascadeJudge, trust
-from vista_guard.judges.contract import measure
+from vista_guard.judges.contract import due_in, measure
 from vista_guard.protocols import TurnJudge
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
@@ -79,6 +79,18 @@ async def test_what_the_second_judge_cannot_judge_is_unchecked_with_a_warning(ho
         Unchecked(claim=OLD, error=error),
     ]
     assert meter.warnings == (f"large could not judge 2 of 2 claims passed on to it, which are unchecked: {error}",)
+
+
+async def test_a_second_judge_that_never_answers_costs_only_what_it_was_asked() -> None:
+    dear = second()
+    dear.wait = 60.0
+    with due_in(0.2):
+        answers = await CascadeJudge(first(), dear, threshold=0.7, trust=confidence).verify([OPENED, RED, OLD], HALL)
+    assert answers[0] == check(OPENED, True, by="small")
+    assert [(one.kind, one.claim) for one in answers[1:] if isinstance(one, Unchecked)] == [
+        ("unchecked", RED),
+        ("unchecked", OLD),
+    ]
 
 
 async def test_the_first_judgement_is_kept_when_that_is_asked_for_and_the_report_warns() -> None:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from vista_guard import Claim, JudgeInfo, Role, Turn
+from vista_guard.judges.decomposers.coverage import invented, left_out
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, SentenceDecomposer
 from vista_guard.judges.decomposers.sentences import (
     TracingDecomposer,
     claims_of,
-    invented,
-    left_out,
     question_of,
     statements,
     trace_of,

@@ -74,7 +74,7 @@ def test_a_file_in_the_papers_form_is_taken_whole(tmp_path: Path) -> None:
         "[background knowledge]", "1. The assistant's name is Mira.\n2. The museum is at the harbour."
     ).replace("[Reference  Text]", "Hours\nThe museum opens at ten.\n\nIt has four tanks.")
     asked = CLAIM.text.join(asked.rsplit("[claim]", 1)).strip()
-    assert request == ChatRequest((Message("user", asked),), "verify", None)
+    assert request == ChatRequest((Message("user", asked),), "verify", None, most_tokens=512)
 
 
 def test_the_papers_form_of_decomposition(tmp_path: Path) -> None:
@@ -122,6 +122,7 @@ def test_a_folder_may_hold_some_of_the_files(tmp_path: Path) -> None:
             Message("user", shown + "<claim>The tide museum opens at nine.</claim>"),
         ),
         "categorize",
+        most_tokens=512,
     )
 
 

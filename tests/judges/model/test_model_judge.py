@@ -225,8 +225,9 @@ def test_half_a_fused_answer_is_asked_for_in_two_calls() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_turn_without_claims(strategy: Strategy) -> None:
+    small_talk = asked(assistant("Hello! How can I help you today?", DOCUMENT))
     with ScriptedChatServer('{"claims": []}') as server:
-        report = check(server, strategy)
+        report = check(server, strategy, small_talk)
     assert (labels(report), report.score, server.calls) == ([], None, 1)
 
 
@@ -293,7 +294,7 @@ async def test_accumulated_knowledge_can_be_hidden_and_the_persona_stays(
         judge = ModelJudge(OpenAIChat("m", base_url=server.base_url, options=chosen), chosen)
         await judge.verify([claim], evidence)
         await judge.aclose()
-    (request,) = server.requests
+    request = server.requests[0]
     assert "Marlow" in request.user
     assert ("travels with a dog" in request.user) is (knowledge == "on")
 

@@ -6,6 +6,7 @@ the judge's confidence rises, other signals being equal.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,10 @@ _EMPTY = frozenset(
 )
 _STEM = 5
 """Letters that two words share to count as the same: "opened" and "opening" do."""
+
+
+SECOND_SHARE = 0.9
+"""Share of the time left in which the second judge must answer."""
 
 
 def trust(check: Check) -> float:
@@ -179,10 +184,7 @@ class CascadeJudge:
         first, second = ensemble.judge_names((self._first, self._second))
         judged = [_sign(first, answer) for answer in await ensemble.label(self._first, answers, evidence)]
         claims = [answer.claim for answer in judged if self._is_unsure(answer)]
-        checks = await contract.verify(self._second, claims, evidence)
-        again = {
-            answer.claim.id: _sign(second, answer) for answer in await ensemble.label(self._second, checks, evidence)
-        }
+        again = {answer.claim.id: _sign(second, answer) for answer in await self._ask_second(claims, evidence)}
         failed = [answer for answer in again.values() if isinstance(answer, Unchecked)]
         if failed:
             what = "keep what the first judge found" if self._keeps_first else "are unchecked"
@@ -192,6 +194,17 @@ class CascadeJudge:
             if self._keeps_first:
                 again = {key: answer for key, answer in again.items() if isinstance(answer, Check)}
         return [again.get(answer.claim.id, answer) for answer in judged]
+
+    async def _ask_second(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """The second judge's labels. It gets most of the time that is left: if it never ends, the first judge's answers count."""
+        left = contract.seconds_left()
+        try:
+            async with asyncio.timeout(None if left is None else SECOND_SHARE * left):
+                checks = await contract.verify(self._second, claims, evidence)
+                return await ensemble.label(self._second, checks, evidence)
+        except TimeoutError:
+            error = f"{self._second.info.name} did not answer within the turn's time (limits.judge_seconds)"
+            return [Unchecked(claim=claim, error=error) for claim in claims]
 
     def _is_unsure(self, answer: Check | Unchecked) -> bool:
         if isinstance(answer, Unchecked):

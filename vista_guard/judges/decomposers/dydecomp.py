@@ -5,7 +5,6 @@ The paper trains a policy that decides when to split; here the policy's reward i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 from vista_guard._extras import require
@@ -14,7 +13,7 @@ from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.composed.pipeline import DecomposingJudge
 from vista_guard.judges.contract import meter
-from vista_guard.judges.decomposers.sentences import invented
+from vista_guard.judges.decomposers.coverage import DENIAL, invented
 from vista_guard.judges.decomposers.steps import load_prompt
 from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT
 from vista_guard.judges.embedded.english.words import STEM, content_words, word_set
@@ -35,7 +34,6 @@ _GLUE = word_set(
     additionally besides"""
 )
 """Words that a split may drop or add, besides articles, pronouns and the like."""
-_DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 
 
 def sureness(answers: Sequence[Check | Unchecked]) -> float:
@@ -128,7 +126,12 @@ class DyDecomp:
 
     def _request(self, claim: Claim, history: Sequence[Turn]) -> ChatRequest:
         style = self._prompt.style
-        return self._prompt.request(history=style.history(history), claim=style.claim(claim))
+        return self._prompt.request(
+            most_tokens=256 + 4 * len(claim.text),
+            most_items=2,
+            history=style.history(history),
+            claim=style.claim(claim),
+        )
 
 
 class SplittingJudge(DecomposingJudge):
@@ -193,7 +196,7 @@ def _stems(*texts: str) -> frozenset[str]:
 def _says_same(whole: str, parts: Sequence[str], around: Sequence[str]) -> bool:
     """True if the parts have all words of the whole, and others only from the text around it."""
     stems, part_stems = _stems(whole), _stems(*parts)
-    denials, left = (len(_DENIAL.findall(text)) for text in (whole, " ".join(parts)))
+    denials, left = (len(DENIAL.findall(text)) for text in (whole, " ".join(parts)))
     # Denying two things becomes one denial of each.
     denied = left >= denials if denials else not left
     source = "\n".join([whole, *around])

@@ -32,7 +32,7 @@ class LocalDecomposer:
     """Implements `Decomposer` with an encoder-decoder that generates the claims of a passage (LLM-OASIS, §5.1).
 
     Reads a turn in passages of `options.sentences` sentences. A claim gets the span of its passage's sentence that shares most
-    words with it. Facts that the model omits are not judged: measure it (`easiness`) before you rely on it.
+    words with it. What the model omits is missing: `Covering` adds it, as settings do.
     """
 
     def __init__(

@@ -76,9 +76,10 @@ def build_decomposer(
         if name.startswith(prefix) and provider in ("openai", "langchain") and rest:
             return _model_decomposer(prefix, name.removeprefix(prefix), options, model, around)
     if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
+        from vista_guard.judges.decomposers.coverage import Covering
         from vista_guard.judges.decomposers.local import LocalDecomposer
 
-        return LocalDecomposer.load(name, options)
+        return Covering(LocalDecomposer.load(name, options), history=False)
     raise ConfigError(
         f"decomposer is {name!r}, which is neither a decomposer nor a folder. The decomposers are:\n{FORMS}"
     )

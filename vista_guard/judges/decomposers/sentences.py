@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
@@ -14,7 +14,6 @@ from vista_guard.judges.embedded.english.decompose import MAX_STATEMENT, names_o
 from vista_guard.judges.embedded.english.segment import foreign_language, sentences
 from vista_guard.judges.embedded.english.speakers import name_speakers, names, written_names
 from vista_guard.judges.embedded.english.verbs import finish_sentence
-from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import SYMBOLS, BlockKind, clean, fence, render
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import canonical, folded
@@ -184,84 +183,3 @@ def home(claim: Claim, found: Sequence[Statement]) -> int:
     if span is None:
         return 0
     return max(range(len(found)), key=lambda place: found[place].span.overlap(span), default=0)
-
-
-_TOKEN = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
-_LIGHT = word_set(
-    """a an the of in on at to for with by from as and or but nor not no is are was were be been being am have has had having
-    do does did done it its this that these those there here he she they his her their him them i me my you your we us our who
-    whom whose which what when where while why how than then also both each only one any some all such other another same more
-    most less least very so too if because although though since until before after during between about into onto over under
-    out up down off through against within without according named called known name names says said say states stated claims
-    made make makes making became become becomes get gets got took take takes taken takes place part located exists exist
-    existed person people someone something thing things way time times assistant user can could may might will would shall
-    should must s t"""
-)
-
-
-def _tokens(text: str) -> list[str]:
-    return [token.replace(",", "") if token[0].isdigit() else token for token in _TOKEN.findall(folded(text))]
-
-
-def invented(claim: str, source: str, *, english: bool = True) -> list[str]:
-    """Content words of a claim that its source lacks. Names and figures must be equal, other words share a stem.
-
-    Args:
-        claim: a model's claim.
-        source: everything in its prompt: question, context, history, sentence.
-        english: False for other languages, where only figures are compared.
-
-    Examples:
-        >>> invented("His father was ChristopherFord.", "He was born to John Christopher Ford, his father.")
-        ['ChristopherFord']
-    """
-    known = _tokens(source)
-    exact = {word.casefold() for word in known}
-    return [word for word in _tokens(claim) if not _is_known(word, exact) and (english or any(map(str.isdigit, word)))]
-
-
-def _is_known(word: str, exact: Collection[str]) -> bool:
-    low = word.casefold()
-    if low in exact or low in _LIGHT or low.removesuffix("s") in exact or f"{low}s" in exact:
-        return True
-    if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
-        return False
-    stem = low[: max(len(low) - 3, 3)]
-    return any(known.startswith(stem) for known in exact)
-
-
-def says_something(claim: str) -> bool:
-    """True if a claim has a word besides articles, pronouns and the like; "No." has none."""
-    return any(word.casefold() not in _LIGHT for word in _tokens(claim))
-
-
-def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
-    """Figures and names of a sentence that are missing from its claims.
-
-    Examples:
-        >>> left_out("The hall of Vale opened in 1850.", ["The hall of Vale exists."])
-        ['1850']
-    """
-    covered = {word.casefold() for claim in claims for word in _tokens(claim)}
-    wanted = [word for word in _names_and_figures(sentence) if len(word) > 1 or word.isdigit()]
-    return [word for word in wanted if not _is_covered(word.casefold(), covered)]
-
-
-def _is_covered(word: str, covered: Collection[str]) -> bool:
-    if any(map(str.isdigit, word)):
-        return word in covered
-    return word in _LIGHT or any(
-        known.startswith(word) or (len(known) > 3 and word.startswith(known)) for known in covered
-    )
-
-
-def _names_and_figures(sentence: str) -> Iterator[str]:
-    """Figures, and capitalised words that open neither the sentence nor a quotation."""
-    text = folded(sentence)
-    for token in _TOKEN.finditer(text):
-        word = token.group()
-        opens = not re.search(r"[^\W_]", text[: token.start()]) or re.search(r"[.!?:\"]\W*$", text[: token.start()])
-        if any(map(str.isdigit, word)):
-            yield word.replace(",", "")
-        elif word[0].isupper() and not opens:
-            yield word

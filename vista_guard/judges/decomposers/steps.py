@@ -9,23 +9,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
+from vista_guard.judges.decomposers.coverage import hold, says_something
 from vista_guard.judges.decomposers.sentences import (
     SentenceTrace,
     Statement,
     as_claim,
     as_it_stands,
     claims_of,
-    invented,
-    left_out,
     question_of,
-    says_something,
     statements,
     window,
 )
@@ -44,7 +42,7 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS
 from vista_guard.judges.model.chat.calling import ChatModel, ChatRequest
 from vista_guard.judges.model.judge import ask_model
 from vista_guard.judges.model.prompt_files import Stage
-from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed, digest
+from vista_guard.judges.model.prompts import Prompt, PromptInfo, Roles, ask_trimmed, digest, most_claims
 from vista_guard.reading.canonical import folded
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
 from vista_guard.types import Claim, EvidenceSet, JudgeInfo, Turn
@@ -208,6 +206,7 @@ class StepsDecomposer:
         prompt = self._prompts[stage]
         style = prompt.style
         return prompt.request(
+            **_bounds(question),
             history=style.history(earlier) if earlier else "",
             question=style.part("question", question.asked),
             context=style.part("context", question.context),
@@ -215,20 +214,22 @@ class StepsDecomposer:
         )
 
     def _ground_claims(self, question: SentenceQuestion, claims: Sequence[str], turn: Turn) -> dict[str, object]:
-        """Keeps the grounded claims; adds the sentence itself if a claim is invented or a figure or name missing."""
+        """The claims that count; the sentence itself too if one does not, or if they leave something out."""
         sentence = question.sentence.text
         english = foreign_language(folded(turn.text)) is None
-        made_up = {claim: words for claim in claims if (words := invented(claim, question.source, english=english))}
-        grounded = [claim for claim in claims if claim not in made_up]
-        gap = left_out(sentence, grounded)
-        if not made_up and not gap:
-            return {"claims": tuple(claims)}
-        notes = [f"{', '.join(words)} in {claim!r} stands nowhere" for claim, words in made_up.items()]
-        notes += [f"no claim has {', '.join(gap)}"] if gap else []
-        note = f"{self._model.name} was not held to its claims of {sentence[:80]!r}: {'; '.join(notes)}"
-        if made_up:
+        held = hold(sentence, claims, question.source, english=english)
+        if held.note is None:
+            return {"claims": held.claims}
+        note = f"{self._model.name} was not held to its claims of {sentence[:80]!r}: {held.note}"
+        if held.replaced:
             meter().warn(f"{note}. The sentence itself is judged")
-        return {"claims": (*grounded, as_it_stands(sentence, turn)), "note": note}
+        return {"claims": (*held.claims, as_it_stands(sentence, turn)), "note": note}
+
+
+def _bounds(question: SentenceQuestion) -> dict[str, Any]:
+    """Bounds on the answer about a sentence, thoughts included."""
+    size = len(question.sentence.text)
+    return {"most_tokens": 1024 + 8 * size, "most_items": most_claims(size)}
 
 
 def _unasked_trace(sentence: Statement) -> SentenceTrace:
@@ -311,7 +312,7 @@ class RivalDecomposer(StepsDecomposer):
         response = part("context", question.context).replace(_START, "<SOS>").replace(_END, "<EOS>")
         query = part("question", question.asked)
         return self._prompts[stage].request(
-            context=f"Questions:\n{query}\nResponse:\n{response}" if query else response
+            **_bounds(question), context=f"Questions:\n{query}\nResponse:\n{response}" if query else response
         )
 
 

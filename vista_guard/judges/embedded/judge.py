@@ -176,6 +176,11 @@ class EmbeddedJudge:
             sample = Passage(source=SourceKind.DOCUMENT, source_id="sample", text=_SAMPLE)
             self._verify(claims, EvidenceSet(documents=(sample,)))
 
+    def states(self, claim: Claim, evidence: EvidenceSet) -> bool:
+        """True if this judge takes the claim for a statement that a source could settle, not for an opinion or an abstention."""
+        (finding,) = self._categorize([Check(claim=claim, supported=False, confidence=1.0)], evidence)
+        return not (isinstance(finding, Finding) and finding.label in (Label.OUT_OF_SCOPE, Label.ABSTENTION))
+
     async def aclose(self) -> None:
         """Closes the verifier, if it has connections."""
         close = getattr(self._verifier, "aclose", None)

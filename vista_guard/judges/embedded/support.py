@@ -92,7 +92,7 @@ def support_score(piece: EvidencePiece, claim: Claim, row: NDArray[np.float32], 
         return score
     claim_reading = read(clean(folded(claim.text)))
     only_told = claim_reading.is_told and not read(piece.text).framed_like(claim_reading)
-    return 1 - NOWHERE if only_told or _find_veto(folded(claim.text), piece.text) else score
+    return 1 - NOWHERE if only_told or find_veto(folded(claim.text), piece.text) else score
 
 
 def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
@@ -100,7 +100,7 @@ def can_affect_verdict(piece: EvidencePiece, claim: str) -> bool:
     return piece.refutes or lacking(claim, piece.text) is None
 
 
-def _find_veto(claim: str, evidence: str) -> str | None:
+def find_veto(claim: str, evidence: str) -> str | None:
     """The part of the claim that its evidence lacks, contradicts or puts into the past; None if there is none."""
     return (
         lacking(claim, evidence)

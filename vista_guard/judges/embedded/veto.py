@@ -75,6 +75,17 @@ def lacking(claim: str, evidence: str) -> str | None:
     return None
 
 
+def dropped_figure(text: str, other: str) -> str | None:
+    """The first figure of a text that a text on the same matter leaves out, as written; None for none. "One" is no figure."""
+    given = amounts(other)
+    for amount in amounts(text):
+        number, written = amount.number, text[amount.start : amount.end]
+        plain = number is not None and (number.kind in ("ordinal", "named", "part") or number.value in (0, 1))
+        if (not plain or any(map(str.isdigit, written))) and not any(_is_same_amount(amount, one) for one in given):
+            return written
+    return None
+
+
 def _is_asked_for(text: str, amount: Amount) -> bool:
     """True if the claim states exactly this amount: no bound, no estimate, nothing that can be counted."""
     if not amount.sure and amount.dimension != "clock":

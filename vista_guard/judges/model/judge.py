@@ -5,14 +5,19 @@ An unreadable answer is requested once more; then its claims are unchecked. No c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from vista_guard._aio import run_long
 from vista_guard._extras import require
 from vista_guard.errors import JudgeError, UnreadableError
+from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import meter
+from vista_guard.judges.decomposers.coverage import SHORT, cover
+from vista_guard.judges.model import net
 from vista_guard.judges.model.answers import parsing
 from vista_guard.judges.model.answers.labels import place, quoted_evidence
 from vista_guard.judges.model.answers.tolerant import RAW_CHARS
@@ -27,10 +32,26 @@ T = TypeVar("T")
 REMINDER = (
     "\n\nThe last answer to this could not be read. Answer in exactly the form that is asked for, and nothing else."
 )
+NOT_COUNTED = (
+    "\n\nThe last answer to this did not count. VERIFIED and CONTRADICTED need words of the material, copied exactly, that "
+    'decide this very claim with all of its figures; put "..." between words from two places. OUT_OF_SCOPE and ABSTENTION are '
+    "for claims that state no fact. Where the material does not decide, the label is another one."
+)
+NET = 1
+"""Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
+
+
+class UnfinishedError(UnreadableError):
+    """The answer was cut off at its token limit. Asking again would only take as long."""
 
 
 async def ask_model(
-    model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool = False, reminders: int = 1
+    model: ChatModel,
+    request: ChatRequest,
+    read: Callable[[str], T],
+    *,
+    partial: Callable[[str], T] | None = None,
+    reminders: int = 1,
 ) -> T:
     """Asks the model and parses its answer.
 
@@ -38,34 +59,50 @@ async def ask_model(
         model: behind its endpoint.
         request: the prompt.
         read: parses an answer; raises UnreadableError for an unusable one.
-        partial: whether a truncated answer may be parsed.
+        partial: parses an answer that was cut off; without it such an answer is unusable.
         reminders: retries after an unreadable answer.
 
     Raises:
         UnreadableError: no answer could be read.
+        UnfinishedError: the answer was cut off.
         JudgeError: there was no answer (see `ChatModel.complete`).
     """
     for left in range(reminders, -1, -1):
         try:
             return await _ask_once(model, request, read, partial=partial)
+        except UnfinishedError:
+            raise
         except UnreadableError:
             if not left:
                 raise
-            *earlier, last = request.messages
-            # In the last message, since some chat templates reject two user messages in a row.
-            request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
+            request = _with_note(request, REMINDER)
     raise AssertionError("unreachable")
 
 
-async def _ask_once(model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: bool) -> T:
+def _with_note(request: ChatRequest, note: str) -> ChatRequest:
+    """The request with a note in its last message: some chat templates reject two user messages in a row."""
+    *earlier, last = request.messages
+    return replace(request, messages=(*earlier, replace(last, content=last.content + note)))
+
+
+async def _ask_once(
+    model: ChatModel, request: ChatRequest, read: Callable[[str], T], *, partial: Callable[[str], T] | None
+) -> T:
     reply = await model.complete(request)
     if reply.finish == "refusal":
         raise UnreadableError(f"{model.name} refused to judge: {reply.text[:200]!r}", reply.text[:RAW_CHARS])
-    if reply.finish == "length" and not partial:
+    if reply.finish != "length":
+        return read(reply.text)
+    if partial is None:
         # Half an answer may lack the claim, or the word, that mattered.
-        error = f"the answer of {model.name} was cut off at its token limit; raise model.max_output_tokens"
-        raise UnreadableError(error, reply.text[:RAW_CHARS])
-    return read(reply.text)
+        raise UnfinishedError(_unfinished(model.name), reply.text[:RAW_CHARS])
+    return partial(reply.text)
+
+
+def _unfinished(model: str) -> str:
+    return (
+        f"the model did not finish: the answer of {model} was cut off at its token limit; raise model.max_output_tokens"
+    )
 
 
 _STAGES: Mapping[str, tuple[Stage, ...]] = {
@@ -78,6 +115,15 @@ CLAIMS_PER_CALL = 30
 """Most claims in one batched call; more are split into concurrent calls."""
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """The labels of one call, None where it gives none; its text, and what is wrong with it then."""
+
+    labels: list[parsing.ParsedCategory | None]
+    raw: str
+    error: str
+
+
 class ModelJudge:
     """Implements `TurnJudge`.
 
@@ -85,14 +131,21 @@ class ModelJudge:
         model: the model behind its endpoint: `OpenAIChat`, `LangChainChat`.
         options: strategy, shots, knowledge and so on; `model` applies the endpoint's limits itself.
         prompts: override those named by `options`.
+        net: False takes the model at its word, as published methods do: for measuring them, not for guarding.
     """
 
     def __init__(
-        self, model: ChatModel, options: ModelOptions | None = None, *, prompts: Prompts | None = None
+        self,
+        model: ChatModel,
+        options: ModelOptions | None = None,
+        *,
+        prompts: Prompts | None = None,
+        net: bool = True,
     ) -> None:
         require("a judge that asks a model", "json_repair", extra="model")
         self.model = model
         self.options = options = options or ModelOptions()
+        self._net = net
         self._prompts = prompts or Prompts.load(
             options.prompts_dir,
             shots=options.shots,
@@ -104,12 +157,12 @@ class ModelJudge:
         """The model's name; strategy, shots and a fingerprint of the prompts and parameters."""
         options = self.options
         parts = [options.strategy, options.shots, *(["no-knowledge"] if options.knowledge == "off" else [])]
-        shaping = digest(self._prompts.fingerprint, dict(self.model.parameters))
+        shaping = digest(NET if self._net else 0, self._prompts.fingerprint, dict(self.model.parameters))
         return JudgeInfo(name=self.model.name, version="-".join([*parts, shaping]))
 
     def with_model(self, model: ChatModel) -> ModelJudge:
         """The same judge with another model."""
-        return ModelJudge(model, self.options, prompts=self._prompts)
+        return ModelJudge(model, self.options, prompts=self._prompts, net=self._net)
 
     @property
     def prompts(self) -> Mapping[Stage, PromptInfo]:
@@ -131,7 +184,7 @@ class ModelJudge:
         await self.model.aclose()
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """One call. Spans cover the words that the model quotes, if the turn has them."""
+        """One call. Spans cover the words that the model quotes, if the turn has them; sentences without a claim are claims."""
         if not turn.text.strip():
             return []
         claim_texts = await self._ask(
@@ -141,7 +194,15 @@ class ModelJudge:
             EvidenceSet(),
             history,
         )
-        return _claims(claim_texts, turn, history)
+        return await self._cover(
+            _claims(claim_texts, turn, history), turn, history, self._prompts["decompose"].instructions
+        )
+
+    async def _cover(self, claims: Sequence[Claim], turn: Turn, history: Sequence[Turn], plain: str) -> Sequence[Claim]:
+        if not self._net:
+            return claims
+        run = asyncio.to_thread if len(turn.text) <= SHORT else run_long
+        return await run(cover, claims, turn, history, self.model.name, plain)
 
     async def judge_turn(
         self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet
@@ -160,6 +221,8 @@ class ModelJudge:
                 history,
                 reminders=0,
             )
+        except UnfinishedError:
+            raise
         except UnreadableError:
             judgements = None
         if judgements is None or not judgements.complete:
@@ -167,21 +230,29 @@ class ModelJudge:
                 f"{self.model.name} did not answer one call about the whole turn in a usable form; two were made"
             )
             return None
-        claims = _claims(judgements.claims, turn, history)
-        return [
-            _labelled_check(
-                claim, parsing.ParsedCategory(judgement.label, judgement.reason, judgement.evidence), evidence
-            )
-            for claim, judgement in zip(claims, judgements.claims, strict=True)
-        ]
+        said = {one.text: parsing.ParsedCategory(one.label, one.reason, one.evidence) for one in judgements.claims}
+        plain = "\n".join([self._prompts["fused"].instructions, *_texts(evidence)])
+        claims = await self._cover(_claims(judgements.claims, turn, history), turn, history, plain)
+        return await contract.except_unchecked(
+            claims, lambda left: self._judge_all(left, evidence, {claim.id: said.get(claim.text) for claim in left})
+        )
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """One concurrent call per claim with `per_claim`; else one call for all, which also gives the labels."""
         evidence = self._usable_evidence(evidence)
         if self.options.strategy == "per_claim":
             return await ensemble.gather(self._verify_claim(claim, evidence) for claim in claims)
+        return await self._judge_all(claims, evidence)
+
+    async def _judge_all(
+        self,
+        claims: Sequence[Claim],
+        evidence: EvidenceSet,
+        said: Mapping[str, parsing.ParsedCategory | None] | None = None,
+    ) -> list[Check | Unchecked]:
+        """As many concurrent calls as needed; `said` are the labels that the model gave some of the claims before, by id."""
         batches = [claims[start : start + CLAIMS_PER_CALL] for start in range(0, len(claims), CLAIMS_PER_CALL)]
-        answers = await ensemble.gather(self._judge_together(batch, evidence) for batch in batches)
+        answers = await ensemble.gather(self._judge_together(batch, evidence, said or {}) for batch in batches)
         return [answer for batch in answers for answer in batch]
 
     async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
@@ -199,17 +270,23 @@ class ModelJudge:
     async def _verify_claim(self, claim: Claim, evidence: EvidenceSet) -> Check | Unchecked:
         if evidence.missing:
             return Check(claim=claim, supported=False, confidence=1.0)
-        try:
+
+        async def ask(note: str) -> parsing.ParsedCategory:
             verdict = await self._ask(
                 claim.text,
-                lambda trimmed, _: self._prompts.verify(claim, trimmed),
+                lambda trimmed, _: _with_note(self._prompts.verify(claim, trimmed), note),
                 lambda text: parsing.read_verdict(text, [claim.text, *_texts(evidence)]),
                 evidence,
             )
-        except JudgeError as exc:
-            return _as_unchecked(claim, exc)
-        quotes = quoted_evidence(verdict.quote, evidence)
-        if verdict.supported:
+            # An unsupported claim gets its label later.
+            label = Label.VERIFIED if verdict.supported else Label.LACKING_EVIDENCE
+            return parsing.ParsedCategory(label, "", verdict.quote)
+
+        said = await self._ask_until_it_counts(claim, ask, evidence, "verify")
+        if isinstance(said, Unchecked):
+            return said
+        quotes = quoted_evidence(said.quote, evidence)
+        if said.label is Label.VERIFIED:
             return Check(claim=claim, supported=True, confidence=1.0, evidence=quotes)
         return Check(claim=claim, supported=False, confidence=1.0, counter_evidence=quotes)
 
@@ -217,52 +294,114 @@ class ModelJudge:
         claim = check.claim
         if check.finding is not None:
             return check.finding
-        try:
-            category = await self._ask(
+
+        async def ask(note: str) -> parsing.ParsedCategory:
+            return await self._ask(
                 claim.text,
-                lambda trimmed, _: self._prompts.categorize(claim, trimmed),
+                lambda trimmed, _: _with_note(self._prompts.categorize(claim, trimmed), note),
                 lambda text: parsing.read_category(text, [claim.text, *_texts(evidence)]),
                 evidence,
             )
-        except JudgeError as exc:
-            return _as_unchecked(claim, exc)
-        return _finding(claim, category, evidence)
 
-    async def _judge_together(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
-        """Verdicts with labels. Claims that the first answer omits or answers twice are retried once."""
-        answers: dict[int, Check | Unchecked] = {}
-        left, raw = list(range(len(claims))), ""
-        for _ in range(2):
+        said = await self._ask_until_it_counts(claim, ask, evidence, "categorize")
+        return said if isinstance(said, Unchecked) else _finding(claim, said, evidence)
+
+    async def _ask_until_it_counts(
+        self,
+        claim: Claim,
+        ask: Callable[[str], Awaitable[parsing.ParsedCategory]],
+        evidence: EvidenceSet,
+        stage: Stage,
+    ) -> parsing.ParsedCategory | Unchecked:
+        """The first of two answers that counts. `ask` takes a note for the prompt."""
+        why: str | None = None
+        for note in ("", NOT_COUNTED):
             try:
-                judgements, raw = await self._ask_together([claims[index] for index in left], evidence)
+                said = await ask(note)
+            except JudgeError as exc:
+                return _as_unchecked(claim, exc)
+            (why,) = await self._doubts([(claim, said)], evidence, stage)
+            if why is None:
+                return said
+        return self._not_counted(claim, why or "")
+
+    async def _doubts(
+        self, said: Sequence[tuple[Claim, parsing.ParsedCategory]], evidence: EvidenceSet, stage: Stage
+    ) -> list[str | None]:
+        if not self._net or getattr(self.model, "rehearses", False):
+            return [None] * len(said)
+        quoting = self._prompts[stage].answers_json
+        return await asyncio.to_thread(net.doubts, said, evidence, quoting=quoting) if said else []
+
+    def _not_counted(self, claim: Claim, why: str) -> Unchecked:
+        return Unchecked(claim=claim, error=f"{self.model.name} {why}, though it was asked twice")
+
+    async def _judge_together(
+        self, claims: Sequence[Claim], evidence: EvidenceSet, said: Mapping[str, parsing.ParsedCategory | None]
+    ) -> list[Check | Unchecked]:
+        """Verdicts with labels. Each claim is asked about twice at most: again if an answer omits it, or does not count.
+
+        `said` are labels that the model gave before, by id.
+        """
+        given = {index: category for index, claim in enumerate(claims) if (category := said.get(claim.id)) is not None}
+        answers, faults = await self._weigh(claims, given, evidence, "fused")
+        asked = [int(index in given) for index in range(len(claims))]
+        while left := [index for index in range(len(claims)) if index not in answers and asked[index] < 2]:
+            try:
+                judged = await self._ask_together([claims[index] for index in left], evidence, again=bool(faults))
             except JudgeError as exc:
                 answers |= {index: _as_unchecked(claims[index], exc) for index in left}
                 break
-            for index, category in zip(left, judgements, strict=True):
-                if category is not None:
-                    answers[index] = _labelled_check(claims[index], category, evidence)
-            left = [index for index in left if index not in answers]
-            if not left:
-                break
-        error = f"{self.model.name} gave no single label for this claim, though it was asked twice"
-        return [
-            answers.get(index) or Unchecked(claim=claim, error=error, raw=raw[:RAW_CHARS])
-            for index, claim in enumerate(claims)
-        ]
+            labels = {index: label for index, label in zip(left, judged.labels, strict=True) if label is not None}
+            counted, doubted = await self._weigh(claims, labels, evidence, "judge")
+            answers |= counted
+            faults |= {
+                index: doubted.get(index) or Unchecked(claim=claims[index], error=judged.error, raw=judged.raw)
+                for index in left
+                if index not in counted
+            }
+            for index in left:
+                asked[index] += 1
+        return [answers.get(index) or faults[index] for index in range(len(claims))]
 
-    async def _ask_together(
-        self, claims: Sequence[Claim], evidence: EvidenceSet
-    ) -> tuple[list[parsing.ParsedCategory | None], str]:
-        """One call's answer per claim, None if unusable; and the raw text."""
+    async def _weigh(
+        self,
+        claims: Sequence[Claim],
+        labels: Mapping[int, parsing.ParsedCategory],
+        evidence: EvidenceSet,
+        stage: Stage,
+    ) -> tuple[dict[int, Check | Unchecked], dict[int, Unchecked]]:
+        """The answers that count, and the reasons against the others."""
+        said = [(claims[index], category) for index, category in labels.items()]
+        whys = dict(zip(labels, await self._doubts(said, evidence, stage), strict=True))
+        doubted = {index: self._not_counted(claims[index], why) for index, why in whys.items() if why is not None}
+        counted = {
+            index: _labelled_check(claims[index], category, evidence)
+            for index, category in labels.items()
+            if index not in doubted
+        }
+        return counted, doubted
+
+    async def _ask_together(self, claims: Sequence[Claim], evidence: EvidenceSet, *, again: bool) -> _Judged:
+        """One call's labels. `again`: the model's last answer did not count."""
         ids = [f"c{number}" for number in range(1, len(claims) + 1)]
         texts = [claim.text for claim in claims]
 
-        def read(text: str) -> tuple[list[parsing.ParsedCategory | None], str]:
+        def read(text: str, *, cut: bool = False) -> _Judged:
             categories = parsing.read_judgements(text, ids, [*texts, *_texts(evidence)])
-            return [categories.get(name) for name in ids], text
+            error = f"{self.model.name} gave no single label for this claim, though it was asked twice"
+            return _Judged(
+                [categories.get(name) for name in ids],
+                text[:RAW_CHARS],
+                _unfinished(self.model.name) if cut else error,
+            )
 
         return await self._ask(
-            "\n".join(texts), lambda trimmed, _: self._prompts.judge(claims, trimmed), read, evidence, partial=True
+            "\n".join(texts),
+            lambda trimmed, _: _with_note(self._prompts.judge(claims, trimmed), NOT_COUNTED if again else ""),
+            read,
+            evidence,
+            partial=lambda text: read(text, cut=True),
         )
 
     async def _ask(
@@ -273,7 +412,7 @@ class ModelJudge:
         evidence: EvidenceSet,
         history: Sequence[Turn] = (),
         *,
-        partial: bool = False,
+        partial: Callable[[str], T] | None = None,
         reminders: int = 1,
     ) -> T:
         """Asks; trims evidence and history if the prompt is too long."""

@@ -121,12 +121,23 @@ class Prompt:
         """Slots of its input."""
         return self._file.slots
 
-    def request(self, **values: str) -> ChatRequest:
-        """The request with these values in the slots."""
+    @property
+    def instructions(self) -> str:
+        """Its constant text."""
+        return "\n".join([self._system, *(part for part in self._file.input if isinstance(part, str))])
+
+    def request(self, *, most_tokens: int | None = None, most_items: int | None = None, **values: str) -> ChatRequest:
+        """The request with these values in the slots, and bounds on the answer's tokens and on the entries of its list."""
         slot_values = {**values, "assistant": self._roles.assistant, "user": self._roles.user}
         text = fill(self._file.input, slot_values)
         messages = tuple(Message(*pair) for pair in (("system", self._system), ("user", text)) if pair[1])
-        return ChatRequest(messages, self.stage, ANSWERS[self.stage] if self._file.answer == "json" else None)
+        schema = _bounded(ANSWERS[self.stage], most_items) if self.answers_json else None
+        return ChatRequest(messages, self.stage, schema, most_tokens=most_tokens)
+
+    @property
+    def answers_json(self) -> bool:
+        """True if it asks for an object with the fields of its schema, quotes among them."""
+        return self._file.answer == "json"
 
 
 @dataclass(frozen=True)
@@ -160,25 +171,41 @@ class Prompts:
         fingerprint = digest(_FORM, shots, names, [prompt.texts() for prompt in prompts.values()])
         return cls(roles, fingerprint, {stage: prompt.info for stage, prompt in prompts.items()}, prompts)
 
+    def __getitem__(self, stage: Stage) -> Prompt:
+        return self._prompts[stage]
+
     def decompose(self, turn: Turn, history: Sequence[Turn]) -> ChatRequest:
         """Asks for the claims of `turn`; `history` holds the turns before it."""
-        prompt = self._prompts["decompose"]
-        return prompt.request(history=prompt.style.history(history), turn=prompt.style.turn(turn))
+        prompt, size = self._prompts["decompose"], len(turn.text)
+        return prompt.request(
+            most_tokens=256 + 4 * size,
+            most_items=most_claims(size),
+            history=prompt.style.history(history),
+            turn=prompt.style.turn(turn),
+        )
 
     def verify(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks whether the evidence establishes the claim."""
-        prompt = self._prompts["verify"]
-        return prompt.request(**_evidence_values(prompt, evidence), claim=prompt.style.claim(claim))
+        return self._ask_about(claim, evidence, "verify")
 
     def categorize(self, claim: Claim, evidence: EvidenceSet) -> ChatRequest:
         """Asks why the evidence does not establish the claim."""
-        prompt = self._prompts["categorize"]
-        return prompt.request(**_evidence_values(prompt, evidence), claim=prompt.style.claim(claim))
+        return self._ask_about(claim, evidence, "categorize")
+
+    def _ask_about(self, claim: Claim, evidence: EvidenceSet, stage: Stage) -> ChatRequest:
+        prompt = self._prompts[stage]
+        values = _evidence_values(prompt, evidence)
+        return prompt.request(most_tokens=512, most_items=1, **values, claim=prompt.style.claim(claim))
 
     def judge(self, claims: Sequence[Claim], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the label of each claim; the prompt calls them c1, c2, ... by position."""
         prompt = self._prompts["judge"]
-        return prompt.request(**_evidence_values(prompt, evidence), claims=prompt.style.claims(claims))
+        return prompt.request(
+            most_tokens=256 + 150 * len(claims),
+            most_items=_bucket(len(claims)),
+            **_evidence_values(prompt, evidence),
+            claims=prompt.style.claims(claims),
+        )
 
     def fused(self, turn: Turn, history: Sequence[Turn], evidence: EvidenceSet) -> ChatRequest:
         """Asks for the claims of `turn` and the label of each. `history` is evidence too when `evidence` holds it."""
@@ -186,7 +213,31 @@ class Prompts:
         values = _evidence_values(prompt, evidence)
         if not evidence.history:
             values["history"] = prompt.style.history(history)
-        return prompt.request(**values, turn=prompt.style.turn(turn))
+        size = len(turn.text)
+        return prompt.request(
+            most_tokens=384 + 7 * size, most_items=most_claims(size), **values, turn=prompt.style.turn(turn)
+        )
+
+
+def most_claims(size: int) -> int:
+    """Most claims of a text with this many characters. The package's examples have one in 19 to 35 characters."""
+    return _bucket(4 + size // 20)
+
+
+def _bucket(count: int) -> int:
+    """The count rounded up to 8, 16, 32, …: endpoints compile each schema once, and cache prompts behind it."""
+    return max(8, 1 << (count - 1).bit_length())
+
+
+def _bounded(schema: Mapping[str, Any], most: int | None) -> Mapping[str, Any]:
+    """The schema of an answer with at most this many entries in its list: a grammar never ends a list by itself."""
+    if most is None:
+        return schema
+    fields = {
+        name: {**field, "maxItems": most} if field["type"] == "array" else field
+        for name, field in schema["properties"].items()
+    }
+    return {**schema, "properties": fields}
 
 
 def _evidence_values(prompt: Prompt, evidence: EvidenceSet) -> dict[str, str]:

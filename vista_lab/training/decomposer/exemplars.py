@@ -25,8 +25,9 @@ from pydantic import BaseModel, ConfigDict
 
 from vista_guard import __version__
 from vista_guard.errors import ContextTooLongError, InputError
+from vista_guard.judges.decomposers.coverage import invented, left_out
 from vista_guard.judges.decomposers.rules import EmbeddedSteps, answer_of
-from vista_guard.judges.decomposers.sentences import CUT, invented, left_out, question_of, statements, window
+from vista_guard.judges.decomposers.sentences import CUT, question_of, statements, window
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.model import ChatModel, ModelOptions, Roles
 from vista_guard.judges.model.answers.parsing import NO_CLAIM

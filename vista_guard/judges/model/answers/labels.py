@@ -385,26 +385,38 @@ def place(quote: str, text: str) -> Span | None:
     return Span(start=match.start(), end=match.end()) if match else None
 
 
-def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
-    """The evidence that contains the quote, as written there; empty if none does."""
-    if not quote:
-        return ()
+_ELLIPSIS = re.compile(r"\s*(?:\[?(?:\.\.\.|…)\]?)\s*")
+
+
+def find_quotes(quote: str | None, evidence: EvidenceSet) -> list[tuple[Passage, Span]]:
+    """Where the quote stands: the first passage that has it, and its span there. Words around "..." may stand in two places.
+
+    Empty if any of its words stand nowhere.
+    """
+    parts = [part for part in _ELLIPSIS.split(quote or "") if any(map(str.isalnum, part))]
     turns = (
         Passage(source=SourceKind.HISTORY, source_id=f"t{index}", text=turn.text)
         for index, turn in enumerate(evidence.history)
     )
-    for passage in (*evidence.documents, *evidence.knowledge, *turns):
-        span = place(quote, passage.text)
-        if span is not None:
-            start = passage.span.start if passage.span else 0
-            return (
-                Evidence(
-                    source=passage.source,
-                    source_id=passage.source_id,
-                    quote=passage.text[span.start : span.end],
-                    title=passage.title,
-                    span=Span(start=start + span.start, end=start + span.end),
-                    score=1.0,
-                ),
-            )
-    return ()
+    passages = [*evidence.documents, *evidence.knowledge, *turns]
+    found = [
+        next(((passage, span) for passage in passages if (span := place(part, passage.text)) is not None), None)
+        for part in parts
+    ]
+    return [pair for pair in found if pair is not None] if None not in found else []
+
+
+def quoted_evidence(quote: str | None, evidence: EvidenceSet) -> tuple[Evidence, ...]:
+    """The evidence that contains the quote, as written there; empty if none does."""
+    return tuple(
+        Evidence(
+            source=passage.source,
+            source_id=passage.source_id,
+            quote=passage.text[span.start : span.end],
+            title=passage.title,
+            span=Span(start=start + span.start, end=start + span.end),
+            score=1.0,
+        )
+        for passage, span in find_quotes(quote, evidence)
+        for start in [passage.span.start if passage.span else 0]
+    )

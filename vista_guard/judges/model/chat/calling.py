@@ -234,6 +234,9 @@ class ChatRequest:
     sampling: Mapping[str, float] = field(default_factory=dict)
     """`temperature` and `top_p` of this call, overriding the model's; the call has no seed, so that asking again can give
     another answer."""
+    most_tokens: int | None = None
+    """Longest answer that is worth waiting for, where `max_output_tokens` is not set. It does not count a reasoning model's
+    thoughts: where they use it up, the endpoint's own limit applies."""
 
 
 @dataclass(frozen=True)
@@ -408,6 +411,15 @@ class EndpointChat(ABC):
     def _error(self, exc: BaseException) -> JudgeError:
         fault = read_fault(exc, self._secrets)
         return to_error(fault, self.name, self._model_name, key=self._key_hint, timeout_s=self._options.timeout_s)
+
+
+OUR_BOUND = "most_tokens"
+"""Stands for a request's own bound among the parameters that a model refuses."""
+
+
+def thought_too_long(reply: Reply) -> bool:
+    """True if thoughts used up the tokens of an answer."""
+    return reply.finish == "length" and bool(reply.reasoning or not reply.text.strip() or "<think" in reply.text[:200])
 
 
 def token_count(tokens: object) -> int:

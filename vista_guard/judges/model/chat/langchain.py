@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from email.utils import parsedate_to_datetime
 from importlib import import_module
 from time import time
@@ -15,6 +15,7 @@ from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
+    OUR_BOUND,
     ChatRequest,
     EndpointChat,
     Finish,
@@ -23,6 +24,7 @@ from vista_guard.judges.model.chat.calling import (
     Reply,
     learn,
     refused_parameters,
+    thought_too_long,
     token_count,
 )
 from vista_guard.judges.model.chat.faults import clean, priced_url, read_fault, read_url
@@ -125,29 +127,41 @@ class LangChainChat(EndpointChat):
         """Does nothing: the caller owns the model."""
 
     async def _ask_until_taken(self, request: ChatRequest, key: tuple[str, ...]) -> ModelReply:
-        structured = None if "tools" in refused_parameters(key) else self._structured_model(request)
+        bounded = self._bounded_model(request, refused_parameters(key))
+        structured = None if "tools" in refused_parameters(key) else self._structured_model(request, bounded)
         try:
-            target = structured or self._model
+            target = structured or bounded
             answer = _read(await self._invoke(target.bind(**request.sampling) if request.sampling else target, request))
         except Exception as exc:  # each integration has errors of its own: read_fault tells them apart
             fault = read_fault(exc, self._secrets)
             if fault.is_filtered or type(exc).__name__ == "ContentFilterFinishReasonError":
                 return ModelReply(Reply("", "refusal"))
             if type(exc).__name__ == "LengthFinishReasonError":
-                return ModelReply(Reply("", "length"))
-            if structured is None or not fault.blames({"tools"}):
+                answer = ModelReply(Reply("", "length"))
+            elif structured is None or not fault.blames({"tools"}):
                 raise self._error(exc) from None  # the client's error carries the request, and with it the key
-            learn(key, frozenset({"tools"}))
+            else:
+                learn(key, frozenset({"tools"}))
+                return await self._ask_until_taken(request, key)
+        if bounded is not self._model and thought_too_long(answer.reply):
+            learn(key, frozenset({OUR_BOUND}))
             return await self._ask_until_taken(request, key)
         learn(key, frozenset())
         return answer
 
-    def _structured_model(self, request: ChatRequest) -> Runnable[Any, Any] | None:
+    def _bounded_model(self, request: ChatRequest, refused: Collection[str]) -> BaseChatModel:
+        """The model with the request's own bound, if it has a field for it that is not set."""
+        is_set = getattr(self._model, "max_tokens", ...) is not None or self._options.max_output_tokens is not None
+        if is_set or request.most_tokens is None or OUR_BOUND in refused:
+            return self._model
+        return self._model.model_copy(update={"max_tokens": request.most_tokens})
+
+    def _structured_model(self, request: ChatRequest, model: BaseChatModel) -> Runnable[Any, Any] | None:
         """The model with structured output; None if switched off or not supported."""
         if request.schema is None or self._options.structured_output == "off":
             return None
         try:
-            return self._model.with_structured_output({"title": request.stage, **request.schema}, include_raw=True)
+            return model.with_structured_output({"title": request.stage, **request.schema}, include_raw=True)
         except NotImplementedError:
             return None
 

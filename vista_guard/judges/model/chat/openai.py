@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from vista_guard._extras import require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.model.chat.calling import (
     LIBRARIES,
+    OUR_BOUND,
     ChatRequest,
     EndpointChat,
     Finish,
@@ -23,6 +24,7 @@ from vista_guard.judges.model.chat.calling import (
     Reply,
     learn,
     refused_parameters,
+    thought_too_long,
     token_count,
 )
 from vista_guard.judges.model.chat.faults import (
@@ -43,6 +45,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
 CONNECT_TIMEOUT_S = 5.0
 _WAYS = ("json_schema", "json_object")  # structured-output modes, the strictest first
+_MOST_ITEMS = "maxItems"
 _FINISH: dict[str, Finish] = {"stop": "stop", "length": "length", "content_filter": "refusal"}
 
 
@@ -140,12 +143,23 @@ class OpenAIChat(EndpointChat):
                 if fault.is_filtered:
                     return ModelReply(Reply("", "refusal"))
                 blamed = fault.blames(sent)
+                if blamed == "json_schema" and _MOST_ITEMS in fault.message and _MOST_ITEMS not in left_out:
+                    blamed = _MOST_ITEMS
                 if blamed is None or (blamed == self._options.structured_output):
                     raise self._error(exc) from None  # the client's error carries the request, and with it the key
                 left_out |= {blamed}
-            else:
-                learn(key, left_out)
-                return self._read(completion)
+                continue
+            answer = self._read(completion)
+            if self._bound(request, left_out | refused_parameters(key)) and thought_too_long(answer.reply):
+                left_out |= {OUR_BOUND}
+                continue
+            learn(key, left_out)
+            return answer
+
+    def _bound(self, request: ChatRequest, without: Collection[str]) -> int | None:
+        """The request's own bound on its answer, unless the options have one."""
+        is_ours = self._options.max_output_tokens is None and OUR_BOUND not in without
+        return request.most_tokens if is_ours else None
 
     async def _create(self, request: ChatRequest, sent: Mapping[str, Any]) -> object:
         messages: Any = [{"role": message.role, "content": storable(message.content)} for message in request.messages]
@@ -160,7 +174,7 @@ class OpenAIChat(EndpointChat):
         wanted = {
             "temperature": options.temperature,
             "seed": seed,
-            longest: options.max_output_tokens,
+            longest: options.max_output_tokens or self._bound(request, without),
             **request.sampling,
         }
         sent: dict[str, Any] = {
@@ -172,7 +186,8 @@ class OpenAIChat(EndpointChat):
         ways = _WAYS if options.structured_output == "auto" else (options.structured_output,)
         way = next((way for way in ways if way in _WAYS and way not in without), None)
         if request.schema is not None and way == "json_schema":
-            schema = {"name": request.stage, "strict": True, "schema": dict(request.schema)}
+            asked = _without_bounds(request.schema) if _MOST_ITEMS in without else dict(request.schema)
+            schema = {"name": request.stage, "strict": True, "schema": asked}
             sent[way] = {"type": way, way: schema}
         elif request.schema is not None and way is not None:
             sent[way] = {"type": way}
@@ -221,6 +236,14 @@ class OpenAIChat(EndpointChat):
         if self._key:
             return f"set {KEY_VARIABLE} to a key that this endpoint takes"
         return f"{KEY_VARIABLE} is not set: set it to a key of this endpoint"
+
+
+def _without_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an answer without bounds on its lists, for endpoints that refuse them."""
+    fields = {name: {**field} for name, field in schema["properties"].items()}
+    for field in fields.values():
+        field.pop(_MOST_ITEMS, None)
+    return {**schema, "properties": fields}
 
 
 def _client_errors() -> tuple[type[Exception], ...]:
