@@ -9,20 +9,35 @@ from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
+from vista_guard.policy.links import link_mode, with_links
 from vista_guard.protocols import RiskPolicy
 from vista_guard.reading.passages import sentence_spans
+from vista_guard.turn.links import find_links, remove_links
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Finding, Label, Outcome, RepairMode, Span
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
+    work = decide_claims(find_links(work, parts), parts)
+    if work.decided.action is not Action.REPAIR:
+        work = remove_links(work, parts)
+    _emit_decision(work, parts, emit)
+    return work
+
+
+def decide_claims(work: Work, parts: Parts) -> Work:
+    """The work with the policy's decision on its claims; links are not looked at."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
         decision = _decision(work, parts)
-    emit({"event": "decision", "decision": decision.model_dump(mode="json")})
     response = parts.policy.message if decision.action is Action.BLOCK else work.turn.text
     return work.with_(decision=decision, response=response)
+
+
+def _emit_decision(work: Work, parts: Parts, emit: Emit) -> None:
+    decision = with_links(work.decided, work.links, link_mode(parts.policy))
+    emit({"event": "decision", "decision": decision.model_dump(mode="json")})
 
 
 def _decision(work: Work, parts: Parts) -> Decision:
@@ -187,7 +202,8 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
             return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
     repaired = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
-    emit({"event": "decision", "decision": repaired.decided.model_dump(mode="json")})
+    repaired = remove_links(repaired, parts)
+    _emit_decision(repaired, parts, emit)
     return repaired
 
 
