@@ -33,9 +33,9 @@ def test_public_names() -> None:
         "Action", "Again", "Attempt", "Blocked", "BudgetError", "Check", "Claim", "ConfigError", "Conversation", "Decision",
         "Decomposer", "Delta", "Document", "DocumentStore", "DraftSpan", "Embedder", "Evidence", "EvidenceSet", "Finding",
         "Found", "Gate", "Guard", "InputError", "Judge", "JudgeError", "JudgeInfo", "KnowledgeStore", "Label", "LabelPolicy",
-        "Limits", "Link", "LinkPolicy", "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode", "ReportStore",
-        "RiskPolicy", "Role", "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError", "Telemetry",
-        "TextSink", "Turn", "TurnJudge", "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier",
+        "Limits", "Link", "LinkPolicy", "Outcome", "Passage", "Passed", "Persona", "Policy", "Record", "RepairMode",
+        "ReportStore", "RiskPolicy", "Role", "Rule", "Session", "Settings", "Sink", "SourceKind", "Span", "StoreError",
+        "Telemetry", "TextSink", "Turn", "TurnJudge", "TurnReport", "TurnTexts", "Unchecked", "Usage", "Verifier",
         "VistaGuardError", "macro_score", "meter", "micro_score", "read_persona", "to_conversation", "to_document",
         "vista_score",
     ]  # fmt: skip

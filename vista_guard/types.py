@@ -210,6 +210,8 @@ class Passage(Noun):
     headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     key: str | None = Field(default=None, exclude=True)
     """Its id in the document store. Part neither of the JSON form nor of comparisons, as `found`."""
+    url: str | None = Field(default=None, exclude=True)
+    """Its document's. Part neither of the JSON form nor of comparisons."""
     found: Retrieval | None = Field(default=None, exclude=True)
     """How the document store found it. Part neither of the JSON form nor of comparisons: it is the same passage all the same."""
 

@@ -1,10 +1,10 @@
 """A policy by labels and by the turn's risk, its presets, and recipes made from them. Pure.
 
-| preset   | contradicted         | lacking evidence        | not judged | no evidence at all | by the turn's risk | foreign links |
-|----------|----------------------|-------------------------|------------|--------------------|--------------------|---------------|
-| monitor  | in the risk          | in the risk             | flag       | flag               | flag               | flag          |
-| balanced | block when confident | in the risk             | flag       | flag               | flag, else block   | flag          |
-| strict   | block                | regenerate, else redact | block      | block              | –                  | remove        |
+| preset   | contradicted         | lacking evidence        | not judged | no evidence at all | by the turn's risk | links  |
+|----------|----------------------|-------------------------|------------|--------------------|--------------------|--------|
+| monitor  | in the risk          | in the risk             | flag       | flag               | flag               | flag   |
+| balanced | block when confident | in the risk             | flag       | flag               | flag, else block   | flag   |
+| strict   | block                | regenerate, else redact | block      | block              | –                  | remove |
 
 A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
 flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does.

@@ -27,7 +27,7 @@ _RUNS = frozenset({"javascript", "vbscript", "data"})
 _FETCHED = frozenset({"http", "https", "ftp", "ws", "wss"})
 """Schemes that browsers complete: `https:host` and `https:\\\\host` are `https://host`."""
 _RAW = frozenset(
-    {"script", "style", "iframe", "object", "noscript", "template", "textarea", "xmp", "noembed", "noframes"}
+    {"form", "iframe", "noembed", "noframes", "noscript", "object", "script", "style", "template", "textarea", "xmp"}
 )
 """Elements that go with all that they hold."""
 _CLICKED = frozenset({"a", "area", "form", "button", "input", "base", "blockquote", "q", "ins", "del"})
@@ -256,7 +256,7 @@ def _targets(name: str, attributes: str, ends: _Ends, end: int) -> Iterator[_Tar
         value = unescape(written.strip("\"'"))
         if attribute[:2].lower() == "on" and value.strip():
             yield _Target(value, "", "script", shown=True)
-        yield from _targets_in(value, kind)
+        yield from _targets_in(value, kind, css=attribute.lower() == "style" or "(" in value)
         if "<" in value:  # a page of its own, as in `srcdoc`
             yield from _targets_of_page(value)
     if name in ("script", "style"):
@@ -264,7 +264,7 @@ def _targets(name: str, attributes: str, ends: _Ends, end: int) -> Iterator[_Tar
         if name == "script" and content.strip():
             yield _Target(content.strip(), "", "script", shown=True)
         elif name == "style":
-            yield from _targets_in(content, "embed")
+            yield from _targets_in(content, "embed", css=True)
 
 
 def _targets_of_page(markup: str) -> Iterator[_Target]:
@@ -273,9 +273,9 @@ def _targets_of_page(markup: str) -> Iterator[_Target]:
         yield from _targets(match["name"].lower(), match["attributes"], ends, match.end())
 
 
-def _targets_in(value: str, kind: Kind) -> Iterator[_Target]:
+def _targets_in(value: str, kind: Kind, *, css: bool) -> Iterator[_Target]:
     """The addresses in an attribute's value or a style sheet: all of it, or a piece."""
-    plain = _CSS_ESCAPE.sub(_css_character, value) if "\\" in value else value
+    plain = _CSS_ESCAPE.sub(_css_character, value) if css and "\\" in value else value
     for written in dict.fromkeys((value, plain)):
         whole = hosts_of(written)
         pieces = () if whole and not _SPACE.search(written.strip()) else _PIECES.findall(written)
@@ -291,7 +291,10 @@ def _css_character(match: re.Match[str]) -> str:
 def _tag_cuts(match: re.Match[str], ends: _Ends) -> tuple[tuple[int, int], ...]:
     """The tag with all it holds, or the tag and the one that closes it."""
     name = match["name"].lower()
-    if name not in _RAW and (not match["closed"] or match["attributes"].endswith("/")):
+    if not match["closed"]:  # the rest of its line: what follows may be text to those who read Markdown
+        line = ends.text.find("\n", match.start())
+        return ((match.start(), match.end() if line < 0 else min(line, match.end())),)
+    if name not in _RAW and match["attributes"].endswith("/"):
         return (match.span(),)
     inner, end = ends.of(name, match.end())
     if name in _RAW:
@@ -453,7 +456,10 @@ def _widened(text: str, start: int, end: int) -> tuple[int, int]:
     line, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     stop = len(text) if stop < 0 else stop
     if _AROUND.fullmatch(text, line, start) and not text[end:stop].strip(" \t*_~|") and end - start > 2:
-        return (line, stop + 1) if stop < len(text) else (max(line - 1, 0), stop)
+        if stop == len(text):
+            return max(line - 1, 0), stop
+        # Of the blank lines on both sides one stays.
+        return line, stop + 1 + (text[stop + 1 : stop + 2] == "\n" and (line < 2 or text[line - 2] == "\n"))
     if text[start - 1 : start] + text[end : end + 1] in _PAIRS:
         start, end = start - 1, end + 1
     if start and text[start - 1] in " \t" and (end == len(text) or text[end] in " \t\n.,;:!?") and end - start > 2:

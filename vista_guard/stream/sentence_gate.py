@@ -233,18 +233,16 @@ class SentenceGate:
 
         kept = [end for end in ends if whole(end) and (pressed or end - start <= settled)]
         self._held = 0 if kept else len(text) + len(text[start:]) // _HELD_SHARE
-        if not kept and pressed:
-            kept = ends[-1:]
-            if not self._source.ended:
-                self._open_from = start + settled
-        return kept
+        if pressed and not self._source.ended:
+            self._open_from = start + settled
+        return kept or (ends[-1:] if pressed else [])
 
     def _link_cuts(self, decided: Work, end: int) -> list[Span]:
         """What is not shown of the text up to `end`: links to hosts that no document has."""
         if not self._removes_links:
             return []
         start, text = self._out.upto, self._source.text
-        stop = int(max(start, min(end, self._open_from)))
+        stop = int(self._open_from) if start <= self._open_from < end else end
         cut = cut_references(text[start:stop], lambda reference: self._known_hosts(decided).lacks(reference))
         spans = [Span(start=0, end=stop - start)] if cut is None else list(cut.spans)
         hidden = [Span(start=start + span.start, end=start + span.end) for span in spans]

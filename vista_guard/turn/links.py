@@ -74,7 +74,13 @@ class KnownHosts:
         if self._evidence is not None:
             for passage in (*self._evidence.documents, *self._evidence.knowledge):
                 if passage.source is not SourceKind.KNOWLEDGE:
-                    yield from (passage.text, passage.title or "", passage.source_id, *passage.headings)
+                    yield from (
+                        passage.text,
+                        passage.title or "",
+                        passage.source_id,
+                        passage.url or "",
+                        *passage.headings,
+                    )
         for finding in self._outcomes:  # of passages that were found for one claim
             for piece in finding.evidence if isinstance(finding, Finding) else ():
                 if piece.source is SourceKind.DOCUMENT:
