@@ -103,6 +103,10 @@ PLAIN = {
     "a mail autolink": "<{said}@{host}>",
     "a query's separator": "[x](https://{host}?q={said})",
     "a fragment": "[x](https://{host}#{said})",
+    "an address with spaces": "![](https://{host}/?q=it is {said} here)",
+    "brackets in brackets": "[x](https://{host}/a(b(c))?q={said})",
+    "a reference with spaces": "[x][1]\n\n[1]: https://{host}/?q=it is {said}",
+    "a plain path": "{host}/{said}-4",
     "JSON": '{{"image": "https:\\/\\/{host}\\/{said}"}}',
 }
 """Forms that lead to `host`: a lie with a foreign one, the truth with one of the documents."""

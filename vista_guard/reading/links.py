@@ -57,6 +57,9 @@ _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOT
 _PIECES = re.compile(r"[^\s,;='\"()<>]+")
 """Pieces of an attribute or style sheet that may be addresses: of `srcset`, `0;url=…`, `url(…)`, `@import "…"`."""
 _SPACE = re.compile(r"\s")
+_NOT_BLANK = re.compile(r"\S")
+_SHOWN = 200
+"""Characters of a script that stand for it."""
 
 _IN_DEST = r"(?:\\\S|[^\s\\()]|\((?:\\\S|[^\s\\()])*+\))"
 _DEST = rf"(?:<(?P<angle>[^<>\n]*+)>|(?P<dest>(?!<){_IN_DEST}++))"
@@ -66,6 +69,9 @@ _DEFINITION = re.compile(
     rf"^[ \t>*+\-\d.)]*+(?P<start>\[)(?P<label>(?:\\.|[^\[\]\\])++)\]:\s*+{_DEST}(?:{_TITLE}[ \t]*+$)?", re.MULTILINE
 )
 _BRACKET = re.compile(r"\\.|[\[\]]", re.DOTALL)
+_ROUND = re.compile(r"[()]")
+_LONGEST = 1000
+"""Characters of an address that are looked through for its end."""
 _MD_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _USE = re.compile(r"!?\[(?P<text>(?:\\.|[^\[\]\\])*+)\](?:\[(?P<label>(?:\\.|[^\[\]\\])*+)\])?+(?![(:])")
 _MAYBE_INLINE = re.compile(r"\](?:\(|\Z)")
@@ -76,9 +82,10 @@ _FULL_URL = re.compile(r":[\\/]{2}")
 _MAILTO = re.compile(r"mailto:[^\s<>\"`]++", re.IGNORECASE)
 _URL_CHARS = re.compile(r"[^\s<>\"`]*+")
 _HOST = r"(?:[\w-]{1,63}\.)++(?:[a-z]{2,63}|xn--[\w-]++)"
+_PATH = r"[/\\]?[^\s<>\"`/\\]{0,300}[?=&%]|[/\\][^\s<>\"`]{0,300}(?:[\d_-]|[/\\]\w)"
+"""What follows a host that stands without a scheme: words carried along. `Node.js/Express` is no address."""
 _BARE = re.compile(
-    rf"(?<![\w@/\\.:-])(?:www\.{_HOST}|[\\/]{{2}}{_HOST}(?=[:/?#\\])|{_HOST}(?::\d++)?+(?=[/\\]?[^\s<>\"`/\\]{{0,300}}[?=&%]|[/\\][^\s<>\"`]{{1,300}}[/\\]\w))"
-    r"[^\s<>\"`]*+",
+    rf"(?<![\w@/\\.:-])(?:www\.{_HOST}|[\\/]{{2}}{_HOST}(?=[:/?#\\])|{_HOST}(?::\d++)?+(?={_PATH}))[^\s<>\"`]*+",
     re.IGNORECASE,
 )
 _LAST_MARKS = "?!.,:;*_~'\"]}|…"
@@ -260,11 +267,11 @@ def _targets(name: str, attributes: str, ends: _Ends, end: int) -> Iterator[_Tar
         if "<" in value:  # a page of its own, as in `srcdoc`
             yield from _targets_of_page(value)
     if name in ("script", "style"):
-        content = ends.text[end : ends.of(name, end)[0]]
-        if name == "script" and content.strip():
-            yield _Target(content.strip(), "", "script", shown=True)
-        elif name == "style":
-            yield from _targets_in(content, "embed", css=True)
+        stop = ends.of(name, end)[0]
+        if name == "style":
+            yield from _targets_in(ends.text[end:stop], "embed", css=True)
+        elif said := _NOT_BLANK.search(ends.text, end, stop):
+            yield _Target(ends.text[said.start() : min(stop, said.start() + _SHOWN)], "", "script", shown=True)
 
 
 def _targets_of_page(markup: str) -> Iterator[_Target]:
@@ -292,8 +299,7 @@ def _tag_cuts(match: re.Match[str], ends: _Ends) -> tuple[tuple[int, int], ...]:
     """The tag with all it holds, or the tag and the one that closes it."""
     name = match["name"].lower()
     if not match["closed"]:  # the rest of its line: what follows may be text to those who read Markdown
-        line = ends.text.find("\n", match.start())
-        return ((match.start(), match.end() if line < 0 else min(line, match.end())),)
+        return ((match.start(), min(_line_end(ends.text, match.start()), match.end())),)
     if name not in _RAW and match["attributes"].endswith("/"):
         return (match.span(),)
     inner, end = ends.of(name, match.end())
@@ -320,25 +326,43 @@ def _in_markdown(text: str) -> Iterator[Reference]:
         return
     openings = _openings(text)
     for match in _INLINE.finditer(text):
-        end = match.end() if match["rest"] else match.end() + (text[match.end() : match.end() + 1] == ")")
-        yield from _bracketed(text, match, openings.get(match.start()), end)
-    definitions = list(_DEFINITION.finditer(text))
-    for match in definitions:
+        found = list(_destinations(match))
+        if found:
+            end = match.end() if match["rest"] else _bracket_end(text, match.start() + 1, match.end())
+            yield from _bracketed(text, found, (match.start(), end), openings.get(match.start()))
+    for match in _DEFINITION.finditer(text):
         line = text.rfind("\n", 0, match.start("start")) + 1
         start = line if not text[line : match.start("start")].strip() else match.start("start")
         label = _label(match["label"])
         for address, host in _destinations(match):
-            yield Reference(address, host, "link", ((start, match.end()),), label)
+            yield Reference(address, host, "link", ((start, _line_end(text, match.end())),), label)
 
 
-def _bracketed(text: str, match: re.Match[str], opening: int | None, end: int) -> Iterator[Reference]:
-    for address, host in _destinations(match):
-        if opening is None:
-            yield Reference(address, host, "link", ((match.start(), end),))
-        elif text[opening - 1 : opening] == "!":
-            yield Reference(address, host, "embed", ((opening - 1, end),))
-        else:
-            yield Reference(address, host, "link", ((opening, opening + 1), (match.start(), end)))
+def _bracket_end(text: str, opening: int, otherwise: int) -> int:
+    """Where a round bracket is closed on its line: an address may have spaces, or brackets in brackets."""
+    depth = 0
+    for match in _ROUND.finditer(text, opening, min(_line_end(text, otherwise), opening + _LONGEST)):
+        depth += 1 if match.group() == "(" else -1
+        if depth == 0:
+            return match.end()
+    return otherwise
+
+
+def _line_end(text: str, start: int) -> int:
+    end = text.find("\n", start)
+    return len(text) if end < 0 else end
+
+
+def _bracketed(
+    text: str, found: Sequence[tuple[str, str]], destination: tuple[int, int], opening: int | None
+) -> Iterator[Reference]:
+    kind: Kind = "link"
+    cuts: tuple[tuple[int, int], ...] = (destination,)
+    if opening is not None and text[opening - 1 : opening] == "!":
+        kind, cuts = "embed", ((opening - 1, destination[1]),)
+    elif opening is not None:
+        cuts = ((opening, opening + 1), destination)
+    yield from (Reference(address, host, kind, cuts) for address, host in found)
 
 
 def _destinations(match: re.Match[str]) -> Iterator[tuple[str, str]]:

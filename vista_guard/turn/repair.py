@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
+from vista_guard._aio import run_long
 from vista_guard.policy.links import link_mode, with_links
 from vista_guard.protocols import RiskPolicy
 from vista_guard.reading.passages import sentence_spans
@@ -18,11 +19,22 @@ from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Findi
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
-    work = decide_claims(find_links(work, parts), parts)
+    work = decide_claims(await _linked(find_links, work, parts), parts)
     if work.decided.action is not Action.REPAIR:
-        work = remove_links(work, parts)
+        work = await _linked(remove_links, work, parts)
     _emit_decision(work, parts, emit)
     return work
+
+
+async def _linked(read: Callable[[Work, Parts], Work], work: Work, parts: Parts) -> Work:
+    """Reads the links of a turn; off the event loop, where it is long."""
+    if len(work.turn.text) <= _SHORT or link_mode(parts.policy) == "allow":
+        return read(work, parts)
+    return await run_long(read, work, parts)
+
+
+_SHORT = 2000
+"""Characters that are read for links on the event loop: at most a few milliseconds of work."""
 
 
 def decide_claims(work: Work, parts: Parts) -> Work:
@@ -202,7 +214,7 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
             return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
     repaired = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
-    repaired = remove_links(repaired, parts)
+    repaired = await _linked(remove_links, repaired, parts)
     _emit_decision(repaired, parts, emit)
     return repaired
 
