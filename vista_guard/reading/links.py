@@ -41,16 +41,20 @@ _STRIPPED = "".join(map(chr, range(33)))
 _BREAKS = str.maketrans("", "", "\t\n\r")
 
 
-def _tag(value: str) -> re.Pattern[str]:
-    return re.compile(
-        rf"<(?P<name>[a-z][^\s/<>]*+)(?P<attributes>(?:[^<>=]++|=\s*+(?:{value}|[^\s<>\"'][^\s<>]*+)?+)*+)(?P<closed>>?)",
-        re.IGNORECASE,
-    )
+def _tag(value: str, inside: str = "<>") -> re.Pattern[str]:
+    """A tag with quoted values like `value`. The characters `inside` are in no other part of it."""
+    attributes = rf"(?:[^{inside}=]++|=\s*+(?:{value}|[^\s\"'{inside}][^\s{inside}]*+)?+)*+"
+    return re.compile(rf"<(?P<name>[a-z][^\s/{inside}]*+)(?P<attributes>{attributes})(?P<closed>>?)", re.IGNORECASE)
 
 
-_TAG = _tag("""\"[^\"]*+\"|'[^']*+'""")
+_QUOTED = """\"[^\"]*+\"|'[^']*+'"""
+_TAG = _tag(_QUOTED)
 """Where a quotation mark is never closed, Markdown sees no tag, and those behind it are tags."""
 _GROWING_TAG = _tag("""\"[^\"]*+(?:\"|\\Z)|'[^']*+(?:'|\\Z)""")
+_LOOSE_TAG = _tag(_QUOTED, ">")
+"""To browsers, what looks like the next tag is part of one that is not closed."""
+_LONGEST_LOOSE = 2000
+"""Characters in which a browser's tag is closed."""
 _ATTRIBUTE = re.compile(r"""([^\s/>="']+)(?:\s*=\s*("[^"]*"?|'[^']*'?|[^\s>]*))?""")
 _AUTOLINK = re.compile(r"<(?:(?P<scheme>[a-z][a-z0-9+.-]{1,31}):[^\s<>]*+|[\w.+-]++@(?P<at>[\w.-]++))>", re.IGNORECASE)
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
@@ -220,7 +224,7 @@ def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _in_tags(text: str) -> Iterator[Reference]:
     """Autolinks, and tags with an address or a script. Programs shown as code are none, unless the text has other tags."""
-    tags = [match for match in _TAG.finditer(text) if not _AUTOLINK.match(text, match.start())]
+    tags = list(_tags(text))
     for match in _AUTOLINK.finditer(text):
         address = match.group()[1:-1] if match["scheme"] else f"mailto:{match.group()[1:-1]}"
         yield from (Reference(address, host, "link", (match.span(),)) for host in hosts_of(address))
@@ -230,6 +234,19 @@ def _in_tags(text: str) -> Iterator[Reference]:
         found = [target for target in targets if not (shown_as_code and target.shown)]
         cuts = _tag_cuts(match, ends) if found else ()
         yield from (Reference(target.address, target.host, target.kind, cuts) for target in found)
+
+
+def _tags(text: str) -> Iterator[re.Match[str]]:
+    """Tags; those that others see end without being closed as browsers read them, with all that looks like tags inside."""
+    read = 0
+    for match in _TAG.finditer(text):
+        if match["closed"] or match.start() < read:
+            if not _AUTOLINK.match(text, match.start()):
+                yield match
+            continue
+        loose = _LOOSE_TAG.match(text, match.start(), match.start() + _LONGEST_LOOSE)
+        read = loose.end() if loose else read
+        yield loose if loose and loose["closed"] else match
 
 
 class _Target(NamedTuple):
