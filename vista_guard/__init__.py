@@ -22,7 +22,8 @@ _HOMES = {
     "policy.label_policy": "LabelPolicy Rule",
     "policy.turn_risk": "macro_score micro_score vista_score",
     "protocols": (
-        "Decomposer DocumentStore Embedder Judge KnowledgeStore Policy ReportStore RiskPolicy Sink TextSink TurnJudge Verifier"
+        "Decomposer DocumentStore Embedder Judge KnowledgeStore LinkPolicy Policy ReportStore RiskPolicy Sink TextSink TurnJudge "
+        "Verifier"
     ),
     "reading.chat_json": "to_conversation to_document",
     "reading.files": "read_persona",
@@ -30,7 +31,7 @@ _HOMES = {
     "stream.gates": "Again Delta Found Gate Passed",
     "telemetry.config": "Telemetry",
     "types": (
-        "Action Attempt Check Claim Conversation Decision Document DraftSpan Evidence EvidenceSet Finding JudgeInfo Label "
+        "Action Attempt Check Claim Conversation Decision Document DraftSpan Evidence EvidenceSet Finding JudgeInfo Label Link "
         "Outcome Passage Persona Record RepairMode Role SourceKind Span Turn TurnReport TurnTexts Unchecked Usage"
     ),
 }
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from vista_guard.protocols import Embedder as Embedder
     from vista_guard.protocols import Judge as Judge
     from vista_guard.protocols import KnowledgeStore as KnowledgeStore
+    from vista_guard.protocols import LinkPolicy as LinkPolicy
     from vista_guard.protocols import Policy as Policy
     from vista_guard.protocols import ReportStore as ReportStore
     from vista_guard.protocols import RiskPolicy as RiskPolicy
@@ -88,6 +90,7 @@ if TYPE_CHECKING:
     from vista_guard.types import Finding as Finding
     from vista_guard.types import JudgeInfo as JudgeInfo
     from vista_guard.types import Label as Label
+    from vista_guard.types import Link as Link
     from vista_guard.types import Outcome as Outcome
     from vista_guard.types import Passage as Passage
     from vista_guard.types import Persona as Persona

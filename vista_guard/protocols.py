@@ -6,7 +6,7 @@ Every batch method returns one item for each input, in order.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from vista_guard.types import (
     Check,
@@ -302,4 +302,19 @@ class RiskPolicy(Policy, Protocol):
 
     def weigh(self, outcomes: Sequence[Outcome], *, evidence_missing: bool, risk: float | None) -> Decision:
         """Like calling it; `risk` is the report's, in [0, 1], None when nothing was judged."""
+        ...
+
+
+@runtime_checkable
+class LinkPolicy(Policy, Protocol):
+    """A policy that looks at links to hosts that no document has. For any other policy, links are not read."""
+
+    @property
+    def links(self) -> Literal["allow", "flag", "remove"]:
+        """What becomes of such links: nothing, a FLAG, or they are taken out of the delivered text (REPAIR)."""
+        ...
+
+    @property
+    def link_hosts(self) -> Sequence[str]:
+        """Hosts that are always fine: `docs.example.com`, or `*.example.org` for all of its subdomains."""
         ...

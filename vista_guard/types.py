@@ -215,6 +215,8 @@ class Passage(Noun):
     headings: tuple[str, ...] = Field(default=(), exclude_if=lambda value: not value)
     key: str | None = Field(default=None, exclude=True)
     """Its id in the document store. Part neither of the JSON form nor of comparisons, as `found`."""
+    url: str | None = Field(default=None, exclude=True)
+    """Its document's. Part neither of the JSON form nor of comparisons."""
     found: Retrieval | None = Field(default=None, exclude=True)
     """How the document store found it. Part neither of the JSON form nor of comparisons: it is the same passage all the same."""
 
@@ -343,6 +345,20 @@ class Decision(Noun):
     claim_ids: tuple[str, ...] = ()
 
 
+class Link(Noun):
+    """A link, picture or script of a turn that leads to a host which no document has.
+
+    `address` is what the turn has, with entities and escapes read, cut to 2,000 characters. `host` is None for a script and for
+    an address without one (`javascript:`, `data:`). `kind`: a reader opens a `link`, an `embed` loads by itself, a `script` runs.
+    `span` is its place in the judged draft.
+    """
+
+    address: str = Field(max_length=2000)
+    host: str | None
+    kind: Literal["link", "embed", "script"]
+    span: Span
+
+
 class RepairMode(StrEnum):
     """How a turn that must be repaired is repaired."""
 
@@ -352,7 +368,7 @@ class RepairMode(StrEnum):
     REFUSE = "refuse"
 
 
-SCHEMA_VERSION = "1.4"
+SCHEMA_VERSION = "1.5"
 """Version of the report's JSON form: the major part changes when a reader of an older one would break."""
 
 Record = Literal["verdicts", "delivered", "full"]
@@ -431,12 +447,12 @@ class TurnTexts(Noun):
 class TurnReport(Noun):
     """Everything about one guarded turn.
 
-    `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` are those of the
-    draft that was judged last, `score` is their VISTA score in [0, 1], or None when nothing was judged. `risk` is the probability
-    that this draft says something its evidence does not carry, None when nothing was judged; `risk_calibrated` says whether it
-    was fitted for the judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the
-    claims that entered the knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that
-    could not be written.
+    `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` and `links` are those of
+    the draft that was judged last; `links` only lists those to hosts that no document has, where the policy looks at links.
+    `score` is the VISTA score in [0, 1], or None when nothing was judged. `risk` is the probability that this draft says
+    something its evidence does not carry, None when nothing was judged; `risk_calibrated` says whether it was fitted for the
+    judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the claims that entered the
+    knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that could not be written.
 
     `id` names the report (32 hex digits); one that was written before there were ids gets one from its content. `trace_id` and
     `span_id` are those of the turn's span in OpenTelemetry, as hex, where it was traced. `gate` says how much of the turn waited
@@ -451,6 +467,7 @@ class TurnReport(Noun):
     turn_index: int
     response: str
     outcomes: tuple[Outcome, ...]
+    links: tuple[Link, ...] = Field(default=(), exclude_if=lambda value: not value)
     decision: Decision
     score: Probability | None
     risk: Probability | None = None

@@ -179,7 +179,8 @@ class TestWhatIsLetThroughIsWhatWasWritten:
     @pytest.mark.parametrize("gate", ["sentence", "turn"])
     @pytest.mark.parametrize("size", [1, 2, 7, 10_000])
     async def test_the_report_is_that_of_check(self, gate: Gate, size: int) -> None:
-        streamed, checked = guard_of(SentenceJudge()), guard_of(SentenceJudge())
+        policy = build_policy("balanced", {"link_hosts": ["www.example.org"]})
+        streamed, checked = guard_of(SentenceJudge(), policy), guard_of(SentenceJudge(), policy)
         _, report = await said(streamed, *cut(MIXED, size), gate=gate)
         assert comparable(report) == comparable(await checked.acheck(ending(MIXED)))
         assert (report.response, report.decision.action) == (MIXED, Action.ALLOW)

@@ -8,9 +8,10 @@ A request is a text, a list of messages (LangChain's or chat JSON), or a mapping
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, overload
+from urllib.parse import quote
 
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.messages import (
@@ -29,7 +30,7 @@ from langchain_core.runnables import RunnableConfig
 from typing_extensions import TypeIs
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import read_document, read_documents, to_conversation
+from vista_guard.reading.chat_json import read_document, read_documents, splits_address, to_conversation
 from vista_guard.types import Conversation, Document, Role, Turn
 
 _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_thinking", "non_standard", "citation"})
@@ -37,6 +38,8 @@ _UNSPOKEN = frozenset({"reasoning", "reasoning_content", "thinking", "redacted_t
 _DONE = ("_call", "_use", "_result", "_output", "_call_chunk")
 """Suffixes of types of parts that call a tool, or hold the answer of a provider's tool."""
 _SPOKEN = ("text", "refusal", "output_text")
+_ADDRESS = "!#$%&'()*+,/:;=?@[]~\\"
+"""Characters that an address keeps inside of Markdown's angle brackets."""
 
 
 def answer_start(messages: Sequence[BaseMessage]) -> int:
@@ -84,7 +87,19 @@ def in_words(message: BaseMessage) -> BaseMessage:
 def _content_in_words(content: str | list[str | dict[str, object]]) -> str | list[str | dict[str, object]]:
     if isinstance(content, str):
         return content
-    return [{"type": "text", "text": words} if (words := _hidden_words(part)) else part for part in content]
+    parts: list[str | dict[str, object]] = []
+    for part in ({"type": "text", "text": words} if (words := _hidden_words(part)) else part for part in content):
+        before, after = _words_of(parts[-1]) if parts else "", _words_of(part)
+        if splits_address(before, after):
+            parts[-1] = {"type": "text", "text": before + after}
+        else:
+            parts.append(part)
+    return parts
+
+
+def _words_of(part: object) -> str:
+    text = part.get("text") if isinstance(part, Mapping) and part.get("type") == "text" else part
+    return text if isinstance(text, str) else ""
 
 
 def _hidden_words(part: object) -> str:
@@ -94,7 +109,16 @@ def _hidden_words(part: object) -> str:
     kind = str(part.get("type"))
     if kind in _UNSPOKEN or kind.endswith(_DONE):
         return ""
-    return "\n".join(text for name in _SPOKEN if isinstance(text := part.get(name), str) and text)
+    words = [text for name in _SPOKEN if isinstance(text := part.get(name), str) and text]
+    return "\n".join([*words, *_shown_addresses(part)])
+
+
+def _shown_addresses(part: Mapping[object, object]) -> Iterator[str]:
+    """A picture or file that the reader's program would load, as Markdown, so that it is read as a link of the turn."""
+    for held in (part.get("url"), part.get("image_url")):
+        url = held.get("url") if isinstance(held, Mapping) else held
+        if isinstance(url, str) and not url.startswith("data:"):
+            yield f"![](<{quote(url, safe=_ADDRESS)}>)"
 
 
 def _texts_beside(message: AIMessage) -> list[str]:

@@ -80,7 +80,13 @@ def field(report: TurnReport, name: str | None) -> Json:
     }
     if report.decision.action not in _DELIVERED:
         return values
-    return {**values, "reason": report.decision.reason, "claims": [_claim(outcome) for outcome in report.outcomes]}
+    links = {"links": [link.model_dump(mode="json") for link in report.links]} if report.links else {}
+    return {
+        **values,
+        "reason": report.decision.reason,
+        "claims": [_claim(outcome) for outcome in report.outcomes],
+        **links,
+    }
 
 
 def _claim(outcome: Outcome) -> Json:

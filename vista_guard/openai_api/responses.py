@@ -21,6 +21,7 @@ from vista_guard.openai_api.wire import (
     read_responses,
     text_of,
 )
+from vista_guard.reading.chat_json import join_parts
 from vista_guard.stream.source import Delta, Found, Passed
 from vista_guard.types import Document
 
@@ -43,7 +44,7 @@ class Responses:
 
     def texts(self, answer: Json) -> list[str]:
         """The texts of all messages in the output as one."""
-        return ["\n".join(text for item in _messages(answer) if (text := text_of(item.get("content"))))]
+        return [join_parts(text for item in _messages(answer) if (text := text_of(item.get("content"))))]
 
     def documents(self, answer: Json) -> tuple[Document, ...]:
         """Passages that file searches found."""

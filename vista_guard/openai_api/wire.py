@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeGuard, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from vista_guard.errors import InputError
-from vista_guard.reading.chat_json import read_json, take_blocks, to_conversation, to_document
+from vista_guard.reading.chat_json import join_parts, read_json, take_blocks, to_conversation, to_document
 from vista_guard.types import Conversation, Document, Role, Turn
 
 Api = Literal["chat", "responses"]
@@ -343,7 +343,7 @@ def found_documents(items: object) -> tuple[Document, ...]:
 def text_of(content: object) -> str:
     if isinstance(content, str):
         return content
-    return "\n".join(str(part["text"]) for part in as_list(content) if is_text(part))
+    return join_parts(str(part["text"]) for part in as_list(content) if is_text(part))
 
 
 def is_binding(item: object) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from vista_guard.policy.links import link_words
 from vista_guard.types import UNCHECKED, Action, Evidence, Finding, Label, Outcome, SourceKind, TurnReport, label_of
 
 DONE: Final = {Action.ALLOW: "Allowed", Action.FLAG: "Flagged", Action.REPAIR: "Repaired", Action.BLOCK: "Blocked"}
@@ -65,13 +66,17 @@ def worst(report: TurnReport) -> Outcome | None:
 def explain(report: TurnReport) -> Explanation:
     """Says what was done and why, with the evidence's name and the judge's confidence."""
     done, blamed, outcomes = DONE[report.decision.action], _blamed_outcomes(report), report.outcomes
+    links = link_words(report.links) if report.decision.action is not Action.ALLOW else ""
+    if links and not _with_ids(outcomes, report.decision.claim_ids) and not report.attempts:
+        return Explanation(done, links)
     if not blamed:
         return Explanation(done, "no claim to verify")
     if report.decision.action is Action.ALLOW:
         good = sum(label_of(outcome) == Label.VERIFIED for outcome in outcomes)
         return Explanation(done, f"{good} of {_claims(len(outcomes))} verified")
     more = f", and {_claims(len(blamed) - 1, 'more ')}" if len(blamed) > 1 else ""
-    return Explanation(done, *_why(min(blamed, key=_gravity), report.evidence_missing, more))
+    before, source, after = _why(min(blamed, key=_gravity), report.evidence_missing, more)
+    return Explanation(done, before, source, f"{after}; {links}" if links else after)
 
 
 def _why(outcome: Outcome, evidence_missing: bool, more: str) -> tuple[str, str, str]:

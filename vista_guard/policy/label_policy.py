@@ -1,10 +1,10 @@
 """A policy by labels and by the turn's risk, its presets, and recipes made from them. Pure.
 
-| preset   | contradicted         | lacking evidence        | could not be judged | no evidence at all | by the turn's risk |
-|----------|----------------------|-------------------------|---------------------|--------------------|--------------------|
-| monitor  | in the risk          | in the risk             | flag                | flag               | flag               |
-| balanced | block when confident | in the risk             | flag                | flag               | flag, else block   |
-| strict   | block                | regenerate, else redact | block               | block              | –                  |
+| preset   | contradicted         | lacking evidence        | not judged | no evidence at all | by the turn's risk | links  |
+|----------|----------------------|-------------------------|------------|--------------------|--------------------|--------|
+| monitor  | in the risk          | in the risk             | flag       | flag               | flag               | flag   |
+| balanced | block when confident | in the risk             | flag       | flag               | flag, else block   | flag   |
+| strict   | block                | regenerate, else redact | block      | block              | –                  | remove |
 
 A claim *in the risk* keeps its label: the turn's risk weighs it with all others, and one that surely lacks evidence (0.97)
 flags alone. For a judge without a calibrated risk, each such claim flags the turn, as a rule with `flags_alone` does.
@@ -17,11 +17,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from vista_guard.errors import ConfigError
+from vista_guard.policy.links import LinkMode, check_host
 from vista_guard.policy.risk import ALARMS, RiskTable
 from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
 from vista_guard.protocols import Policy
@@ -77,6 +78,9 @@ class LabelPolicy(BaseModel):
     `on_code` is for blocks of code, which no document could prove or refute: what their strings and comments say is claims like
     any other.
 
+    `links` is for links, pictures and scripts that lead to a host which is in no document of the turn, in no message of the user
+    and not in `link_hosts` (`docs.example.com`, or `*.example.org` for its subdomains): `remove` takes them out of the text.
+
     `max_false_alarm_rate` is the largest share of fine turns that the rules may withhold (repair or block): the guard then takes
     the `min_confidence` of each rule that withholds from a risk table. The two choices above do not look at confidence, and
     what they withhold is not counted. `max_flag_rate` is the largest share of fine turns that the risk may flag: the guard then
@@ -90,6 +94,8 @@ class LabelPolicy(BaseModel):
     on_unchecked: Action
     on_no_evidence: Action
     on_code: Action = Action.ALLOW
+    links: LinkMode = "allow"
+    link_hosts: tuple[Annotated[str, AfterValidator(check_host)], ...] = ()
     repair: RepairMode = RepairMode.REGENERATE
     fallback: RepairMode = RepairMode.REFUSE
     max_attempts: int = Field(default=1, ge=0, le=10)
@@ -107,6 +113,10 @@ class LabelPolicy(BaseModel):
             choices = (self.on_unchecked, self.on_no_evidence, self.on_code)
             if any(map(_withholds, choices)) or any(rule.withholds for rule in self.rules.values()):
                 raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
+            if self.links == "remove":
+                raise ValueError(
+                    "the monitor policy never withholds: use links = flag or allow, or start from balanced"
+                )
             if self.block_at_risk is not None:
                 raise ValueError("the monitor policy never withholds: drop block_at_risk, or start from balanced")
         if self.fallback is RepairMode.REGENERATE:
@@ -310,6 +320,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
         },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,
+        links="flag",
         flag_at_risk="auto",
     ),
     "balanced": LabelPolicy(
@@ -320,6 +331,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
         },
         on_unchecked=Action.FLAG,
         on_no_evidence=Action.FLAG,
+        links="flag",
         flag_at_risk="auto",
         block_at_risk="auto",
     ),
@@ -328,6 +340,7 @@ PRESETS: Mapping[str, LabelPolicy] = {
         rules={Label.CONTRADICTED: Rule(action=Action.BLOCK), Label.LACKING_EVIDENCE: Rule(action=Action.REPAIR)},
         on_unchecked=Action.BLOCK,
         on_no_evidence=Action.BLOCK,
+        links="remove",
         fallback=RepairMode.REDACT,
     ),
 }
@@ -439,4 +452,6 @@ def _value(name: str, value: object) -> str:
     if isinstance(value, bool | int | float | str):
         # JSON writes these four as TOML does, but for one character that TOML wants escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value(name, item) for item in value)}]"
     raise ConfigError(f"{name} is {value!r}, which TOML cannot hold; leave it out")

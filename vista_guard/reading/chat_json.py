@@ -269,7 +269,25 @@ def _text(message: Mapping[str, Any], where: str) -> str:
         raise InputError(
             f"{where} has the content {_short_repr(content)}; expected a text, null or a list of content parts"
         )
-    return "\n".join(text for part in content if (text := _part_text(part, where)) is not None)
+    return join_parts(text for part in content if (text := _part_text(part, where)) is not None)
+
+
+_OPEN_ADDRESS = re.compile(r"(?:[/\\]{2}|\]\()[^\s)]*\Z")
+_LONGEST_ADDRESS = 2000
+"""Characters before a part's end in which an address may have begun."""
+
+
+def join_parts(texts: Iterable[str]) -> str:
+    """The texts of one message's parts, a line each; an address that is split between two parts stays one."""
+    joined: list[str] = []
+    for text in texts:
+        joined += (text,) if not joined or splits_address(joined[-1], text) else ("\n", text)
+    return "".join(joined)
+
+
+def splits_address(before: str, after: str) -> bool:
+    """True if an address may begin in one part of a message and go on in the next."""
+    return bool(after[:1].strip()) and _OPEN_ADDRESS.search(before[-_LONGEST_ADDRESS:]) is not None
 
 
 def _part_text(part: object, where: str) -> str | None:

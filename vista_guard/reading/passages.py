@@ -65,6 +65,7 @@ def passages(
             source_id=document.id,
             text=document.text[start:end],
             title=document.title,
+            url=document.url,
             span=Span(start=start, end=end),
         )
         for start, end in _spans(document.text, max_chars, overlap, reads)

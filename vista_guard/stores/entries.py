@@ -104,7 +104,12 @@ def best_rows(vectors: NDArray[np.float32], query: NDArray[np.float32], limit: i
 
 
 def document_passage(
-    source_id: str, text: str, title: str | None, span: tuple[int, int], headings: Sequence[str]
+    source_id: str,
+    text: str,
+    title: str | None,
+    span: tuple[int, int],
+    headings: Sequence[str],
+    url: str | None = None,
 ) -> Passage:
     """Returns a stored passage of a document."""
     start, end = span
@@ -113,6 +118,7 @@ def document_passage(
         source_id=source_id,
         text=text,
         title=title,
+        url=url,
         span=Span(start=start, end=end),
         headings=tuple(headings),
     )
@@ -151,8 +157,9 @@ def cut(document: Document, embedder: Embedder) -> tuple[Passage, ...]:
 
 
 def version_of(document: Document) -> str:
-    """Changes with whatever a passage shows of the document: its title, its text, and that it has headings."""
-    content = f"{document.title}\x1f{document.text}\x1fheadings"
+    """Changes with whatever a passage shows of the document: its title, its address, its text, and that it has headings."""
+    address = "" if document.url is None else f"\x1f{document.url}"
+    content = f"{document.title}\x1f{document.text}\x1fheadings{address}"
     return sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

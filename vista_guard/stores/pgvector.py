@@ -50,7 +50,7 @@ CREATE EXTENSION IF NOT EXISTS vector;
 CREATE TABLE IF NOT EXISTS vista_passages (
     tenant text NOT NULL, key text COLLATE "C" NOT NULL, owner text NOT NULL, version text NOT NULL, source_id text NOT NULL,
     title text, headings text[] NOT NULL, body text NOT NULL, starts int NOT NULL, ends int NOT NULL, words int NOT NULL,
-    vector vector(%(dimension)s) NOT NULL, PRIMARY KEY (tenant, key));
+    vector vector(%(dimension)s) NOT NULL, url text, PRIMARY KEY (tenant, key));
 CREATE TABLE IF NOT EXISTS vista_words (
     tenant text NOT NULL, word text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, count int NOT NULL,
     PRIMARY KEY (tenant, word, key),
@@ -92,7 +92,10 @@ GROUP BY found.tenant, found.key ORDER BY score DESC, found.key LIMIT %(depth)s
 """
 _LISTED = "SELECT source_id, title, passages, about, version FROM vista_documents WHERE tenant = %s AND passages > 0"
 _OLDER = f"{_LISTED} AND owner = %s AND version <> %s"
-_ROWS = "SELECT key, source_id, title, headings, body, starts, ends FROM vista_passages WHERE tenant = ANY(%s) AND key = ANY(%s)"
+_ROWS = """
+SELECT key, source_id, title, headings, body, starts, ends, url FROM vista_passages WHERE tenant = ANY(%s) AND key = ANY(%s)
+"""
+_HAS_URL = "SELECT 1 FROM pg_attribute WHERE attrelid = 'vista_passages'::regclass AND attname = 'url'"
 
 
 class Postgres:
@@ -223,8 +226,8 @@ class PgvectorDocuments(SearchedDocuments):
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         rows = await self._postgres.rows("search the documents", _ROWS, [self._tenants, keys])
         return {
-            key: document_passage(source_id, body, title, (start, end), headings)
-            for key, source_id, title, headings, body, start, end in rows
+            key: document_passage(source_id, body, title, (start, end), headings, url)
+            for key, source_id, title, headings, body, start, end, url in rows
         }
 
     async def _open(self) -> None:
@@ -243,6 +246,8 @@ class PgvectorDocuments(SearchedDocuments):
                 known = connection.execute("SELECT 1 FROM vista_probe").fetchone()
                 if known is None:
                     connection.execute("INSERT INTO vista_probe VALUES (%s::vector)", [_literal(probe)])
+            if connection.execute(_HAS_URL).fetchone() is None:  # tables of older versions
+                connection.execute("ALTER TABLE vista_passages ADD COLUMN IF NOT EXISTS url text")
             row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
             return str(row[0]) if row else "[]"
 
@@ -260,7 +265,7 @@ class PgvectorDocuments(SearchedDocuments):
             key, span = f"{owner}:{version}:{number:06}", passage.span or Span(start=0, end=len(passage.text))
             counts = Counter(terms(storable(search_text(passage.text, passage.title, passage.headings))))
             about = (_text(document.id), _text(passage.title), list(map(_text, passage.headings)))
-            place = (_text(passage.text), span.start, span.end, counts.total(), _literal(vector))
+            place = (_text(passage.text), span.start, span.end, counts.total(), _literal(vector), _text(passage.url))
             rows.append((tenant, key, owner, version, *about, *place))
             words += [(tenant, word, key, count) for word, count in counts.items()]
         listing = (tenant, owner, version, _text(document.id), _text(document.title), len(rows))
@@ -273,7 +278,9 @@ class PgvectorDocuments(SearchedDocuments):
             about = json.dumps(document.metadata)
             connection.execute("INSERT INTO vista_documents VALUES (%s, %s, %s, %s, %s, %s, %s)", [*listing, about])
             with connection.cursor() as cursor:
-                cursor.executemany(f"INSERT INTO vista_passages VALUES ({', '.join(['%s'] * 11)}, %s::vector)", rows)
+                cursor.executemany(
+                    f"INSERT INTO vista_passages VALUES ({', '.join(['%s'] * 11)}, %s::vector, %s)", rows
+                )
                 with cursor.copy("COPY vista_words FROM STDIN") as copying:
                     for row in words:
                         copying.write_row(row)

@@ -188,7 +188,7 @@ class QdrantDocuments(SearchedDocuments):
         rows = await self._qdrant.run("search the documents", call)
         return {
             row["key"]: document_passage(
-                row["source_id"], row["text"], row["title"], (row["start"], row["end"]), row["headings"]
+                row["source_id"], row["text"], row["title"], (row["start"], row["end"]), row["headings"], row.get("url")
             )
             for row in rows
         }
@@ -409,6 +409,7 @@ def _payload(passage: Passage) -> dict[str, Any]:
     return {
         "source_id": storable(passage.source_id),
         "title": None if passage.title is None else storable(passage.title),
+        "url": None if passage.url is None else storable(passage.url),
         "headings": list(map(storable, passage.headings)),
         "text": storable(passage.text),
         "start": span.start,

@@ -11,6 +11,7 @@ from math import inf
 
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
+from vista_guard.policy.links import link_mode
 from vista_guard.protocols import Judge, Policy
 from vista_guard.stream.source import Delta, close, join_documents, resume
 from vista_guard.telemetry.spans import TurnTrace
@@ -83,7 +84,7 @@ def regenerates(policy: Policy) -> bool:
 
 
 def withholds(policy: Policy) -> bool:
-    return not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
+    return link_mode(policy) == "remove" or not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
 
 
 def _actions(policy: Policy) -> set[Action]:

@@ -9,14 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from math import inf
 
 from vista_guard._aio import run_long
+from vista_guard.policy.links import link_mode
+from vista_guard.reading.links import cut_references, settled_until
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning
 from vista_guard.stream.source import Delivery, Source
 from vista_guard.telemetry.spans import SentenceOutcome
-from vista_guard.turn.repair import decide, failed_phrases, refuse, says_again, why
-from vista_guard.turn.work import Work, silent
+from vista_guard.turn.links import KnownHosts, find_links, known_hosts
+from vista_guard.turn.repair import decide_claims, failed_phrases, refuse, says_again, why
+from vista_guard.turn.work import Work
 from vista_guard.types import Action, Decision, Outcome, RepairMode, Span, TurnReport
 
 
@@ -68,6 +72,8 @@ _ENDS_AT_ONCE = 50
 _SHARE = 64
 """The turn is judged again when this part of it is new, so that a long one is read this many times and no more. Of three thousand
 characters that is half a sentence."""
+_HELD_SHARE = 16
+"""Markup that is held back is read again when it grew by this part."""
 _UNITS_AT_ONCE = 8
 """Decisions that are made before others have their turn."""
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
@@ -79,6 +85,7 @@ class SentenceGate:
 
     def __init__(self, draft: Draft, source: Source, delivery: Delivery, again: Again | None = None) -> None:
         self._policy = draft.parts.policy
+        self._removes_links = link_mode(draft.parts.policy) == "remove"
         self._out = delivery
         self._again = again
         self._rejected: tuple[Work, int] | None = None
@@ -97,6 +104,12 @@ class SentenceGate:
         self._ahead: tuple[int, Work | None] = (0, None)
         self._notes: dict[str, str] = {}
         """Annotated claims, in the order of their marks, with the note on each."""
+        self._known: tuple[object, KnownHosts] | None = None
+        """The hosts that links may lead to, with the evidence that names them."""
+        self._held = 0
+        """Characters received when markup that may be part of a link was found open."""
+        self._open_from = inf
+        """Place of markup that did not end within the longest turn: it is not shown."""
         self._failed: list[str] = []
         """Words of the claims in dropped sentences. A repetition makes no claim of its own, and is dropped as well."""
 
@@ -196,12 +209,50 @@ class SentenceGate:
             # A line in bold is a heading where words follow; a rule or two may be all that does.
             while waiting and not _WORD.search(text, waiting[-1]):
                 waiting.pop()
+        if waiting and self._removes_links:
+            waiting = self._settled(text, waiting)
         most = self._draft.parts.limits.turn_chars
         if waiting and waiting[0] > most:
             return waiting[-1:]
         bad = _UNREADABLE.search(text, self._judged)
         limit = min(most, bad.start() if bad else len(text))
         return waiting[: bisect_right(waiting, limit)] or waiting[:1]
+
+    def _settled(self, text: str, ends: list[int]) -> list[int]:
+        """The ends that cut no link in two, whatever comes."""
+        pressed = self._source.ended or self._is_full(text)
+        if not pressed and len(text) < self._held:
+            return []
+        start = self._judged
+        ranges, settled = settled_until(text[start:])
+        firsts = [first for first, _ in ranges]
+
+        def whole(end: int) -> bool:
+            before = bisect_left(firsts, end - start)
+            return before == 0 or ranges[before - 1][1] <= end - start
+
+        kept = [end for end in ends if whole(end) and (pressed or end - start <= settled)]
+        self._held = 0 if kept else len(text) + len(text[start:]) // _HELD_SHARE
+        if pressed and not self._source.ended:
+            self._open_from = start + settled
+        return kept or (ends[-1:] if pressed else [])
+
+    def _link_cuts(self, decided: Work, end: int) -> list[Span]:
+        """What is not shown of the text up to `end`: links to hosts that no document has."""
+        if not self._removes_links:
+            return []
+        start, text = self._out.upto, self._source.text
+        stop = int(self._open_from) if start <= self._open_from < end else end
+        cut = cut_references(text[start:stop], lambda reference: self._known_hosts(decided).lacks(reference))
+        spans = [Span(start=0, end=stop - start)] if cut is None else list(cut.spans)
+        hidden = [Span(start=start + span.start, end=start + span.end) for span in spans]
+        return [*hidden, Span(start=stop, end=end)] if stop < end else hidden
+
+    def _known_hosts(self, decided: Work) -> KnownHosts:
+        key = (decided.evidence, decided.turn.documents)
+        if self._known is None or self._known[0] != key:
+            self._known = (key, known_hosts(decided, self._draft.parts))
+        return self._known[1]
 
     async def _judge(self, text: str, ends: list[int]) -> Work:
         """The first of the sentences, when it was judged ahead, else all of them at once."""
@@ -224,7 +275,7 @@ class SentenceGate:
             if number % _UNITS_AT_ONCE == 0:
                 await asyncio.sleep(0)
             end = unit.end
-            decided = await decide(work.with_(outcomes=self._outcomes_until(work, end)), self._draft.parts, silent)
+            decided = decide_claims(work.with_(outcomes=self._outcomes_until(work, end)), self._draft.parts)
             if decided.decided.action is Action.REPAIR and self._may_ask_again():
                 if await self._ask_again(decided, end):
                     return None
@@ -240,7 +291,7 @@ class SentenceGate:
         """Lets the unit's sentences through, but for those that say again what was dropped."""
         if not self._failed:
             self._out.note(decided.outcomes)
-            self._out.release(unit.last)
+            self._out.release(unit.last, cuts=self._link_cuts(decided, unit.last))
             self._trace("released", unit.last)
             return
         noted = False
@@ -252,7 +303,7 @@ class SentenceGate:
             if not noted:
                 self._out.note(decided.outcomes)
                 noted = True
-            self._out.release(end)
+            self._out.release(end, cuts=self._link_cuts(decided, end))
             self._trace("released", end)
 
     def _says_again(self, decided: Work, end: int) -> bool:
@@ -305,7 +356,7 @@ class SentenceGate:
         failed = [outcome for outcome in work.outcomes if outcome.claim.id in work.decided.claim_ids]
         if mode is RepairMode.ANNOTATE and failed:
             self._out.note(work.outcomes)
-            self._out.release(end, self._marks(failed, end))
+            self._out.release(end, self._marks(failed, end), self._link_cuts(work, end))
             self._trace("marked", end)
             return True
         unit = Span(start=self._out.upto, end=end)
@@ -394,6 +445,7 @@ class SentenceGate:
 
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
         """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
+        decided = find_links(decided, self._draft.parts)
         self._out.commit()
         self._trace("withheld", end)
         await self._source.aclose()

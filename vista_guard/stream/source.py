@@ -232,20 +232,30 @@ class Delivery:
             self._outbox.put_nowait(waiting.popleft()[1])
         return self._source.length - self.upto >= self._most or self._outbox.qsize() > _MOST_WAITING
 
-    def release(self, end: int, marks: Mapping[int, str] | None = None) -> None:
-        """Lets the text up to `end` through, with `marks` put in at their places."""
+    def release(self, end: int, marks: Mapping[int, str] | None = None, cuts: Sequence[Span] = ()) -> None:
+        """Lets the text up to `end` through, with `marks` put in at their places, and without these `cuts`, in order."""
         self.commit()
         text, marks = self._source.text, marks or {}
-        opening = end - len(text[self.upto : end].lstrip())
-        released = self._between(text[self.upto : opening])
+        spaced = end - len(text[self.upto : end].lstrip())
+        opening = _behind(text, spaced, end, cuts)
+        if opening == end and cuts:
+            self._leave_out(end)
+            return
+        released = self._between(text[self.upto : spaced])
         if self._gap is None:
-            self._place(self.upto, opening, len(self.said))
+            self._place(self.upto, spaced, len(self.said))
         self.upto, self._gap = opening, None
         between = takewhile(lambda waiting: waiting[0] < end, self._source.passed)
-        stops = {end, *marks, *(place for place, _ in between)}
+        edges = {edge for cut in cuts for edge in (cut.start, cut.end)}
+        stops = {end, *marks, *edges, *(place for place, _ in between)}
+        hidden = {cut.start: cut.end for cut in cuts}
+        hidden_until = opening
         for stop in sorted({max(stop, opening) for stop in stops}):
-            self._place(self.upto, stop, len(self.said) + len(released))
-            self.say(released + text[self.upto : stop] + marks.get(stop, ""))
+            hidden_until = max(hidden_until, hidden.get(self.upto, 0))
+            shown = text[self.upto : stop] if self.upto >= hidden_until else ""
+            if shown:
+                self._place(self.upto, stop, len(self.said) + len(released))
+            self.say(released + shown + marks.get(stop, ""))
             released, self.upto = "", stop
             self.pass_on()
         self._source.go_on()
@@ -257,10 +267,13 @@ class Delivery:
 
     def drop(self, end: int) -> None:
         """Leaves the text up to `end` out, with the white space before it."""
+        self.dropped.append(Span(start=self.upto, end=end))
+        self._leave_out(end)
+
+    def _leave_out(self, end: int) -> None:
         self.commit()
         text = self._source.text[self.upto : end]
         self._gap = max(self._gap or "", text[: len(text) - len(text.lstrip())], key=_width)
-        self.dropped.append(Span(start=self.upto, end=end))
         self.upto = end
         self.pass_on()
         self._source.go_on()
@@ -288,6 +301,16 @@ class Delivery:
         if self._gap is None:
             return space
         return max(self._gap, space, key=_width) if self.said else ""
+
+
+def _behind(text: str, place: int, end: int, cuts: Sequence[Span]) -> int:
+    """Where the text that is shown begins, behind the cuts that it begins with and the space after them."""
+    for cut in cuts:
+        if cut.start > place:
+            break
+        place = max(place, min(cut.end, end))
+        place = end - len(text[place:end].lstrip())
+    return place
 
 
 def _width(space: str) -> tuple[int, int]:

@@ -4,25 +4,52 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from string import Template
 
+from vista_guard._aio import run_long
+from vista_guard.policy.links import link_mode, with_links
 from vista_guard.protocols import RiskPolicy
 from vista_guard.reading.passages import sentence_spans
+from vista_guard.turn.links import find_links, remove_links
 from vista_guard.turn.work import Emit, Parts, Work
 from vista_guard.types import Action, Attempt, Claim, Decision, DraftSpan, Finding, Label, Outcome, RepairMode, Span
 
 
 async def decide(work: Work, parts: Parts, emit: Emit) -> Work:
+    work = decide_claims(await _linked(find_links, work, parts), parts)
+    if work.decided.action is not Action.REPAIR:
+        work = await _linked(remove_links, work, parts)
+    _emit_decision(work, parts, emit)
+    return work
+
+
+async def _linked(read: Callable[[Work, Parts], Work], work: Work, parts: Parts) -> Work:
+    """Reads the links of a turn; off the event loop, where it is long."""
+    if len(work.turn.text) <= _SHORT or link_mode(parts.policy) == "allow":
+        return read(work, parts)
+    return await run_long(read, work, parts)
+
+
+_SHORT = 2000
+"""Characters that are read for links on the event loop: at most a few milliseconds of work."""
+
+
+def decide_claims(work: Work, parts: Parts) -> Work:
+    """The work with the policy's decision on its claims; links are not looked at."""
     if work.is_believed(parts):
         decision = Decision(action=Action.ALLOW, reason="the turn has no documents and ungrounded turns are trusted")
     else:
         decision = _decision(work, parts)
-    emit({"event": "decision", "decision": decision.model_dump(mode="json")})
     response = parts.policy.message if decision.action is Action.BLOCK else work.turn.text
     return work.with_(decision=decision, response=response)
+
+
+def _emit_decision(work: Work, parts: Parts, emit: Emit) -> None:
+    decision = with_links(work.decided, work.links, link_mode(parts.policy))
+    emit({"event": "decision", "decision": decision.model_dump(mode="json")})
 
 
 def _decision(work: Work, parts: Parts) -> Decision:
@@ -187,7 +214,8 @@ async def repair(work: Work, parts: Parts, emit: Emit) -> Work:
             return work.with_(repair=mode, attempts=(*work.attempts, attempt))
         mode = parts.policy.fallback
     repaired = {RepairMode.REDACT: redact, RepairMode.ANNOTATE: annotate}.get(mode, refuse)(work, parts.policy.message)
-    emit({"event": "decision", "decision": repaired.decided.model_dump(mode="json")})
+    repaired = await _linked(remove_links, repaired, parts)
+    _emit_decision(repaired, parts, emit)
     return repaired
 
 

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from vista_guard.errors import StoreError
 from vista_guard.policy.label_policy import rules_key
+from vista_guard.policy.links import link_mode, with_links
 from vista_guard.policy.turn_risk import REMEMBERED, vista_score
 from vista_guard.protocols import TextSink
 from vista_guard.turn.work import Emit, Parts, Work, writable
@@ -79,7 +80,10 @@ def _claims_to_keep(work: Work, parts: Parts) -> tuple[Claim, ...]:
     findings = [outcome for outcome in work.outcomes if isinstance(outcome, Finding)]
     safe = {finding.claim.id for finding in findings if finding.label in REMEMBERED}
     delivered = work.claims if work.kept is None else work.kept
-    return tuple(claim for claim in delivered if claim.id in safe)
+    removed = [link.address for link in work.links] if link_mode(parts.policy) == "remove" else []
+    return tuple(
+        claim for claim in delivered if claim.id in safe and not any(address in claim.text for address in removed)
+    )
 
 
 MOST_CHARS = 400_000
@@ -96,7 +100,8 @@ async def report(work: Work, parts: Parts, emit: Emit) -> Work:
         turn_index=work.index,
         response=writable(work.response or ""),
         outcomes=work.outcomes,
-        decision=_whole_decision(work),
+        links=work.links,
+        decision=_whole_decision(work, parts),
         score=vista_score(work.outcomes),
         risk=parts.risk_of(work),
         risk_calibrated=parts.turn_risk is not None,
@@ -131,13 +136,13 @@ def _draft_spans(work: Work) -> tuple[DraftSpan, ...]:
     return (DraftSpan(draft=whole, response=whole),)
 
 
-def _whole_decision(work: Work) -> Decision:
+def _whole_decision(work: Work, parts: Parts) -> Decision:
     decision = work.decided
     regenerated = any(attempt.repair is RepairMode.REGENERATE for attempt in work.attempts)
-    if not regenerated or decision.action not in (Action.ALLOW, Action.FLAG):
-        return decision
-    reason = f"regenerated because {work.attempts[0].decision.reason}; of the new draft: {decision.reason}"
-    return Decision(action=Action.REPAIR, reason=reason, claim_ids=decision.claim_ids)
+    if regenerated and decision.action in (Action.ALLOW, Action.FLAG):
+        reason = f"regenerated because {work.attempts[0].decision.reason}; of the new draft: {decision.reason}"
+        decision = Decision(action=Action.REPAIR, reason=reason, claim_ids=decision.claim_ids)
+    return with_links(decision, work.links, link_mode(parts.policy))
 
 
 async def _write(finished: TurnReport, work: Work, parts: Parts) -> TurnReport:

@@ -21,6 +21,7 @@ from vista_guard.types import (
     Decision,
     DraftSpan,
     EvidenceSet,
+    Link,
     Outcome,
     Persona,
     RepairMode,
@@ -193,6 +194,8 @@ class Work:
     """Verdicts that came together with the claims, from a judge that does both at once; None when verify must ask."""
     checks: tuple[Check, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+    links: tuple[Link, ...] = ()
+    """Links to hosts that no document has, where the policy looks at links."""
     decision: Decision | None = None
     response: str | None = None
     gate: Literal["none", "sentence", "turn"] = "turn"

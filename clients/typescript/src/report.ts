@@ -48,6 +48,10 @@ export type Error = string;
 export type What = "claim" | "code" | "encoded";
 export type Raw = string | null;
 export type Outcomes = (Finding | Unchecked)[];
+export type Address = string;
+export type Host = string | null;
+export type Kind2 = "link" | "embed" | "script";
+export type Links = Link[];
 /**
  * Actions of a policy, from mildest to strictest.
  */
@@ -96,12 +100,12 @@ export type CreatedAt = string;
 /**
  * Everything about one guarded turn.
  *
- * `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` are those of the
- * draft that was judged last, `score` is their VISTA score in [0, 1], or None when nothing was judged. `risk` is the probability
- * that this draft says something its evidence does not carry, None when nothing was judged; `risk_calibrated` says whether it
- * was fitted for the judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the
- * claims that entered the knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that
- * could not be written.
+ * `response` is what was delivered: the turn as it was, repaired, or the policy's message. `outcomes` and `links` are those of
+ * the draft that was judged last; `links` only lists those to hosts that no document has, where the policy looks at links.
+ * `score` is the VISTA score in [0, 1], or None when nothing was judged. `risk` is the probability that this draft says
+ * something its evidence does not carry, None when nothing was judged; `risk_calibrated` says whether it was fitted for the
+ * judge, or takes confidences at their word. `attempts` are the drafts before it. `remembered` are the claims that entered the
+ * knowledge. `warnings` name what went wrong without changing the verdict, such as a report store that could not be written.
  *
  * `id` names the report (32 hex digits); one that was written before there were ids gets one from its content. `trace_id` and
  * `span_id` are those of the turn's span in OpenTelemetry, as hex, where it was traced. `gate` says how much of the turn waited
@@ -116,6 +120,7 @@ export interface TurnReport {
   turn_index: TurnIndex;
   response: Response;
   outcomes: Outcomes;
+  links?: Links;
   decision: Decision;
   score: Score1;
   risk?: Risk;
@@ -225,6 +230,19 @@ export interface Unchecked {
   error: Error;
   what?: What;
   raw?: Raw;
+}
+/**
+ * A link, picture or script of a turn that leads to a host which no document has.
+ *
+ * `address` is what the turn has, with entities and escapes read, cut to 2,000 characters. `host` is None for a script and for
+ * an address without one (`javascript:`, `data:`). `kind`: a reader opens a `link`, an `embed` loads by itself, a `script` runs.
+ * `span` is its place in the judged draft.
+ */
+export interface Link {
+  address: Address;
+  host: Host;
+  kind: Kind2;
+  span: Span;
 }
 /**
  * The action on a turn, its reason, and the claims behind it.

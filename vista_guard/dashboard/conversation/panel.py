@@ -21,6 +21,9 @@ _WORD = re.compile(r"\S*\s|\S+")
 MOST_REASON = 600
 """Most characters of a policy's reason that are shown unfolded."""
 
+MOST_ADDRESS = 200
+"""Most characters of a link's address that are shown."""
+
 MOST_COMPARED = 20_000
 """Most characters, of draft and delivered text together, that are compared word by word."""
 
@@ -111,6 +114,7 @@ def _facts(report: TurnReport) -> Node:
         "tenant": report.tenant,
         "risk": None if report.risk is None else f"{report.risk:.2f}{suffix}",
         "remembered": len(report.remembered) or None,
+        "links": ", ".join(shorten(link.address, MOST_ADDRESS) for link in report.links) or None,
         "calls": f"{usage.calls}, {usage.input_tokens} + {usage.output_tokens} tokens" if usage.calls else None,
         "cost": f"${usage.cost:.4f}" if usage.cost else None,
         "report": report.id,

@@ -456,7 +456,12 @@ def _rows(collection: AnyCollection, ids: list[str]) -> list[tuple[str, Passage]
         (
             key,
             document_passage(
-                about["source_id"], text, about.get("title"), (about["start"], about["end"]), headings_of(about)
+                about["source_id"],
+                text,
+                about.get("title"),
+                (about["start"], about["end"]),
+                headings_of(about),
+                about.get("url"),
             ),
         )
         for key, text, about in zip(*parts, strict=True)
@@ -487,7 +492,7 @@ def _read_document(collection: AnyCollection, owner: str) -> _ReadDocument | Non
 
 
 def _metadata(passage: Passage) -> dict[str, str | int]:
-    context = {"title": passage.title, "headings": "\n".join(passage.headings) or None}
+    context = {"title": passage.title, "url": passage.url, "headings": "\n".join(passage.headings) or None}
     span = passage.span or Span(start=0, end=len(passage.text))
     texts = {name: storable(text) for name, text in context.items() if text is not None}
     return {"source_id": storable(passage.source_id), "start": span.start, "end": span.end, **texts}
