@@ -1,7 +1,8 @@
 """What keeps tenants apart at upstream, where all of them use one account.
 
 Only routes of which upstream forgets the data pass, and no request may name what it keeps. A request is compared with a list of
-names that are known to hold no reference; every other one is refused, unless its value is a number or a flag. So a new way to name a stored answer is refused before anybody here has heard of it.
+names that are known to hold no reference; every other one is refused, unless its value is a number or a flag. So a new way to
+name a stored answer is refused before anybody here has heard of it.
 """
 
 from __future__ import annotations
