@@ -225,7 +225,7 @@ BUSY = "<p>word " * 800_000
 @pytest.fixture
 def paused() -> Iterator[Callable[[FileReader, float], None]]:
     """Stops a reader's process for a while, as a machine does that is busy with other things."""
-    threads = list[threading.Thread]()
+    threads = list[threading.Timer]()
 
     def pause(reader: FileReader, seconds: float) -> None:
         assert reader._process is not None
