@@ -88,12 +88,14 @@ def _content_in_words(content: str | list[str | dict[str, object]]) -> str | lis
     if isinstance(content, str):
         return content
     parts: list[str | dict[str, object]] = []
-    for part in ({"type": "text", "text": words} if (words := _hidden_words(part)) else part for part in content):
-        before, after = _words_of(parts[-1]) if parts else "", _words_of(part)
+    for part in content:
+        words = _hidden_words(part)
+        shown: str | dict[str, object] = {"type": "text", "text": words} if words else part
+        before, after = _words_of(parts[-1]) if parts else "", _words_of(shown)
         if splits_address(before, after):
             parts[-1] = {"type": "text", "text": before + after}
         else:
-            parts.append(part)
+            parts.append(shown)
     return parts
 
 

@@ -84,7 +84,7 @@ _OPEN_DEFINITION = re.compile(r"^[ \t>*+\-\d.)]*+\[(?:\\.|[^\[\]\\])++(?:\]:?\s*
 
 _FULL_URL = re.compile(r":[\\/]{2}")
 _MAILTO = re.compile(r"mailto:[^\s<>\"`]++", re.IGNORECASE)
-_URL_CHARS = re.compile(r"[^\s<>\"`]*+")
+_URL_END = re.compile(r"[\s<>\"`]")
 _HOST = r"(?:[\w-]{1,63}\.)++(?:[a-z]{2,63}|xn--[\w-]++)"
 _PATH = r"[/\\]?[^\s<>\"`/\\]{0,300}[?=&%]|[/\\][^\s<>\"`]{0,300}(?:[\d_-]|[/\\]\w)"
 """What follows a host that stands without a scheme: words carried along. `Node.js/Express` is no address."""
@@ -423,7 +423,8 @@ def _bare_places(text: str) -> Iterator[tuple[int, int]]:
         scheme = _BEFORE_SCHEME.search(text, max(match.start() - _LONGEST_SCHEME, last), match.start())
         if scheme is None or len(scheme.group()) == 1:  # one letter is a drive of Windows
             continue
-        last = match.end() + len(_URL_CHARS.match(text, match.end())[0])
+        stop = _URL_END.search(text, match.end())
+        last = stop.start() if stop else len(text)
         yield scheme.start(), last
     yield from (match.span() for match in _MAILTO.finditer(text))
     if "." in text:

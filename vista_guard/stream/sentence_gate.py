@@ -72,6 +72,8 @@ _ENDS_AT_ONCE = 50
 _SHARE = 64
 """The turn is judged again when this part of it is new, so that a long one is read this many times and no more. Of three thousand
 characters that is half a sentence."""
+_LINE = 1000
+"""Characters of its line before a sentence that say what is left of the line without its links."""
 _HELD_SHARE = 16
 """Markup that is held back is read again when it grew by this part."""
 _UNITS_AT_ONCE = 8
@@ -243,9 +245,11 @@ class SentenceGate:
             return []
         start, text = self._out.upto, self._source.text
         stop = int(self._open_from) if start <= self._open_from < end else end
-        cut = cut_references(text[start:stop], lambda reference: self._known_hosts(decided).lacks(reference))
-        spans = [Span(start=0, end=stop - start)] if cut is None else list(cut.spans)
-        hidden = [Span(start=start + span.start, end=start + span.end) for span in spans]
+        line = max(text.rfind("\n", 0, start) + 1, start - _LINE)
+        cut = cut_references(text[line:stop], lambda reference: self._known_hosts(decided).lacks(reference))
+        spans = [Span(start=start - line, end=stop - line)] if cut is None else cut.spans
+        placed = [(max(line + span.start, start), line + span.end) for span in spans]
+        hidden = [Span(start=first, end=last) for first, last in placed if first < last]
         return [*hidden, Span(start=stop, end=end)] if stop < end else hidden
 
     def _known_hosts(self, decided: Work) -> KnownHosts:
@@ -288,10 +292,10 @@ class SentenceGate:
         return None
 
     def _release(self, decided: Work, unit: Unit, ends: Sequence[int]) -> None:
-        """Lets the unit's sentences through, but for those that say again what was dropped."""
-        if not self._failed:
+        """Lets the unit's sentences through, but for those that say again what was dropped, and for links."""
+        if not self._failed and not self._removes_links:
             self._out.note(decided.outcomes)
-            self._out.release(unit.last, cuts=self._link_cuts(decided, unit.last))
+            self._out.release(unit.last)
             self._trace("released", unit.last)
             return
         noted = False
@@ -445,7 +449,8 @@ class SentenceGate:
 
     async def _withhold(self, decided: Work, work: Work, end: int) -> TurnReport:
         """Ends the turn with the policy's message. The sentences before stand: they were read, and had passed."""
-        decided = find_links(decided, self._draft.parts)
+        until = decided.with_(conversation=self._draft.conversation(self._source.text[:end]))
+        decided = decided.with_(links=find_links(until, self._draft.parts).links)
         self._out.commit()
         self._trace("withheld", end)
         await self._source.aclose()
