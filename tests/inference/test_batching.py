@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from inspect import unwrap
 from threading import Event, Lock
 from typing import Any
 
@@ -158,7 +159,7 @@ print("ends", flush=True)  # with a pass still held
 def test_a_wrong_number_of_threads_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISTA_GUARD_THREADS", "many")
     with pytest.raises(ConfigError, match=r"VISTA_GUARD_THREADS is 'many'"):
-        shared_passes.__wrapped__()
+        unwrap(shared_passes)()
 
 
 @needs_weights

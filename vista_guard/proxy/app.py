@@ -158,14 +158,14 @@ async def _warm(guard: Guard) -> None:
 
 async def _warn_of_unread_documents(guard: Guard, settings: ProxySettings) -> None:
     documents = guard.parts.documents
-    if documents is None or shares_documents(settings):
+    if documents is None:
         return
     try:
         async with asyncio.timeout(admin.PROBE_TIMEOUT_S):
-            passages = await documents.search(admin.PROBE, 1)
+            passages = await documents.search(admin.PROBE, 1)  # which also loads what the first request's search would
     except (VistaGuardError, TimeoutError):
         return  # /readyz says so
-    if passages:
+    if passages and not shares_documents(settings):
         logger.warning(
             "documents were added for no tenant, and no tenant retrieves them: set shared_documents = true in [proxy] when they "
             "are for all, or add them anew with vista-guard documents add --tenant"
