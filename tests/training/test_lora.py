@@ -22,7 +22,7 @@ safetensors = pytest.importorskip("safetensors.torch")
 from training import snapshot  # noqa: E402
 from vista_lab.training import lora, train  # noqa: E402
 from vista_lab.training.examples import Example  # noqa: E402
-from vista_lab.training.model import EncoderConfig, Verifier, load_base, verifier_of  # noqa: E402
+from vista_lab.training.model import EncoderConfig, Verifier, base_folder, load_base, verifier_of  # noqa: E402
 
 SIZES = EncoderConfig(50, 24, 3, 4, 48, 40, 1e-12, relative_attention_num_buckets=8, pad_token_id=1)
 
@@ -40,7 +40,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def adapted() -> Verifier:
     model = Verifier(SIZES, dropout=0.0)
-    load_base(model.encoder, Path(train.base_folder()))
+    load_base(model.encoder, base_folder())
     lora.adapt(model, rank=2, alpha=4, freeze=1)
     return model
 
@@ -63,7 +63,7 @@ def fitted(out: Path, seed: int = 1) -> train.Run:
 
 def test_fresh_adapters_change_nothing_and_leave_the_lowest_layer_and_the_words_alone() -> None:
     plain = Verifier(SIZES, dropout=0.0)
-    load_base(plain.encoder, Path(train.base_folder()))
+    load_base(plain.encoder, base_folder())
     model = adapted()
     plain.dense.load_state_dict(model.dense.state_dict())
     plain.classify.load_state_dict(model.classify.state_dict())

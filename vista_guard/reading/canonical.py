@@ -140,8 +140,8 @@ def canonical(text: str) -> Reading:
     return _substitute(reading, _SPACED, _unspace)
 
 
-_STROKED = r"[^\u0300-\u036f\n][\u0335-\u0338](?![\u0300-\u036f])"
-_STROKES = re.compile(rf"(?:{_STROKED}){{4,}}(?:\w(?!\w))?|(?:{_STROKED}){{2,3}}|(?<!\w)\d[\u0335-\u0338](?!\w)")
+_STROKE = r"[^\u0300-\u036f\n][\u0335-\u0338](?![\u0300-\u036f])"
+_STROKES = re.compile(rf"(?:{_STROKE}){{4,}}(?:\w(?!\w))?|(?:{_STROKE}){{2,3}}|(?<!\w)\d[\u0335-\u0338](?!\w)")
 """Characters with one stroke each; the last of many may lack its own."""
 _STRIKE = re.compile(
     r"(?P<tilde>(?<![~\\])~{1,2}(?!~))|<(?P<close>/?)(?P<tag>[a-zA-Z][\w-]{0,20})(?P<rest>(?:[\s/][^<>]{0,300})?)>"
