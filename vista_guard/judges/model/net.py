@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 SILENT = ((0.0, 0.5), (1 / 3, 0.2), (1.0, 0.08))
 """Support by the shipped verifier below which a quote does not speak of its claim, by the greatest share of the claim's content
-words in it. 1.4 % of 700 pairs of a claim and a sentence on something else pass; 4 of 35 paraphrases are asked about again."""
+words in it. Chosen on 700 pairs of a claim and a sentence on something else, 1.4 % of which pass by the quoted sentence alone,
+and on 35 paraphrases, of which 4 are asked about again; none was held out."""
 _FIGURE = re.compile(r"\d[\d.,:]*\d|\d")
 
 
