@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.peers.turn import ANSWER, CLAIMS, CONTRADICTED, DOCUMENT, LACKING, REASONS
+from benchmarks.peers.turn import ANSWER, CLAIMS, CONTRADICTED, DOCUMENT, LACKING, QUOTES, REASONS
 from vista_guard.testing import ReceivedRequest, Verdict, judge_script
 from vista_guard.types import Label
 
 _LABELS = {CONTRADICTED: Label.CONTRADICTED, LACKING: Label.LACKING_EVIDENCE}
-_OURS = judge_script({ANSWER: [Verdict(claim, _LABELS.get(claim, Label.VERIFIED)) for claim in CLAIMS]})
+_VERDICTS = [Verdict(claim, _LABELS.get(claim, Label.VERIFIED), quote=QUOTES.get(claim)) for claim in CLAIMS]
+_OURS = judge_script({ANSWER: _VERDICTS})
 _OUR_STAGES = {"decompose", "verify", "categorize", "judge", "fused"}
 
 

@@ -32,6 +32,14 @@ REASONS = {
 }
 """Why a claim is not supported; the others are."""
 
+QUOTES = {
+    SUPPORTED[0]: "It leaves Brackwater from Pier 3",
+    SUPPORTED[1]: "needs forty minutes for the crossing",
+    SUPPORTED[2]: "Bicycles travel free of charge",
+    CONTRADICTED: "The last boat back to the mainland sails at half past seven in the evening",
+}
+"""The document's words that decide a claim."""
+
 ANSWER = " ".join(CLAIMS)
 
 MODEL = "gpt-4o-mini"

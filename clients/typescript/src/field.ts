@@ -1,8 +1,8 @@
 /** The `vista_guard` field of an answer that came through the proxy or the guarded client. */
 
-import type { Action, Claim, JudgeInfo, Label, SourceKind } from "./report.js";
+import type { Action, Claim, JudgeInfo, Label, Link, SourceKind } from "./report.js";
 
-export interface JudgedClaim extends Required<Omit<Claim, "steps">> {
+export interface JudgedClaim extends Required<Omit<Claim, "steps" | "in_code">> {
   /** null: the claim could not be judged. */
   label: Label | null;
   confidence: number | null;
@@ -26,4 +26,6 @@ export interface VistaGuardField {
   /** Only where the whole turn was delivered, as are `claims`. */
   reason?: string;
   claims?: JudgedClaim[];
+  /** Links to hosts that no document has. */
+  links?: Link[];
 }

@@ -15,6 +15,7 @@ export type Id1 = string;
 export type Text = string;
 export type Start = number;
 export type End = number;
+export type InCode = boolean;
 export type Steps = string | null;
 /**
  * The result for a claim (VISTA §3, steps 2 and 3).
@@ -161,6 +162,8 @@ export interface Finding {
 /**
  * One atomic, decontextualised statement of a turn. `span` is where it sits in the turn's text, when known.
  *
+ * `in_code`: it is a string or a comment in a block of code. Where no document speaks of it, it is judged as little as the code.
+ *
  * `steps` are how a decomposer took its sentence apart, in the decomposer's own words: on the sentence's first claim, and only
  * with `decomposer_options.keep_steps`.
  */
@@ -168,6 +171,7 @@ export interface Claim {
   id: Id1;
   text: Text;
   span?: Span | null;
+  in_code?: InCode;
   steps?: Steps;
 }
 /**
