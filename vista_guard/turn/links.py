@@ -36,6 +36,7 @@ from vista_guard.types import (
 MOST_LINKS = 100
 """Links of one turn that its report names."""
 MOST_ADDRESS = 2000
+_READERS_OWN = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class KnownHosts:
@@ -57,8 +58,10 @@ class KnownHosts:
         self._listed = policy.link_hosts if isinstance(policy, LinkPolicy) else ()
 
     def lacks(self, reference: Reference) -> bool:
-        """True for a reference to a host that is not known, and for one that runs."""
+        """True for a reference to a host that is not known, and for one that runs. A reader's own machine takes no words away."""
         host = reference.host
+        if host in _READERS_OWN and reference.kind == "link":
+            return False
         return not host or not (host in self._named or is_listed(host, self._listed))
 
     @cached_property

@@ -332,7 +332,8 @@ def _statements(text: str, sentence: Sentence, asked: Sequence[Asked], *, alone:
         texts = (statement for statement, _, _ in _clauses(raw, 0, len(raw))) if quoted else (raw,)
         yield from (_Statement(statement, start, end) for statement in texts)
         return
-    reply = None if sentence.lead or sentence.kind is BlockKind.HEADING else read_reply(raw, asked, alone=alone)
+    stands_alone = sentence.lead or sentence.kind in (BlockKind.HEADING, BlockKind.QUOTED)
+    reply = None if stands_alone else read_reply(raw, asked, alone=alone)
     if reply is not None:
         yield from (_Statement(claim, start, end, replies=True) for claim in reply.claims)
         if reply.unmade:
