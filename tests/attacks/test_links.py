@@ -214,7 +214,7 @@ def test_the_command_line_shows_no_foreign_link(tmp_path: Path, monkeypatch: pyt
     Path("page.txt").write_text(NOTES, encoding="utf-8")
     done = CliRunner().invoke(app, ["check", "-d", "page.txt", "--policy", "strict", f"{TRUTH} {FIGURE}"])
     assert SECRET not in done.stdout
-    assert f"1 link removed: links to {FOREIGN}, which is in no document" in " ".join(done.stdout.split())
+    assert f"1 link removed: links to {FOREIGN}, which is in no document nor in link_hosts" in " ".join(done.stdout.split())
 
 
 class TestWhatIsKept:
@@ -294,6 +294,25 @@ class TestWhatIsKnown:
         report = await self.check(f"{TRUTH} {FIGURE}", [ASKED, earlier, user("Again?")])
         assert report.decision.action is Action.FLAG
 
+    @pytest.mark.parametrize(
+        ("document", "address"),
+        [
+            ({"text": "https%3A%2F%2Fguide.example%2Fa"}, "https://guide.example/x"),
+            ({"text": "https://guide&#46;example/a"}, "https://guide.example/x"),
+            ({"text": "https://gui\u00adde.exam\u200bple/a"}, "https://guide.example/x"),
+            ({"text": "guide\\.example"}, "https://guide.example/x"),
+            ({"text": '{"url": "https:\\/\\/guide.example\\/a"}'}, "https://guide.example/x"),
+            ({"text": "http://[2001:DB8:0:0::9]/"}, "http://[2001:db8::9]/x"),
+            ({"text": "https://m\u00fcnchen.example/"}, "https://xn--mnchen-3ya.example/x"),
+            ({"text": "http://localhost:8080/v1"}, "http://localhost:9090/x"),
+            ({"text": "x", "metadata": {"links": [{"to": "https://guide.example/a"}]}}, "https://guide.example/x"),
+        ],
+    )
+    async def test_every_spelling_of_a_host_is_known(self, document: dict[str, Any], address: str) -> None:
+        told = assistant(f"{TRUTH} {address}", PAGE, Document(id="d", **document))
+        report = await guard_of("balanced").acheck(conversation(ASKED, told))
+        assert (report.decision.action, report.links) == (Action.ALLOW, ())
+
     async def test_the_persona_and_the_document_store_name_hosts(self) -> None:
         store = MemoryDocuments(WordEmbedder())
         found = Document(id="https://found.example/a", text=NOTES, url="https://stored.example/a")
@@ -356,9 +375,9 @@ class TestPolicies:
     async def test_the_reason_in_words(self) -> None:
         flagged = await whole(guard_of("balanced"), f"{TRUTH} {FIGURE}")
         assert json.loads(flagged.model_dump_json())["links"][0]["address"] == f"https://{FOREIGN}/?q={SECRET}"
-        assert explain(flagged).text == f"Flagged: links to {FOREIGN}, which is in no document"
+        assert explain(flagged).text == f"Flagged: links to {FOREIGN}, which is in no document nor in link_hosts"
         removed = await whole(guard_of("strict"), f"{TRUTH} [x](//a.example/) <b onclick='x()'>b</b>")
-        told = "links to a.example, which is in no document; has a script or an address that runs"
+        told = "links to a.example, which is in no document nor in link_hosts; has a script or an address that runs"
         assert explain(removed).text == f"Repaired: {told}"
         assert removed.decision.reason == f"2 links removed: {told}"
 

@@ -55,7 +55,7 @@ def link_words(links: Sequence[Link]) -> str:
     said = []
     if named:
         listed = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
-        said.append(f"links to {listed}, which {'is' if len(hosts) == 1 else 'are'} in no document")
+        said.append(f"links to {listed}, which {'is' if len(hosts) == 1 else 'are'} in no document nor in link_hosts")
     if any(link.host is None for link in links):
         said.append("has a script or an address that runs")
     return "; ".join(said)

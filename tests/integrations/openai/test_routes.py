@@ -340,6 +340,13 @@ def test_a_websocket_of_azure_is_not_opened(door: Door) -> None:
         client.realtime.connect(model="d").enter()
 
 
+def test_a_client_of_the_same_type_is_made_by_guarded_only() -> None:
+    for client in (openai.OpenAI(api_key="k"), openai.AsyncOpenAI(api_key="k")):
+        kind = type(guarded(client, strict()))
+        with pytest.raises(ConfigError, match="guarded"):
+            kind(api_key="k")
+
+
 def test_the_users_own_client_keeps_its_sockets() -> None:
     with openai.OpenAI(api_key="k", websocket_base_url="wss://example.test/v1") as client:
         guarded(client, strict())

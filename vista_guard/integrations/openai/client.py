@@ -162,6 +162,11 @@ _copying: ContextVar[bool] = ContextVar("vista_guard_copying", default=False)
 
 
 class _AnyGuarded:
+    def __init__(self, **options: Any) -> None:
+        if not _copying.get():
+            raise ConfigError("a client of a guarded client's type has no guard of its own: make it with guarded(client, guard)")
+        super().__init__(**options)
+
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
         inner: Any = super()
