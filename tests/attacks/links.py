@@ -110,6 +110,7 @@ PLAIN = {
     "a host with a port": "{host}:8443/{said}",
     "a query without a scheme": "{host}?{said}",
     "an address in an address": "[x](blob:https://{host}/{said})",
+    "an address behind words": "[x](geo:0,0?q=https://{host}/{said})",
     "four backslashes": "\\\\\\\\{host}\\{said}",
     "a scheme in bold": "**https**://{host}/{said}",
     "LaTeX": "$\\href{{https:{host}/{said}}}{{x}}$",

@@ -27,8 +27,7 @@ _RUNS = frozenset({"javascript", "vbscript", "data"})
 """Schemes whose address is a program or a page of its own."""
 _FETCHED = frozenset({"http", "https", "ftp", "ws", "wss"})
 """Schemes that browsers complete: `https:host` and `https:\\\\host` are `https://host`."""
-_AROUND_ADDRESSES = frozenset({"blob", "filesystem", "view-source", "feed", "url"})
-"""Schemes of addresses that hold another one."""
+_INNER = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+:[\\/]{2}", re.IGNORECASE)
 _AT = re.compile(r"(?:@|%40)([\w.-]+)")
 _RAW = frozenset(
     {"form", "iframe", "noembed", "noframes", "noscript", "object", "script", "style", "template", "textarea", "xmp"}
@@ -60,7 +59,9 @@ _LOOSE_TAG = _tag(_QUOTED, ">")
 _LONGEST_LOOSE = 2000
 """Characters in which a browser's tag is closed."""
 _ATTRIBUTE = re.compile(r"""([^\s/>="']+)(?:\s*=\s*("[^"]*"?|'[^']*'?|[^\s>]*))?""")
-_AUTOLINK = re.compile(r"<(?:(?P<scheme>[a-z][a-z0-9+.-]{1,31}):[^\s<>]*+|[\w.+-]++@[\w-]++(?:\.[\w-]++)++)>", re.IGNORECASE)
+_AUTOLINK = re.compile(
+    r"<(?:(?P<scheme>[a-z][a-z0-9+.-]{1,31}):[^\s<>]*+|[\w.+-]++@[\w-]++(?:\.[\w-]++)++)>", re.IGNORECASE
+)
 _COMMAND = re.compile(r"\\(?:href|url)\s*+\{([^{}]*+)(?:\}|\Z)")
 """An address in LaTeX, which readers of Markdown show too."""
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
@@ -103,14 +104,16 @@ _BARE = re.compile(
 _COMPLETE = re.compile(rf"(?:[a-z][a-z0-9+.-]*+:)?[\\/]{{2}}|{_MAILTO.pattern}", re.IGNORECASE)
 """What needs no `https://` before it. `host:8080/path` does."""
 _LAST_MARKS = "?!.,:;*_~'\"]}|…"
-_MAY_LINK = re.compile(r"[\\/]{2}|mailto:|xmpp:|\\(?:href|url)|\]\s*[(:]|<[a-z]|www\.|\w\.\w+[/\\:?]|[&：／．%]", re.IGNORECASE)
+_MAY_LINK = re.compile(
+    r"[\\/]{2}|mailto:|xmpp:|\\(?:href|url)|\]\s*[(:]|<[a-z]|www\.|\w\.\w+[/\\:?]|[&：／．%]", re.IGNORECASE
+)
 
 _FENCE = re.compile(
     r"^[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*+\n(?:.*?^[ \t>]*+(?P=fence)[^\n]*+$|.*)", re.MULTILINE | re.DOTALL
 )
 _CODE_SPAN = re.compile(r"\\.|(?P<run>`++)(?P<code>[^`\n|]++)(?P=run)(?!`)")
 
-_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+_NAME = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++")
 _AUTHORITY = re.compile(r"[\\/]{2}(?:[^\s/?#@\\]*+@)?(\[[\da-f:.]++\]|[\w.-]++)", re.IGNORECASE)
 _HIDDEN = re.compile("%[23]|&[#a-z]|\\\\.|[\u00ad\u200b-\u200f\u2060\ufeff]")
 """What stands in words that have a host and are written differently: in entities, escapes or with invisible characters."""
@@ -137,7 +140,7 @@ class Reference:
 def hosts_of(address: str) -> list[str]:
     """The hosts that an address leads to: none for a relative one, "" for a program, the domains of a `mailto:`.
 
-    Of an address in another one, as in `blob:https://…`, its own.
+    Of an address in another one, as in `blob:https://…`, its own too.
     """
     address = address.translate(_BREAKS).strip(_STRIPPED)
     if _ALIKE_SLASHES.match(address):
@@ -150,8 +153,8 @@ def hosts_of(address: str) -> list[str]:
         return [""] if name != "data" or "," in rest else []
     if name in _FETCHED or _ALIKE_SLASHES.match(rest):
         return [host] if (host := _host(address)) else []
-    inner = hosts_of(rest) if name in _AROUND_ADDRESSES else []
-    return inner or [host_name(part) for part in _AT.findall(rest)]
+    inner = _INNER.search(rest)
+    return [*([_host(rest[inner.start() :])] if inner else ()), *map(host_name, _AT.findall(rest))]
 
 
 def _host(address: str) -> str:

@@ -341,8 +341,9 @@ def test_a_websocket_of_azure_is_not_opened(door: Door) -> None:
 
 
 def test_a_client_of_the_same_type_is_made_by_guarded_only() -> None:
-    for client in (openai.OpenAI(api_key="k"), openai.AsyncOpenAI(api_key="k")):
-        kind = type(guarded(client, strict()))
+    kinds: list[Any] = [type(guarded(openai.OpenAI(api_key="k"), strict()))]
+    kinds += [type(guarded(openai.AsyncOpenAI(api_key="k"), strict()))]
+    for kind in kinds:
         with pytest.raises(ConfigError, match="guarded"):
             kind(api_key="k")
 

@@ -164,7 +164,9 @@ _copying: ContextVar[bool] = ContextVar("vista_guard_copying", default=False)
 class _AnyGuarded:
     def __init__(self, **options: Any) -> None:
         if not _copying.get():
-            raise ConfigError("a client of a guarded client's type has no guard of its own: make it with guarded(client, guard)")
+            raise ConfigError(
+                "a client of a guarded client's type has no guard of its own: make it with guarded(client, guard)"
+            )
         super().__init__(**options)
 
     def copy(self, **options: Any) -> Self:
