@@ -300,6 +300,8 @@ CHAT_FINE: dict[str, dict[str, Any]] = {
     },
     "options": {
         "messages": [HI],
+        "thinking": {"type": "enabled", "budget_tokens": 100},
+        "cache_control": {"type": "ephemeral"},
         "stream_options": {"include_usage": True},
         "prediction": {"type": "content", "content": "x"},
     },

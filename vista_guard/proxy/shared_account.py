@@ -56,7 +56,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 _FREE: Final = _names(
-    "metadata documents logit_bias logprobs prompt_cache_options "
+    "metadata documents logit_bias logprobs prompt_cache_options cache_control "
     "chat_template_kwargs structured_outputs guided_json guided_choice stop_token_ids"
 )
 """Names of a request whose values upstream takes as they are: maps of the caller's own names, and what only the guard reads."""

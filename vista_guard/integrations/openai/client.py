@@ -103,6 +103,8 @@ def guarded(
     """
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
+    if isinstance(client, _AnyGuarded):
+        raise ConfigError("the client is guarded already; give the one that it was made from")
     find = find_documents_of(documents)
     guarding = ClientGuard(guard, gate, on_block, find, on_report, conversation_id, allow_unjudged, max_stream_events)
     guarded_client: Any = object.__new__(_guarded_class(cast("Any", type(client))))
