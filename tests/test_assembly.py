@@ -109,6 +109,16 @@ def test_overrides_reach_the_policy(monkeypatch: pytest.MonkeyPatch) -> None:
         assert guard.check(conversation(assistant("unscripted"))).blocked
 
 
+@pytest.mark.parametrize("listed", ['["a.example", "*.b.example"]', "a.example"])
+def test_overrides_may_be_lists_in_the_environment(listed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISTA_GUARD_POLICY_OVERRIDES__LINK_HOSTS", listed)
+    monkeypatch.setenv("VISTA_GUARD_POLICY_OVERRIDES__MESSAGE", "[no answer]")
+    with Guard.from_settings(judge=ScriptedJudge({}), store="memory") as guard:
+        policy = guard.parts.policy
+    assert isinstance(policy, LabelPolicy)
+    assert (policy.link_hosts[0], policy.message) == ("a.example", "[no answer]")
+
+
 def test_overrides_go_over_a_policy_file(tmp_path: Path) -> None:
     file = tmp_path / "careful.toml"
     file.write_text(

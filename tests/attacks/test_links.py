@@ -22,6 +22,7 @@ from vista_guard import Action, ConfigError, Document, Guard, LabelPolicy, Perso
 from vista_guard.cli import app
 from vista_guard.policy.explanations import explain
 from vista_guard.policy.label_policy import MESSAGE, Recipe, build_policy
+from vista_guard.reading.links import hosts_in
 from vista_guard.stores.memory import MemoryDocuments, MemoryKnowledge
 from vista_guard.testing import ScriptedChatServer, ScriptedJudge, Verdict, WordEmbedder, assistant, conversation, user
 from vista_guard.types import Decision, Outcome, Role, Turn
@@ -214,7 +215,9 @@ def test_the_command_line_shows_no_foreign_link(tmp_path: Path, monkeypatch: pyt
     Path("page.txt").write_text(NOTES, encoding="utf-8")
     done = CliRunner().invoke(app, ["check", "-d", "page.txt", "--policy", "strict", f"{TRUTH} {FIGURE}"])
     assert SECRET not in done.stdout
-    assert f"1 link removed: links to {FOREIGN}, which is in no document" in " ".join(done.stdout.split())
+    assert f"1 link removed: links to {FOREIGN}, which is in no document nor in link_hosts" in " ".join(
+        done.stdout.split()
+    )
 
 
 class TestWhatIsKept:
@@ -294,6 +297,25 @@ class TestWhatIsKnown:
         report = await self.check(f"{TRUTH} {FIGURE}", [ASKED, earlier, user("Again?")])
         assert report.decision.action is Action.FLAG
 
+    @pytest.mark.parametrize(
+        ("document", "address"),
+        [
+            ({"text": "https%3A%2F%2Fguide.example%2Fa"}, "https://guide.example/x"),
+            ({"text": "https://guide&#46;example/a"}, "https://guide.example/x"),
+            ({"text": "https://gui\u00adde.exam\u200bple/a"}, "https://guide.example/x"),
+            ({"text": "guide\\.example"}, "https://guide.example/x"),
+            ({"text": '{"url": "https:\\/\\/guide.example\\/a"}'}, "https://guide.example/x"),
+            ({"text": "http://[2001:DB8:0:0::9]/"}, "http://[2001:db8::9]/x"),
+            ({"text": "https://m\u00fcnchen.example/"}, "https://xn--mnchen-3ya.example/x"),
+            ({"text": "http://localhost:8080/v1"}, "http://localhost:9090/x"),
+            ({"text": "x", "metadata": {"links": [{"to": "https://guide.example/a"}]}}, "https://guide.example/x"),
+        ],
+    )
+    async def test_every_spelling_of_a_host_is_known(self, document: dict[str, Any], address: str) -> None:
+        told = assistant(f"{TRUTH} {address}", PAGE, Document(id="d", **document))
+        report = await guard_of("balanced").acheck(conversation(ASKED, told))
+        assert (report.decision.action, report.links) == (Action.ALLOW, ())
+
     async def test_the_persona_and_the_document_store_name_hosts(self) -> None:
         store = MemoryDocuments(WordEmbedder())
         found = Document(id="https://found.example/a", text=NOTES, url="https://stored.example/a")
@@ -321,10 +343,21 @@ class TestWhatIsKnown:
         report = await whole(guard, f"{TRUTH} https://{host}/x")
         assert report.decision.action is action
 
+    def test_one_host_is_a_list_of_one(self) -> None:
+        assert build_policy("balanced", {"link_hosts": FOREIGN}) == build_policy("balanced", {"link_hosts": [FOREIGN]})
+
     @pytest.mark.parametrize("listed", ["https://docs.example.com", "docs.example.com/a", "*", "a b.example", ""])
     def test_what_is_no_host_is_refused(self, listed: str) -> None:
         with pytest.raises(ConfigError, match=r"policy\.link_hosts"):
             build_policy("balanced", {"link_hosts": [listed]})
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 400_000, "-a" * 200_000, "%2e" * 100_000, "//a@" * 100_000, "a.bc" + "a" * 400_000]
+)
+def test_hosts_are_found_in_linear_time(text: str) -> None:
+    """Before, forty thousand letters without a space, as base64 is, took half a minute."""
+    assert hosts_in([f"{text} {OWN} //desk"]) >= {OWN, "desk"}
 
 
 class TestPolicies:
@@ -356,9 +389,9 @@ class TestPolicies:
     async def test_the_reason_in_words(self) -> None:
         flagged = await whole(guard_of("balanced"), f"{TRUTH} {FIGURE}")
         assert json.loads(flagged.model_dump_json())["links"][0]["address"] == f"https://{FOREIGN}/?q={SECRET}"
-        assert explain(flagged).text == f"Flagged: links to {FOREIGN}, which is in no document"
+        assert explain(flagged).text == f"Flagged: links to {FOREIGN}, which is in no document nor in link_hosts"
         removed = await whole(guard_of("strict"), f"{TRUTH} [x](//a.example/) <b onclick='x()'>b</b>")
-        told = "links to a.example, which is in no document; has a script or an address that runs"
+        told = "links to a.example, which is in no document nor in link_hosts; has a script or an address that runs"
         assert explain(removed).text == f"Repaired: {told}"
         assert removed.decision.reason == f"2 links removed: {told}"
 

@@ -355,13 +355,18 @@ def test_search_names_the_page(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("empty")
 def test_what_documents_hold_does_not_steer_the_terminal(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# \x1b[31mRed\n\nThe anchor is red.", encoding="utf-8")
-    run("add", "a.md")
-    assert "\x1b" not in run("list").stdout + run("search", "anchor").stdout
+    (tmp_path / "b\nfailed c.md").write_text("The buoy is green.", encoding="utf-8")
+    added = run("add", "a.md", "b\nfailed c.md", "-v")
+    listed = run("list").stdout
+    assert "\x1b" not in listed + run("search", "anchor").stdout
+    assert len(listed.splitlines()) == 2
+    assert "\nfailed" not in listed + added.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
+        (("add", "", "hollow"), "an argument is empty, as an unset variable of the shell is; the working folder is ."),
         (("add", "nowhere"), "nowhere does not exist; give a file or a folder"),
         (("add", "hollow"), "there is no file to add in hollow\n  hollow/.hidden: hidden"),
         (

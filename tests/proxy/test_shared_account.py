@@ -144,6 +144,21 @@ REFERENCES: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown list": (asks(context=["msg_1"]), "context"),
     "an unknown object": (asks(context={"a": {"b": "msg_1"}}), "context"),
     "an unknown key of an item": (sends({**HI, "from": "msg_1"}), "input[1].from"),
+    "a number under an id's name": (asks(previousResponseId=7), "previousResponseId"),
+    "a number under another one": (asks(**{"previous-response-id": 7}), "previous-response-id"),
+    "a number in capitals": (asks(FILE_ID=7), "FILE_ID"),
+    "a tool by its name": (asks(tools=["tool_1"]), "tools"),
+    "parts of a filter": (uses(type="web_search", filters="flt_1"), "tools[0].filters"),
+    "a policy by its id": (
+        uses(type="code_interpreter", container={"type": "auto", "network_policy": "np_1"}),
+        "tools[0].container.network_policy",
+    ),
+    "headers of the request": (asks(headers={"Conversation": "conv_1"}), "headers"),
+    "parameters of the request": (asks(parameters={"previous_response_id": "resp_1"}), "parameters"),
+    "an approval inside a message": (
+        shows({"type": "mcp_approval_response", "approval_request_id": "mcpr_1"}),
+        "input[1].content[0].approval_request_id",
+    ),
     "another case": (asks(Previous_Response_Id="resp_1"), "Previous_Response_Id"),
     "an assistant": (asks(assistant_id="asst_1"), "assistant_id"),
 }
@@ -168,6 +183,13 @@ CHAT_REFERENCES: dict[str, tuple[dict[str, Any], str]] = {
         {"messages": [HI, {"role": "assistant", "tool_calls": [{"id": "c"}]}]},
         "messages[1].tool_calls[0].id",
     ),
+    "a file's number": (
+        {"messages": [{"role": "user", "content": [{"type": "file", "file": 7}]}]},
+        "messages[0].content[0].file",
+    ),
+    "a thread of messages": ({"messages": "thread_1"}, "messages"),
+    "a stored format": ({"messages": [HI], "response_format": "fmt_1"}, "response_format"),
+    "a slot": ({"messages": [HI], "id_slot": 1}, "id_slot"),
     "an unknown field": ({"messages": [HI], "thread": "thread_1"}, "thread"),
     "a stored completion": ({"messages": [HI], "completion_id": "chatcmpl_1"}, "completion_id"),
 }
@@ -278,6 +300,8 @@ CHAT_FINE: dict[str, dict[str, Any]] = {
     },
     "options": {
         "messages": [HI],
+        "thinking": {"type": "enabled", "budget_tokens": 100},
+        "cache_control": {"type": "ephemeral"},
         "stream_options": {"include_usage": True},
         "prediction": {"type": "content", "content": "x"},
     },
@@ -322,10 +346,16 @@ def test_through_the_front_door() -> None:
     keys = {name: new_key() for name in ("acme", "zoo")}
     hashes = {name: [key_hash(key)] for name, key in keys.items()}
     fine: dict[str, Any] = {"model": "any", "messages": ASKED}
-    bodies: list[dict[str, Any]] = [fine, {**fine, "audio": {"format": "wav", "voice": {"id": "voice_1"}}}]
+    voice = {**fine, "audio": {"format": "wav", "voice": {"id": "voice_1"}}}
+    asked = [(CHAT, fine), (CHAT, voice), (f"{CHAT}?api-version=1", fine), (f"{CHAT}?conversation=conv_1", fine)]
+    headers = {"x-vista-guard-key": keys["zoo"], "x-session-id": "s-1", "openai-beta": "b"}
     with ScriptedChatServer(lambda _: TRUTH) as upstream, proxy(upstream, keys=hashes, upstream_key="sk-up") as served:
-        answers = [served.post(CHAT, body, **{"x-vista-guard-key": keys["zoo"]}) for body in bodies]
-        assert upstream.calls == 1
-    assert [answer.status_code for answer in answers] == [200, 403]
-    error = answers[1].json()["error"]
-    assert (error["code"], "audio.voice.id" in error["message"]) == ("shared_account", True)
+        answers = [served.post(path, body, **headers) for path, body in asked]
+        received = [request.headers for request in upstream.requests]
+    assert [answer.status_code for answer in answers] == [200, 403, 200, 403]
+    assert [(sent["authorization"], sent["openai-beta"], sent.get("x-session-id")) for sent in received] == [
+        ("Bearer sk-up", "b", None)
+    ] * 2
+    for answer, place in ((answers[1], "audio.voice.id"), (answers[3], "?conversation")):
+        error = answer.json()["error"]
+        assert (error["code"], place in error["message"]) == ("shared_account", True)

@@ -21,6 +21,7 @@ from vista_guard.cli.common import given_options, progress_bar, visible
 from vista_guard.errors import ConfigError, InputError, StoreError
 from vista_guard.protocols import Embedder
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, find_files
+from vista_guard.reading.visible import visible_line
 from vista_guard.reading.web import WebLimits
 from vista_guard.settings.sources import Settings
 from vista_guard.stores.chroma.documents import ChromaDocuments
@@ -429,12 +430,12 @@ class Adding:
     def _print_change(self, outcome: str, name: str) -> None:
         """Prints a change: a dry run's result, a real run's progress."""
         if self._dry_run:
-            typer.echo(visible(f"would be {outcome}: {name}").encode())
+            typer.echo(visible_line(f"would be {outcome}: {name}").encode())
         elif self._verbose:
             self._tell(f"{outcome} {name}")
 
     def _tell(self, line: str) -> None:
-        self._progress.console.print(Text(visible(line)), soft_wrap=True)
+        self._progress.console.print(Text(visible_line(line)), soft_wrap=True)
 
 
 _NAMED = 20

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import WRONG_INPUT, EmbedderOption, command_group, exit_codes, visible
+from vista_guard.reading.visible import visible_line
 
 if TYPE_CHECKING:
     from vista_guard.cli.document_store import FoundPassage
@@ -91,6 +92,8 @@ def add(
         location = Location.configured(data_dir, chroma_url, tenant, embedder)
         if not places and urls is None and not sitemap:
             raise InputError("nothing to add; give a folder, a file or an address, --urls FILE or --sitemap URL")
+        if "" in (places or ()):
+            raise InputError("an argument is empty, as an unset variable of the shell is; the working folder is .")
         addresses = [place for place in places or () if is_url(place)]
         limits = WebLimits(
             max_bytes=int(max_mb * 1_000_000), seconds=max_seconds, pages=max_pages, allow_private=allow_private
@@ -129,7 +132,8 @@ def list_documents(
             if as_json:
                 _print_json(id=entry.id, title=entry.title, passages=entry.passages, metadata=dict(entry.metadata))
             else:
-                _print(f"{entry.id:{width}}  {plural(entry.passages, 'passage'):15}  {entry.title or ''}".rstrip())
+                row = f"{entry.id:{width}}  {plural(entry.passages, 'passage'):15}  {entry.title or ''}".rstrip()
+                typer.echo(visible_line(row).encode())
 
 
 @documents.command()

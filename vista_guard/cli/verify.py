@@ -209,8 +209,10 @@ def _kept_store(place: str | None, settings: Settings, embedder: Embedder) -> Do
     if place.startswith(("http://", "https://")):
         return kept_documents(settings.model_copy(update={"chroma_url": place, **_KEPT}), embedder)
     folder = Path(place).expanduser()
-    if not folder.exists():
-        raise InputError(f"--documents {place} does not exist; give a folder of files, a data folder, or a Chroma URL")
+    if not place or not folder.exists():
+        raise InputError(
+            f"--documents {place!r} does not exist; give a folder of files, a data folder, or a Chroma URL"
+        )
     for data in (folder, folder.parent):
         if (data / "chroma" / "chroma.sqlite3").is_file() and folder in (data, data / "chroma"):
             overrides = {"chroma_url": None, "data_dir": data, **_KEPT}

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from vista_guard.errors import ConfigError
-from vista_guard.policy.links import LinkMode, check_host
+from vista_guard.policy.links import LinkMode, as_hosts, check_host
 from vista_guard.policy.risk import ALARMS, RiskTable
 from vista_guard.policy.turn_risk import HELD_AGAINST, TurnRisk
 from vista_guard.protocols import Policy
@@ -95,7 +95,7 @@ class LabelPolicy(BaseModel):
     on_no_evidence: Action
     on_code: Action = Action.ALLOW
     links: LinkMode = "allow"
-    link_hosts: tuple[Annotated[str, AfterValidator(check_host)], ...] = ()
+    link_hosts: Annotated[tuple[Annotated[str, AfterValidator(check_host)], ...], BeforeValidator(as_hosts)] = ()
     repair: RepairMode = RepairMode.REGENERATE
     fallback: RepairMode = RepairMode.REFUSE
     max_attempts: int = Field(default=1, ge=0, le=10)

@@ -24,8 +24,15 @@ def link_mode(policy: Policy) -> LinkMode:
 def check_host(pattern: str) -> str:
     """Returns a pattern of `link_hosts`. ValueError: it is no host, such as a whole address."""
     if not _HOST.fullmatch(pattern):
-        raise ValueError(f"{pattern!r} is no host; write docs.example.com, or *.example.org for its subdomains")
+        raise ValueError(
+            "give the host alone, without scheme, port and path: docs.example.com, or *.example.org for its subdomains"
+        )
     return pattern
+
+
+def as_hosts(given: object) -> object:
+    """One host as a list of one."""
+    return (given,) if isinstance(given, str) else given
 
 
 def with_links(decision: Decision, links: Sequence[Link], mode: LinkMode) -> Decision:
@@ -47,7 +54,7 @@ def with_links(decision: Decision, links: Sequence[Link], mode: LinkMode) -> Dec
 
 
 def link_words(links: Sequence[Link]) -> str:
-    """Says where links lead: `links to other.example, which is in no document`."""
+    """Says where links lead: `links to other.example, which is in no document nor in link_hosts`."""
     hosts = list(dict.fromkeys(link.host for link in links if link.host))
     named = [host if len(host) <= _LONGEST_HOST else f"…{host[1 - _LONGEST_HOST :]}" for host in hosts[:_MOST_NAMED]]
     if len(hosts) > _MOST_NAMED:
@@ -55,7 +62,7 @@ def link_words(links: Sequence[Link]) -> str:
     said = []
     if named:
         listed = " and ".join(filter(None, (", ".join(named[:-1]), named[-1])))
-        said.append(f"links to {listed}, which {'is' if len(hosts) == 1 else 'are'} in no document")
+        said.append(f"links to {listed}, which {'is' if len(hosts) == 1 else 'are'} in no document nor in link_hosts")
     if any(link.host is None for link in links):
         said.append("has a script or an address that runs")
     return "; ".join(said)

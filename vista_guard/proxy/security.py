@@ -273,7 +273,7 @@ class Gatekeeper:
         if not self._shared_account or scope["path"] in OWN_PATHS or scope["path"].startswith("/guard/"):
             return
         raw_path = (scope.get("raw_path") or scope["path"].encode()).decode("ascii", "replace")
-        reason = shared_account.refusal(scope["method"], raw_path, body)
+        reason = shared_account.refusal(scope["method"], raw_path, body, scope["query_string"].decode("latin-1"))
         if reason is not None:
             raise _Refused(403, "shared_account", reason)
 

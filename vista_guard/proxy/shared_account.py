@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
+from urllib.parse import parse_qsl
 
 from vista_guard.openai_api.routes import read_path
 from vista_guard.openai_api.wire import Problem, as_list, judged_api
@@ -20,6 +21,9 @@ from vista_guard.reading.chat_json import read_json
 FORGOTTEN: Final = frozenset({("POST", "embeddings"), ("POST", "moderations"), ("GET", "models")})
 """Routes of which upstream keeps nothing that another caller could ask for."""
 
+SENT_HEADERS: Final = frozenset({"accept", "content-type", "user-agent", "openai-beta"})
+"""Headers of a caller that go to upstream. Any other might name a session, a project or an answer that is kept."""
+
 _WHY: Final = "the tenants of this guard share one account at upstream, which keeps nothing apart for them"
 
 
@@ -27,14 +31,15 @@ def share_account(settings: ProxySettings) -> bool:
     return settings.upstream_key is not None and len(settings.keys) > 1
 
 
-def refusal(method: str, raw_path: str, body: bytes) -> str | None:
+def refusal(method: str, raw_path: str, body: bytes, query: str = "") -> str | None:
     """Reason to refuse a request that could reach another tenant's data at upstream; else None. `raw_path` is quoted."""
     try:
         path = read_path(raw_path)
     except Problem:
         return None  # no route will take it
     if method == "POST" and judged_api(path) is not None:
-        place = _reference(body)
+        asked = (f"?{name}" for name, _ in parse_qsl(query, keep_blank_values=True) if name != "api-version")
+        place = next(asked, None) or _reference(body)
         if place is None:
             return None
         return f"{place} may name what upstream keeps, and {_WHY}: send the history and the texts themselves"
@@ -51,41 +56,53 @@ def _names(text: str) -> frozenset[str]:
 
 
 _FREE: Final = _names(
-    "metadata documents logit_bias logprobs parameters input_schema schema json_schema headers env cache_control "
-    "pending_safety_checks acknowledged_safety_checks prompt_cache_options "
+    "metadata documents logit_bias logprobs prompt_cache_options cache_control "
     "chat_template_kwargs structured_outputs guided_json guided_choice stop_token_ids"
 )
-"""Names whose values upstream takes as they are: schemas, maps of the caller's own names, and what only the guard reads."""
+"""Names of a request whose values upstream takes as they are: maps of the caller's own names, and what only the guard reads."""
+
+_FREE_INSIDE: Final = _names(
+    "metadata documents logprobs parameters input_schema schema json_schema headers env cache_control "
+    "pending_safety_checks acknowledged_safety_checks"
+)
+"""Such names of what is inside: also schemas, and what goes to servers of the caller's own."""
 
 _KNOWN: Final = _names(
     # Of both APIs' requests.
-    "model messages input instructions tools tool_choice text reasoning stop modalities include user safety_identifier "
-    "prompt_cache_key prompt_cache_retention reasoning_effort response_format service_tier stream_options verbosity truncation "
-    "prediction web_search_options functions function_call context_management thinking guided_regex guided_grammar chat_template"
+    "model input instructions tool_choice text reasoning stop modalities include user safety_identifier "
+    "prompt_cache_key prompt_cache_retention reasoning_effort service_tier verbosity truncation "
+    "function_call guided_regex guided_grammar chat_template"
     # Of messages, items and their parts.
-    " type role content name refusal status phase tool_calls tool_call_id call_id arguments output reasoning_content "
+    " type role content name refusal status phase tool_call_id call_id arguments output reasoning_content "
     "extra_content google thought_signature summary encrypted_content image_url file_url file_data filename detail url data "
-    "input_audio annotations url_citation title action actions operation result revised_prompt path diff code error message "
+    "url_citation title action actions operation result revised_prompt path diff code error message "
     "param stdout stderr outcome command commands working_directory query queries pattern sources keys button "
-    "server_label approval_request_id reason namespace"
+    "server_label reason namespace"
     # Of tools and formats.
-    " function custom description format grammar definition syntax mode strict effort generate_summary filters key value "
-    "allowed_domains user_location approximate city country region timezone search_context_size server_url server_description "
-    "authorization allowed_tools tool_names require_approval always never memory_limit network_policy domain_secrets domain "
+    " function custom description format grammar definition syntax mode strict effort generate_summary key value "
+    "allowed_domains approximate city country region timezone search_context_size server_url server_description "
+    "authorization allowed_tools tool_names require_approval always never memory_limit domain_secrets domain "
     "background input_fidelity input_image_mask moderation output_format quality size display_width display_height "
     "execution allowed_callers source media_type"
 )
 """Names whose texts are no references; objects in them are compared in their turn."""
 
-_PARTS: Final = _names("container audio file skills voice environment")
-"""Names that upstream reads as a reference when they hold a text, and as a description when they hold an object."""
+_PARTS: Final = _names(
+    "container audio file skills voice environment messages tools tool_calls functions response_format prediction stream_options "
+    "web_search_options context_management thinking filters user_location network_policy annotations input_audio"
+)
+"""Names that describe something with an object. A text or a number there could only refer to it."""
 
 _NAMED: Final = _names("voice environment")
 _WORD: Final = re.compile("[a-z]{1,20}")
 """One of upstream's own voices or environments; a caller's has an id."""
 
-_ID: Final = re.compile(r"(.*_)?ids?|conversation|prompt|container")
+_ID: Final = re.compile(r"(.*[^a-z])?ids?([^a-z].*)?|conversation|prompt", re.IGNORECASE)
+_CAMEL_ID: Final = re.compile(r".*[a-z]I[dD]s?")
 """Names of ids, which may be numbers elsewhere."""
+
+_APPROVAL: Final = re.compile(r"input\[\d+\]\.approval_request_id")
+"""Compared with the request's own by `_foreign_approvals`."""
 
 _ITEM: Final = re.compile(r"(input|messages)\[\d+\]|messages\[\d+\]\.tool_calls\[\d+\]")
 """Places of items that may have an id beside their content."""
@@ -168,10 +185,12 @@ def _references(value: object, place: str) -> Iterator[str]:
 
 
 def _references_in_field(name: str, value: object, place: str) -> Iterator[str]:
-    if name in ("id", "type") or name in _FREE or _is_plain(value, numbers=_ID.fullmatch(name) is None):
+    free = _FREE if place == name else _FREE_INSIDE
+    is_id = name in _PARTS or _ID.fullmatch(name) or _CAMEL_ID.fullmatch(name)
+    if name in ("id", "type") or name in free or _APPROVAL.fullmatch(place) or _is_plain(value, numbers=not is_id):
         return
     is_own_name = name in _NAMED and isinstance(value, str) and _WORD.fullmatch(value) is not None
-    if name in _KNOWN or (name in _PARTS and not _holds_text(value)):
+    if name in _KNOWN or (name in _PARTS and not _holds_words(value)):
         yield from _references(value, place)
     elif not is_own_name:
         yield place
@@ -184,8 +203,11 @@ def _is_plain(value: object, *, numbers: bool) -> bool:
     return value is None or isinstance(value, bool) or (numbers and isinstance(value, int | float))
 
 
-def _holds_text(value: object) -> bool:
-    return isinstance(value, str) or (isinstance(value, list) and any(_holds_text(item) for item in value))
+def _holds_words(value: object) -> bool:
+    """True for a text or a number, and for a list that has one."""
+    if isinstance(value, list):
+        return any(map(_holds_words, value))
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def _says(item: Mapping[str, object]) -> bool:

@@ -17,6 +17,7 @@ import httpx2
 from vista_guard.openai_api.wire import MAX_EVENT_LINES, Json, Problem, TooManyEventsError, is_stream, line_ends
 from vista_guard.proxy import metrics
 from vista_guard.proxy.settings import ProxySettings
+from vista_guard.proxy.shared_account import SENT_HEADERS, share_account
 from vista_guard.telemetry.propagation import trace_headers, without_trace_headers
 
 ACCEPTED = "gzip, deflate"
@@ -196,7 +197,10 @@ class Upstream:
     def _outgoing_headers(self, headers: Iterable[tuple[str, str]]) -> Headers:
         key = self._settings.upstream_key
         dropped = _NOT_SENT | {self._settings.conversation_header} | (_KEYS if key else frozenset())
-        outgoing = [*headers_passed_on(headers, dropped), ("accept-encoding", ACCEPTED)]
+        passed = headers_passed_on(headers, dropped)
+        if share_account(self._settings):
+            passed = [(name, value) for name, value in passed if name in SENT_HEADERS]
+        outgoing = [*passed, ("accept-encoding", ACCEPTED)]
         # The caller's trace goes on, or the one that began here: what it sent itself names a span that is not upstream's parent.
         outgoing = [*without_trace_headers(outgoing), *trace_headers()]
         return [*outgoing, ("authorization", f"Bearer {key.get_secret_value()}")] if key else outgoing

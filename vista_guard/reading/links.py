@@ -8,6 +8,7 @@ markdown-it-py gives no places of links.
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,6 +27,8 @@ _RUNS = frozenset({"javascript", "vbscript", "data"})
 """Schemes whose address is a program or a page of its own."""
 _FETCHED = frozenset({"http", "https", "ftp", "ws", "wss"})
 """Schemes that browsers complete: `https:host` and `https:\\\\host` are `https://host`."""
+_INNER = re.compile(r"(?<![a-z0-9+.-])[a-z][a-z0-9+.-]*+:[\\/]{2}", re.IGNORECASE)
+_AT = re.compile(r"(?:@|%40)([\w.-]+)")
 _RAW = frozenset(
     {"form", "iframe", "noembed", "noframes", "noscript", "object", "script", "style", "template", "textarea", "xmp"}
 )
@@ -56,7 +59,11 @@ _LOOSE_TAG = _tag(_QUOTED, ">")
 _LONGEST_LOOSE = 2000
 """Characters in which a browser's tag is closed."""
 _ATTRIBUTE = re.compile(r"""([^\s/>="']+)(?:\s*=\s*("[^"]*"?|'[^']*'?|[^\s>]*))?""")
-_AUTOLINK = re.compile(r"<(?:(?P<scheme>[a-z][a-z0-9+.-]{1,31}):[^\s<>]*+|[\w.+-]++@(?P<at>[\w.-]++))>", re.IGNORECASE)
+_AUTOLINK = re.compile(
+    r"<(?:(?P<scheme>[a-z][a-z0-9+.-]{1,31}):[^\s<>]*+|[\w.+-]++@[\w-]++(?:\.[\w-]++)++)>", re.IGNORECASE
+)
+_COMMAND = re.compile(r"\\(?:href|url)\s*+\{([^{}]*+)(?:\}|\Z)")
+"""An address in LaTeX, which readers of Markdown show too."""
 _CSS_ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))", re.IGNORECASE | re.DOTALL)
 _PIECES = re.compile(r"[^\s,;='\"()<>]+")
 """Pieces of an attribute or style sheet that may be addresses: of `srcset`, `0;url=…`, `url(…)`, `@import "…"`."""
@@ -83,25 +90,33 @@ _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 _OPEN_DEFINITION = re.compile(r"^[ \t>*+\-\d.)]*+\[(?:\\.|[^\[\]\\])++(?:\]:?\s*+[^\n]*+)?\Z", re.MULTILINE)
 
 _FULL_URL = re.compile(r":[\\/]{2}")
-_MAILTO = re.compile(r"mailto:[^\s<>\"`]++", re.IGNORECASE)
+_MAILTO = re.compile(r"(?:mailto|xmpp):[^\s<>\"`]++", re.IGNORECASE)
 _URL_END = re.compile(r"[\s<>\"`]")
 _HOST = r"(?:[\w-]{1,63}\.)++(?:[a-z]{2,63}|xn--[\w-]++)"
-_PATH = r"[/\\]?[^\s<>\"`/\\]{0,300}[?=&%]|[/\\][^\s<>\"`]{0,300}(?:[\d_-]|[/\\]\w)"
-"""What follows a host that stands without a scheme: words carried along. `Node.js/Express` is no address."""
+_PATH = r"\?[^\s<>\"`]{0,300}\w|[/\\][^\s<>\"`]{0,300}(?:[\d_-]|[/\\?=&%]\w)"
+"""What follows a host that stands without a scheme: words carried along. `Node.js/Express` and "Node.js? No" are no addresses."""
+_NUMBERS = r"\d{1,3}(?:\.\d{1,3}){3}(?::\d++)?+(?=[/?][^\s<>\"`]{0,300}[a-z])"
+"""`10.0.0.0/8` is no address."""
 _BARE = re.compile(
-    rf"(?<![\w@/\\.:-])(?:www\.{_HOST}|[\\/]{{2}}{_HOST}(?=[:/?#\\])|{_HOST}(?::\d++)?+(?={_PATH}))[^\s<>\"`]*+",
+    rf"(?<![\w@/\\.:-])(?:www\.{_HOST}|:?[\\/]{{2,}}+{_HOST}(?=[:/?#\\])|{_HOST}(?::\d++)?+(?={_PATH})|{_NUMBERS})[^\s<>\"`]*+",
     re.IGNORECASE,
 )
+_COMPLETE = re.compile(rf"(?:[a-z][a-z0-9+.-]*+:)?[\\/]{{2}}|{_MAILTO.pattern}", re.IGNORECASE)
+"""What needs no `https://` before it. `host:8080/path` does."""
 _LAST_MARKS = "?!.,:;*_~'\"]}|…"
-_MAY_LINK = re.compile(r"[\\/]{2}|mailto:|\]\s*[(:]|<[a-z]|www\.|\w\.\w+[/\\:?]|[&：／．%]", re.IGNORECASE)
+_MAY_LINK = re.compile(
+    r"[\\/]{2}|mailto:|xmpp:|\\(?:href|url)|\]\s*[(:]|<[a-z]|www\.|\w\.\w+[/\\:?]|[&：／．%]", re.IGNORECASE
+)
 
 _FENCE = re.compile(
     r"^[ \t>]*+(?P<fence>`{3,}|~{3,})[^\n]*+\n(?:.*?^[ \t>]*+(?P=fence)[^\n]*+$|.*)", re.MULTILINE | re.DOTALL
 )
 _CODE_SPAN = re.compile(r"\\.|(?P<run>`++)(?P<code>[^`\n|]++)(?P=run)(?!`)")
 
-_NAME = re.compile(r"[\w-]+(?:\.[\w-]+)+")
+_NAME = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++")
 _AUTHORITY = re.compile(r"[\\/]{2}(?:[^\s/?#@\\]*+@)?(\[[\da-f:.]++\]|[\w.-]++)", re.IGNORECASE)
+_HIDDEN = re.compile("%[23]|&[#a-z]|\\\\.|[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""What stands in words that have a host and are written differently: in entities, escapes or with invisible characters."""
 _PAIRS = frozenset({"()", "[]", "``", '""', "“”"})
 _SAYS = re.compile(r"\w")
 _AROUND = re.compile(r"[ \t>]*(?:[-*+•–]|\(?\w{1,3}[.)]|#{1,6})?[ \t*_~|]*")
@@ -123,7 +138,10 @@ class Reference:
 
 
 def hosts_of(address: str) -> list[str]:
-    """The hosts that an address leads to: none for a relative one, "" for a program, the domains of a `mailto:`."""
+    """The hosts that an address leads to: none for a relative one, "" for a program, the domains of a `mailto:`.
+
+    Of an address in another one, as in `blob:https://…`, its own too.
+    """
     address = address.translate(_BREAKS).strip(_STRIPPED)
     if _ALIKE_SLASHES.match(address):
         address = f"https:{address}"
@@ -133,11 +151,10 @@ def hosts_of(address: str) -> list[str]:
     name, rest = scheme[1].lower(), address[scheme.end() :]
     if name in _RUNS:
         return [""] if name != "data" or "," in rest else []
-    if name == "mailto":
-        return [host_name(part) for part in re.findall(r"(?:@|%40)([\w.-]+)", rest)]
     if name in _FETCHED or _ALIKE_SLASHES.match(rest):
         return [host] if (host := _host(address)) else []
-    return []
+    inner = _INNER.search(rest)
+    return [*([_host(rest[inner.start() :])] if inner else ()), *map(host_name, _AT.findall(rest))]
 
 
 def _host(address: str) -> str:
@@ -152,7 +169,7 @@ def _host(address: str) -> str:
 def host_name(name: str) -> str:
     """The name by which hosts are compared: small letters, in ASCII, without `www.` and the last dot."""
     name = name.lower().strip("._-")
-    if not name.isascii():
+    if not name.isascii() or name.startswith("["):
         try:
             name = Url(f"https://{name}").host or name
         except ValueError:
@@ -170,22 +187,24 @@ def hosts_in(texts: Iterable[str]) -> set[str]:
     """The hosts that texts name: in addresses, in e-mail addresses, or as words."""
     found = set[str]()
     for text in texts:
-        found.update(map(host_name, _NAME.findall(text)))
-        found.update(map(host_name, _AUTHORITY.findall(text)))
+        hidden = (word for word in text.split() if _HIDDEN.search(word)) if _HIDDEN.search(text) else ()
+        for written in (text, *(canonical(_MD_ESCAPE.sub(r"\1", word)).text for word in hidden)):
+            found.update(map(host_name, _NAME.findall(written)))
+            found.update(map(host_name, _AUTHORITY.findall(written)))
     return found
 
 
 def document_texts(document: Document) -> Iterator[str]:
     """All of a document that can name a host."""
     yield from (document.id, document.title or "", document.url or "", document.text)
-    yield from (value for value in document.metadata.values() if isinstance(value, str))
+    yield json.dumps(document.metadata, ensure_ascii=False)
 
 
 def references(text: str) -> list[Reference]:
     """Everything in the text that has an address or runs, in order. Relative addresses are left out."""
     if not _MAY_LINK.search(text):
         return []
-    found = [*_in_tags(text), *_in_markdown(text)]
+    found = [*_in_tags(text), *_in_markdown(text), *_in_commands(text)]
     found += _bare(text, found)
     if (read := canonical(text)).text != text:
         hidden = _bare(read.text, [])
@@ -355,6 +374,11 @@ def _in_markdown(text: str) -> Iterator[Reference]:
             yield Reference(address, host, "link", ((start, _line_end(text, match.end())),), label)
 
 
+def _in_commands(text: str) -> Iterator[Reference]:
+    for match in _COMMAND.finditer(text):
+        yield from (Reference(match[1], host, "link", (match.span(),)) for host in hosts_of(match[1]))
+
+
 def _bracket_end(text: str, opening: int, otherwise: int) -> int:
     """Where a round bracket is closed on its line: an address may have spaces, or brackets in brackets."""
     depth = 0
@@ -411,7 +435,7 @@ def _bare(text: str, known: Sequence[Reference]) -> list[Reference]:
     for start, end in _bare_places(text):
         end = start + len(_trimmed(text[start:end]))
         address = unescape(text[start:end])
-        full = address if _SCHEME.match(address) or _ALIKE_SLASHES.match(address) else f"https://{address}"
+        full = address.lstrip(":") if _COMPLETE.match(address.lstrip(":")) else f"https://{address}"
         if not taken.touch(start, end):
             found += [Reference(address, host, "link", ((start, end),)) for host in hosts_of(full)]
     return found
@@ -519,7 +543,8 @@ def settled_until(text: str) -> tuple[list[tuple[int, int]], int]:
 
     Text is shown in whole ranges only: what begins one may turn out to be part of a link.
     """
-    places = (*_tag_places(text), *_markdown_places(text), *_bare_places(text), *_open_definition(text))
+    commands = (match.span() for match in _COMMAND.finditer(text))
+    places = (*_tag_places(text), *_markdown_places(text), *_bare_places(text), *commands, *_open_definition(text))
     return merged(places), min((start for start, end in places if end >= len(text)), default=len(text))
 
 

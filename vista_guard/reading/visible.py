@@ -17,6 +17,11 @@ def visible(text: str) -> str:
     return "".join("�" if _steers(character) else character for character in text)
 
 
+def visible_line(text: str) -> str:
+    """The same for a line that a name with a line break must not end."""
+    return visible(text).replace("\n", "�")
+
+
 def storable(text: str) -> str:
     """Replaces lone surrogates, which no request, file, database or tokenizer takes, by "?". Offsets stay."""
     return text.encode("utf-8", "replace").decode("utf-8")

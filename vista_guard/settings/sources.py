@@ -9,6 +9,7 @@ A `Section` is a table of that file with settings of its own.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -238,6 +239,12 @@ class Settings(_Sources):
     limits: Limits = Limits()
     """The largest turn that is judged; a larger one is not, and its report says so."""
 
+    @field_validator("policy_overrides")
+    @classmethod
+    def _read_texts(cls, overrides: dict[str, Any]) -> dict[str, Any]:
+        """The environment gives lists and tables as JSON. Only the policy knows which fields are some."""
+        return {name: _from_json(value) for name, value in overrides.items()}
+
     @model_validator(mode="before")
     @classmethod
     def _read_other_names(cls, values: dict[str, Any]) -> dict[str, Any]:
@@ -264,6 +271,15 @@ class Settings(_Sources):
             raise ConfigError(f"setting {name} is {first['input']!r}: {first['msg']}") from exc
         except (OSError, ValueError) as exc:
             raise ConfigError(f"the settings file {config_file()} cannot be read: {exc}") from exc
+
+
+def _from_json(value: object) -> object:
+    if not (isinstance(value, str) and value.startswith(("[", "{"))):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value  # a message in brackets
 
 
 def _check_environment(prefix: str, names: Iterable[str]) -> None:

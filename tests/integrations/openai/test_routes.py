@@ -340,6 +340,20 @@ def test_a_websocket_of_azure_is_not_opened(door: Door) -> None:
         client.realtime.connect(model="d").enter()
 
 
+def test_a_guarded_client_is_not_guarded_again(both: tuple[Any, Any]) -> None:
+    for client in (*both, both[0].copy()):
+        with pytest.raises(ConfigError, match="guarded already"):
+            guarded(client, strict())
+
+
+def test_a_client_of_the_same_type_is_made_by_guarded_only() -> None:
+    kinds: list[Any] = [type(guarded(openai.OpenAI(api_key="k"), strict()))]
+    kinds += [type(guarded(openai.AsyncOpenAI(api_key="k"), strict()))]
+    for kind in kinds:
+        with pytest.raises(ConfigError, match="guarded"):
+            kind(api_key="k")
+
+
 def test_the_users_own_client_keeps_its_sockets() -> None:
     with openai.OpenAI(api_key="k", websocket_base_url="wss://example.test/v1") as client:
         guarded(client, strict())

@@ -103,6 +103,8 @@ def guarded(
     """
     if not isinstance(client, OpenAI | AsyncOpenAI):
         raise ConfigError(f"the client is {type(client).__name__}; give an openai.OpenAI or openai.AsyncOpenAI")
+    if isinstance(client, _AnyGuarded):
+        raise ConfigError("the client is guarded already; give the one that it was made from")
     find = find_documents_of(documents)
     guarding = ClientGuard(guard, gate, on_block, find, on_report, conversation_id, allow_unjudged, max_stream_events)
     guarded_client: Any = object.__new__(_guarded_class(cast("Any", type(client))))
@@ -162,6 +164,13 @@ _copying: ContextVar[bool] = ContextVar("vista_guard_copying", default=False)
 
 
 class _AnyGuarded:
+    def __init__(self, **options: Any) -> None:
+        if not _copying.get():
+            raise ConfigError(
+                "a client of a guarded client's type has no guard of its own: make it with guarded(client, guard)"
+            )
+        super().__init__(**options)
+
     def copy(self, **options: Any) -> Self:
         """A client with other options, guarded too."""
         inner: Any = super()
