@@ -7,30 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
-from os.path import commonprefix
+from string import ascii_letters
 
 from vista_guard._aio import run_long
 from vista_guard.judges.contract import growing, meter
 from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, statements
-from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS, SAYING
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.speakers import without_opener
-from vista_guard.judges.embedded.english.words import (
-    ADVERBS,
-    AUXILIARIES,
-    DETERMINERS,
-    PRONOUNS,
-    SUBORDINATORS,
-    word_set,
-)
+from vista_guard.judges.embedded.english.words import AUXILIARIES, PRONOUNS, word_set
 from vista_guard.judges.embedded.forms import is_code
 from vista_guard.judges.embedded.opposites import opposite_word
+from vista_guard.judges.embedded.quantities import amounts
 from vista_guard.judges.embedded.veto import dropped_figure
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import folded
@@ -38,18 +31,25 @@ from vista_guard.types import Claim, JudgeInfo, Turn, UncheckedClaim
 
 _TOKEN = re.compile(r"(?!(?<=\w['’])[a-z]{1,2}\b)[^\W_]+(?:[.,][0-9]+)*")
 _ENDING = re.compile(r"(?<=\w\w)(?:y?ing|i?ed|i?es|e?s|e|y)$")
-_LIGHT = (
-    AUXILIARIES | ADVERBS | SUBORDINATORS | PRONOUNS | DETERMINERS | FUNCTION_WORDS | PREPOSITIONS | SAYING
-) | word_set(
-    """according assistant be became become becomes been being called done exist existed exists get gets got having least
-        located made make makes making name named names nor one part people person place same someone something state stated
-        states take taken takes thing things time times too took user very way"""
+_LIGHT = (AUXILIARIES | PRONOUNS | FUNCTION_WORDS | SAYING - {"sure"}) | word_set(
+    """according after also although another assistant be became because become becomes been before being between called done
+    during exist existed exists get gets got having least located made make makes making name named names nor one only other part
+    people person place same since someone something state stated states take taken takes thing things though through time times
+    too took until user very way while within without"""
 )
 """Words that say nothing by themselves: a claim may add or leave them out."""
 
 
 def _tokens(text: str) -> list[str]:
-    return [token.replace(",", "") if token[0].isdigit() else token for token in _TOKEN.findall(folded(text))]
+    return [_plain(token) for token in _TOKEN.findall(folded(text))]
+
+
+def _plain(token: str) -> str:
+    """A figure without commas and unit: "6pm", "10km"; but "4b" is a name."""
+    if not token[0].isdigit():
+        return token
+    has_unit = not token[-1].isdigit() and any(one.end - one.start == len(token) for one in amounts(token))
+    return (token.rstrip(ascii_letters) if has_unit else token).replace(",", "")
 
 
 def invented(claim: str, source: str, plain: str = "", *, english: bool = True) -> list[str]:
@@ -74,32 +74,37 @@ def invented(claim: str, source: str, plain: str = "", *, english: bool = True) 
 
 def _has(text: str, word: str) -> bool:
     """True if a text has a word: a figure in any spelling, an abbreviation or its words, another form of a word or name."""
-    low, known = word.casefold(), _words(text)
-    if low in _LIGHT or low in known:
+    low, known = word.casefold(), _by_letter(text)
+    alike = known.get(low[0], ())
+    if low in _LIGHT or low in alike:
         return True
-    if _is_figure(word):
-        return word.isdigit() and dropped_figure(word, folded(text)) is None
+    if _is_figure(word) and not word.replace(".", "").isdigit():
+        return False
+    if dropped_figure(word, "") is not None:  # in words as well
+        return dropped_figure(word, folded(text)) is None
     if any(map(str.isupper, word[1:])):
-        return word.isupper() and low in "".join(token[0] for token in _tokens(text)).casefold()
-    ending = 2 if word.islower() else 1
-    return any(_is_form(low, other, ending) for other in known)
+        full = r"\w+\W+(?:[a-z]{1,3}\W+)?".join(word)
+        return word.isupper() and re.search(rf"\b{full}\w", folded(text)) is not None
+    return any(_is_form(low, other, ending=2 if word.islower() else 1) for other in alike)
 
 
-def _is_form(word: str, other: str, ending: int) -> bool:
-    """True if two words differ in their endings, or by one letter too many or two letters that changed places."""
-    if _ENDING.sub("", word) == _ENDING.sub("", other):
+def _is_form(word: str, other: str, *, ending: int) -> bool:
+    """True if two words differ in their endings, or by a slip that leaves their letters."""
+    short, long = sorted((word, other), key=len)
+    if _ENDING.sub("", word) == _ENDING.sub("", other) or (
+        len(short) > 3 and long.startswith(short[: max(4, len(short) - ending)])
+    ):
         return True
-    short = min(len(word), len(other))
-    if short > 6 and word[0] == other[0] and abs(len(word) - len(other)) <= 1:
-        letters, others = Counter(word), Counter(other)
-        if (letters - others).total() + (others - letters).total() <= 1:
-            return True
-    return short > 3 and len(commonprefix((word, other))) >= max(4, short - ending)
+    return len(short) > 6 and len(long) - len(short) <= 1 and set(word) == set(other)
 
 
 @lru_cache(maxsize=64)
-def _words(text: str) -> frozenset[str]:
-    return frozenset(token.casefold() for token in _tokens(text))
+def _by_letter(text: str) -> dict[str, set[str]]:
+    """The words of a text by their first letters."""
+    words: dict[str, set[str]] = {}
+    for token in map(str.casefold, _tokens(text)):
+        words.setdefault(token[0], set()).add(token)
+    return words
 
 
 def _is_figure(word: str) -> bool:
@@ -129,7 +134,7 @@ def _names_and_figures(sentence: str) -> Iterator[str]:
         word = token.group()
         opens = not re.search(r"[^\W_]", text[: token.start()]) or re.search(r"[.!?:\"]\W*$", text[: token.start()])
         if _is_figure(word):
-            yield word.replace(",", "")
+            yield _plain(word)
         elif word[0].isupper() and not opens:
             yield word
 
@@ -293,7 +298,8 @@ def cover(
     english = foreign_language(folded(turn.text)) is None
     source = "\n".join([turn.text, *(past.text for past in history)])
     asked = history[-1].text if history else ""
-    places = [_place(claim, found, asked) for claim in claims]
+    words = [_content(without_opener(statement.text)) or _content(asked) for statement in found]
+    places = [_place(claim, found, words) for claim in claims]
     judged: dict[int, Held] = {}
     for place in _stating(turn, history, found, english=english):
         about = [claim.text for claim, at in zip(claims, places, strict=True) if place in at]
@@ -320,19 +326,17 @@ def _stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *,
     ]
 
 
-def _place(claim: Claim, found: Sequence[Statement], asked: str = "") -> tuple[int, ...]:
-    """The statements that a claim is about: those of its quote, else those with most or half of their words in it.
+def _place(claim: Claim, found: Sequence[Statement], words: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """The statements that a claim is about: those of its quote, else those with the most, or all, of their words in it.
 
-    A statement without words of its own, such as "Yes, it is.", has those of what was `asked`.
+    A statement without `words` of its own, such as "Yes, it is.", has those of what was asked.
     """
     if claim.span is not None:
         return tuple(place for place, statement in enumerate(found) if claim.span.overlaps(statement.span))
-    words = [_content(without_opener(one.text)) or _content(asked) for one in found]
-    shared = [sum(_has(claim.text, word) for word in own) for own in words]
+    known = {word for word in set().union(*words) if _has(claim.text, word)}
+    shared = [len(known.intersection(own)) for own in words]
     best = max(shared, default=0)
-    return tuple(
-        place for place, count in enumerate(shared) if count and (count == best or 2 * count >= len(words[place]))
-    )
+    return tuple(place for place, count in enumerate(shared) if count in (best, len(words[place])) and count)
 
 
 def _content(text: str) -> list[str]:
@@ -353,7 +357,8 @@ def _merge(
     last = 0
     for claim, at in zip(claims, places, strict=True):
         last = at[0] if at else last
-        if all(place not in judged or claim.text in judged[place].claims for place in at):
+        # What counts for one of its sentences is what that sentence is judged by.
+        if not at or any(place not in judged or claim.text in judged[place].claims for place in at):
             merged.append((last, claim))
     merged += [(place, _sentence_claim(found[place], turn)) for place in judged]
     unique = dict[str, Claim]()
