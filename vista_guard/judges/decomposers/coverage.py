@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 from string import ascii_letters
+from unicodedata import combining, normalize
 
 from vista_guard._aio import run_long
 from vista_guard.judges.contract import growing, meter
@@ -20,7 +21,7 @@ from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.segment import foreign_language
 from vista_guard.judges.embedded.english.speakers import without_opener
-from vista_guard.judges.embedded.english.words import AUXILIARIES, PRONOUNS, word_set
+from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, PRONOUNS, word_set
 from vista_guard.judges.embedded.forms import is_code
 from vista_guard.judges.embedded.opposites import opposite_word
 from vista_guard.judges.embedded.quantities import amounts
@@ -29,7 +30,8 @@ from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Claim, JudgeInfo, Turn, UncheckedClaim
 
-_TOKEN = re.compile(r"(?!(?<=\w['’])[a-z]{1,2}\b)[^\W_]+(?:[.,][0-9]+)*")
+_TOKEN = re.compile(r"(?<![^\W_])(?!(?<=\w['’])[a-z]{1,2}\b|[^\W_]+n['’]t\b)[^\W_]+(?:[.,][0-9]+)*")
+"""Not what follows an apostrophe, nor "isn't": `DENIAL` finds these."""
 _ENDING = re.compile(r"(?<=\w\w)(?:y?ing|i?ed|i?es|e?s|e|y)$")
 _LIGHT = (AUXILIARIES | PRONOUNS | FUNCTION_WORDS | SAYING - {"sure"}) | word_set(
     """according after also although another assistant be became because become becomes been before being between called done
@@ -41,7 +43,12 @@ _LIGHT = (AUXILIARIES | PRONOUNS | FUNCTION_WORDS | SAYING - {"sure"}) | word_se
 
 
 def _tokens(text: str) -> list[str]:
-    return [_plain(token) for token in _TOKEN.findall(folded(text))]
+    return [_plain(token) for token in _TOKEN.findall(_letters(text))]
+
+
+def _letters(text: str) -> str:
+    """A text with letters as they are typed: "José" as "Jose"."""
+    return "".join(sign for sign in normalize("NFD", folded(text)) if not combining(sign))
 
 
 def _plain(token: str) -> str:
@@ -85,17 +92,17 @@ def _has(text: str, word: str) -> bool:
     if any(map(str.isupper, word[1:])):
         full = r"\w+\W+(?:[a-z]{1,3}\W+)?".join(word)
         return word.isupper() and re.search(rf"\b{full}\w", folded(text)) is not None
-    return any(_is_form(low, other, ending=2 if word.islower() else 1) for other in alike)
+    return any(_is_form(low, other, name=not word.islower()) for other in alike)
 
 
-def _is_form(word: str, other: str, *, ending: int) -> bool:
+def _is_form(word: str, other: str, *, name: bool) -> bool:
     """True if two words differ in their endings, or by a slip that leaves their letters."""
     short, long = sorted((word, other), key=len)
-    if _ENDING.sub("", word) == _ENDING.sub("", other) or (
-        len(short) > 3 and long.startswith(short[: max(4, len(short) - ending)])
-    ):
-        return True
-    return len(short) > 6 and len(long) - len(short) <= 1 and set(word) == set(other)
+    return (
+        (len(short) > 3 and long.startswith(short[: max(4, len(short) - (1 if name else 2))]))
+        or (len(short) > 6 and len(long) - len(short) <= 1 and set(word) == set(other))
+        or (len(short) > (5 if name else 1) and _ENDING.sub("", word) == _ENDING.sub("", other))
+    )
 
 
 @lru_cache(maxsize=64)
@@ -123,20 +130,14 @@ def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
         >>> left_out("The hall of Vale opened in 1850.", ["The hall of Vale exists."])
         ['1850']
     """
-    wanted = [word for word in _names_and_figures(sentence) if len(word) > 1 or word.isdigit()]
-    return [word for word in wanted if not _has("\n".join(claims), word)]
-
-
-def _names_and_figures(sentence: str) -> Iterator[str]:
-    """Figures, and capitalised words that open neither the sentence nor a quotation."""
-    text = folded(sentence)
+    text, lost = _letters(sentence), list[str]()
     for token in _TOKEN.finditer(text):
-        word = token.group()
-        opens = not re.search(r"[^\W_]", text[: token.start()]) or re.search(r"[.!?:\"]\W*$", text[: token.start()])
-        if _is_figure(word):
-            yield _plain(word)
-        elif word[0].isupper() and not opens:
-            yield word
+        word = _plain(token.group())
+        opens = re.search(r"(?:^|[.!?:\"])[\W_]*$", text[: token.start()])  # a sentence or a quotation
+        wanted = word.isdigit() or (len(word) > 1 and (_is_figure(word) or (word[0].isupper() and not opens)))
+        if wanted and not _has("\n".join(claims), word):
+            lost.append(word)
+    return lost
 
 
 DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
@@ -228,7 +229,8 @@ def _changed(sentence: str, claim: str, missing: Collection[str], shown: str) ->
         if kind == "replace" and gone and new:
             alone = len(gone) == len(new) == 1 and new[0] not in text
             for old, other in ((gone[0], new[0]), (gone[-1], new[-1])):
-                if old in missing and (alone or not _has(shown, other)):
+                same_kind = (old in ADVERBS) == (other in ADVERBS)
+                if old in missing and same_kind and (alone or not _has(shown, other)):
                     return old, other
     return None
 
