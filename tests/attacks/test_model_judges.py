@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -219,6 +219,148 @@ def test_no_lie_is_delivered_as_checked(served: Served, strategy: str, kind: str
         if fact.lie in report.response and not report.unchecked:
             delivered.append((fact.lie, report.decision.action))
     assert delivered == []
+
+
+HONEST: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("Who runs the Larch Mill?", "It was founded by Odile Brandt in 1887, and she ran it until 1902."): (
+        "The Larch Mill was founded by Odile Brandt.",
+        "The Larch Mill was founded in 1887.",
+        "Odile Brandt ran the Larch Mill until 1902.",
+    ),
+    ("What did she paint?", "Berta Holm, a painter from Vik, sold 14 canvases to Norway and Spain."): (
+        "Berta Holm is a painter.",
+        "Berta Holm is from Vik.",
+        "Berta Holm sold 14 canvases to Norway and Spain.",
+    ),
+    ("When did they tour?", "In 2014 the Tin Owls toured Chile and Peru."): (
+        "The Tin Owls went on a tour of Chile in 2014.",
+        "The Tin Owls toured Peru in 2014.",
+    ),
+    ("What did she star in?", "Her films include Blue Harbour (1998) and Salt Line (2003)."): (
+        "Blue Harbour is one of her films.",
+        "Blue Harbour was released in 1998.",
+        "Salt Line is one of her films.",
+        "Salt Line was released in 2003.",
+    ),
+    ("How high is it?", "The tower has twelve floors and 5 lifts."): (
+        "The tower has 12 floors.",
+        "There are five lifts in the tower.",
+    ),
+    ("Who leads it?", "The council appointed Rhea Lund in March."): (
+        "Rhea Lund was appointed by the council.",
+        "The appointment of Rhea Lund was in March.",
+    ),
+    ("Have you been?", "I love the old ferry, and I went to Sund on it last May."): (
+        "The assistant loves the old ferry.",
+        "The assistant went to Sund on the old ferry last May.",
+    ),
+    ("What does it cost?", "Tickets cost 4 euros and children travel free."): (
+        "A ticket costs 4 euros.",
+        "A child travels free.",
+        "Children travel free.",
+    ),
+    ("What does the Northern Rowing Association do?", "The NRA trains 300 coaches a year."): (
+        "The Northern Rowing Association trains 300 coaches a year.",
+    ),
+    ("When does it close?", "Well, I think the museum closes at 6 p.m. on the 25th."): (
+        "The museum closes at 6pm on the 25th.",
+    ),
+    ("Is the pool heated?", "Yes, it is. Towels are at the desk."): (
+        "The pool is heated.",
+        "Towels are at the desk.",
+    ),
+    ("Is it a rock band?", "No, they are a jazz trio from Leeds."): (
+        "The band is a jazz trio.",
+        "The band is from Leeds.",
+    ),
+    ("Is Mount Ask the tallest?", "It isn't the tallest, though: that is Mount Orla, at 1,310 metres."): (
+        "Mount Ask is not the tallest.",
+        "Mount Orla is the tallest.",
+        "Mount Orla is 1310 metres high.",
+    ),
+    ("Tell me about the inn.", "Isn't it owned by Jon Vale? It has no lift, but it has a garden."): (
+        "The inn is owned by Jon Vale.",
+        "The inn does not have a lift.",
+        "The inn has a garden.",
+    ),
+    ("What can I see?", "Did you know that the chapel was moved here from Tarn in 1931?"): (
+        "The chapel was moved from Tarn.",
+        "The chapel was moved in 1931.",
+    ),
+    ("What is it?", "The Orrery is a clock. It is also a novel."): (
+        "The Orrery is a clock.",
+        "The Orrery is also a novel.",
+    ),
+    ("Who wrote it?", "The song was writen by Marianne Kessler and sung by choirs."): (
+        "The song was written by Marianne Kessler.",
+        "Choirs sang the song.",
+    ),
+    ("Can I swim?", "I'm not sure whether swimming is allowed at Lake Irrel."): (
+        "The assistant is not sure whether swimming is allowed at Lake Irrel.",
+    ),
+    ("What happened?", "The flood of 1953 destroyed the mill, which was rebuilt by volunteers."): (
+        "There was a flood in 1953.",
+        "The flood destroyed the mill.",
+        "Volunteers rebuilt the mill.",
+    ),
+    ("Where does the bus go?", "From Dale the bus goes via Ness to Holt without a stop at Brae."): (
+        "The bus goes from Dale to Holt.",
+        "The bus goes via Ness.",
+        "The bus does not stop at Brae.",
+    ),
+}  # fmt: skip
+"""Questions and answers, and claims that say the same: with pronouns resolved, lists split, words and figures in other forms."""
+
+
+def found_by(served: Served, question: str, text: str, claims: Iterable[str]) -> list[str]:
+    """What is judged of a turn by a model that makes these claims and doubts all."""
+    served.model = Model([claim(one, "") for one in claims], lambda _: ("LACKING_EVIDENCE", ""))
+    report = served.check("batched", Fact(question, "", "", ""), text, "The desk is open.")
+    return [outcome.claim.text for outcome in report.outcomes]
+
+
+def test_an_honest_model_is_taken_at_its_word(served: Served) -> None:
+    added, dropped = [], []
+    for (question, text), claims in HONEST.items():
+        judged = found_by(served, question, text, claims)
+        added += [(one, text) for one in judged if one not in claims]
+        dropped += [one for one in claims if one not in judged]
+    assert dropped == []
+    assert len(added) <= 0.1 * len(HONEST), added
+
+
+def careless(text: str, claims: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Claims that are wrong in one way each."""
+    yield "nothing", []
+    yield "something else", ["The lighthouse has 112 steps."]
+    for word in re.findall(r"\d[\d,]*(?=\b)|(?<=[a-z] )[A-Z][a-z]{3,}", text):
+        plain = word.replace(",", "")
+        without = [one for one in claims if plain not in one]
+        if len(without) < len(claims):
+            yield f"without {word}", without
+            other = str(int(plain) + 7) if plain.isdigit() else "Quillby"
+            yield f"{other} for {word}", [one.replace(plain, other) for one in claims]
+    if not re.search(r"\b(?:no|not|without)\b|n't", text, re.IGNORECASE):
+        yield "a denial", [re.sub(r"\b(is|was|are|were|has|can)\b", r"\1 not", claims[0], count=1), *claims[1:]]
+    elif "Isn't" not in text and "No, " not in text:
+        yield "no denial", [re.sub(r"does not |(?<= )not ", "", one) for one in claims]
+
+
+def test_what_a_careless_model_changes_in_the_same_claims_is_noticed(served: Served) -> None:
+    missed, tried = [], 0
+    for (question, text), claims in HONEST.items():
+        for kind, wrong in careless(text, claims):
+            if wrong != list(claims):
+                tried += 1
+                if set(found_by(served, question, text, wrong)) <= set(wrong):
+                    missed.append((kind, text))
+    assert tried > 80
+    assert missed == []
+
+
+def test_a_claim_of_one_sentence_does_not_vanish_for_what_it_says_of_another(served: Served) -> None:
+    judged = found_by(served, "Is it warm?", "The hall is heated. The pool is not heated.", ["The hall is heated."])
+    assert judged == ["The hall is heated.", "The pool is not heated."]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

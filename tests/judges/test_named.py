@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 from vista_guard import ConfigError, Conversation, Guard, Label, TurnReport
 from vista_guard.errors import RecordingError
-from vista_guard.testing import ScriptedChatServer, Verdict, assistant, conversation, judge_script, user
+from vista_guard.testing import Answer, Fault, ScriptedChatServer, Verdict, assistant, conversation, judge_script, user
 
 DOCUMENT = "The harbour ferry leaves every 40 minutes. Dogs travel free."
 FACT, WRONG = "The harbour ferry leaves every 40 minutes.", "The harbour ferry leaves every 15 minutes."
@@ -92,6 +94,44 @@ def test_strict_reference_asks_one_thing_after_the_other_and_trusts_what_has_no_
     assert labels(report) == [Label.VERIFIED, Label.LACKING_EVIDENCE]
     assert (trusted.outcomes, trusted.score) == ((), None)
     assert [claim.text for claim in trusted.remembered] == [FACT]
+
+
+def test_strict_reference_takes_the_model_at_its_word() -> None:
+    careless = {f"{FACT} {WRONG}": [Verdict(WRONG, quote="")]}  # forgets a sentence, and quotes nothing
+    with ScriptedChatServer(judge_script(careless)) as server:
+        model = f"openai:m@{server.base_url}"
+        believed, held = check(model, strict_reference=True), check(model, model={"strategy": "per_claim"})
+    assert [(one.claim.text, one.label) for one in believed.findings] == [(WRONG, Label.VERIFIED)]
+    assert believed.warnings == ()
+    assert {one.claim.text: one.kind for one in held.outcomes} == {FACT: "unchecked", WRONG: "unchecked"}
+    assert believed.judge != held.judge
+
+
+FAILURES: Mapping[str, Any] = {
+    "an error": Fault.http(500),
+    "no answer in time": Fault.hang(),
+    "a cut answer": Answer('{"answers": [{"id": "c1", "reason": "", "quote": "The harbour', finish="length"),
+    "nothing readable": "I had rather not.",
+    "a label without a quote": json.dumps({"answers": [{"id": "c1", "reason": "", "quote": "", "label": "VERIFIED"}]}),
+}
+
+
+@pytest.mark.parametrize("how", FAILURES)
+@pytest.mark.parametrize("kept", ["unchecked", "keep_first"])
+def test_a_cascade_keeps_what_its_first_judge_is_sure_of_however_the_second_fails(how: str, kept: str) -> None:
+    check("embedded")  # has its models loaded when the time runs
+    with ScriptedChatServer(lambda _: FAILURES[how]) as server:
+        report = check(
+            f"cascade:embedded,openai:m@{server.base_url}",
+            model={"max_retries": 0},
+            cascade={"on_second_failure": kept},
+            limits={"judge_seconds": 3.0 if how == "no answer in time" else 60.0},
+        )
+        assert server.calls >= 1
+    labelled = [FACT] if kept == "unchecked" else [FACT, WRONG]
+    assert [(one.claim.text, one.judged_by) for one in report.findings] == [(text, "embedded") for text in labelled]
+    assert [one.claim.text for one in report.unchecked] == [text for text in (FACT, WRONG) if text not in labelled]
+    assert report.warnings != ()
 
 
 def test_the_key_is_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

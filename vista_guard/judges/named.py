@@ -164,9 +164,10 @@ def _model_judge(name: str, settings: Settings, asking: Asking | None) -> Judge:
 
     options = settings.model
     if settings.strict_reference:
-        # The reference implementation asks sequentially, and shows the history to decomposition only.
+        # The reference implementation asks sequentially, shows the history to decomposition only, and believes its model.
         options = options.model_copy(update={"strategy": "per_claim", "concurrency": 1})
-    judge = (asking or ModelJudge)(chat_model(name, options), options)
+    ask = asking or partial(ModelJudge, net=not settings.strict_reference)
+    judge = ask(chat_model(name, options), options)
     if settings.judge_cache is None:
         return judge
     from vista_guard.judges.composed.stored import StoredJudge

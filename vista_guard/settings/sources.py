@@ -179,7 +179,8 @@ class Settings(_Sources):
     paper, or `lacking_evidence`. What a document speaks of is held against it either way."""
     strict_reference: bool = False
     """Do as the paper's reference implementation does, for comparisons: claims judged one after the other (`per_claim`), turns
-    without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`)."""
+    without documents trusted (`ungrounded = "trust"`), no history in verify and categorize (`context = "none"`), and a model
+    judge taken at its word: no quote is looked up, and no sentence is judged that it leaves out."""
     policy: str = "balanced"
     """`monitor`, `balanced`, `strict`, or a TOML or YAML file with `policy` and `policy_overrides`: see `docs/policies.md`."""
     policy_overrides: dict[str, Any] = Field(default_factory=dict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -280,7 +281,7 @@ class Order:
                 self.settings,
                 OnnxEmbedder(),
                 verifier=self.verifier,
-                asking=self._asking(ModelJudge),
+                asking=self._asking(partial(ModelJudge, net=not self.settings.strict_reference)),
                 retriever=self.embedder,
                 behind=self._behind_decomposer,
             )

@@ -7,42 +7,60 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
+from string import ascii_letters
+from unicodedata import combining, normalize
 
 from vista_guard._aio import run_long
 from vista_guard.judges.contract import growing, meter
 from vista_guard.judges.decomposers.sentences import Statement, as_it_stands, statements
+from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, SAYING
 from vista_guard.judges.embedded.english.decompose import decompose
 from vista_guard.judges.embedded.english.segment import foreign_language
-from vista_guard.judges.embedded.english.words import word_set
+from vista_guard.judges.embedded.english.speakers import without_opener
+from vista_guard.judges.embedded.english.words import ADVERBS, AUXILIARIES, PRONOUNS, word_set
 from vista_guard.judges.embedded.forms import is_code
 from vista_guard.judges.embedded.opposites import opposite_word
+from vista_guard.judges.embedded.quantities import amounts
 from vista_guard.judges.embedded.veto import dropped_figure
 from vista_guard.protocols import Decomposer
 from vista_guard.reading.canonical import folded
 from vista_guard.types import Claim, JudgeInfo, Turn, UncheckedClaim
 
-_TOKEN = re.compile(r"[^\W_]+(?:[.,][0-9]+)*")
-_LIGHT = word_set(
-    """a an the of in on at to for with by from as and or but nor not no is are was were be been being am have has had having
-    do does did done it its this that these those there here he she they his her their him them i me my you your we us our who
-    whom whose which what when where while why how than then also both each only one any some all such other another same more
-    most less least very so too if because although though since until before after during between about into onto over under
-    out up down off through against within without according named called known name names says said say states stated claims
-    made make makes making became become becomes get gets got took take takes taken takes place part located exists exist
-    existed person people someone something thing things way time times assistant user can could may might will would shall
-    should must s t"""
+_TOKEN = re.compile(r"(?<![^\W_])(?!(?<=\w['’])[a-z]{1,2}\b|[^\W_]+n['’]t\b)[^\W_]+(?:[.,][0-9]+)*")
+"""Not what follows an apostrophe, nor "isn't": `DENIAL` finds these."""
+_ENDING = re.compile(r"(?<=\w\w)(?:y?ing|i?ed|i?es|e?s|e|y)$")
+_LIGHT = (AUXILIARIES | PRONOUNS | FUNCTION_WORDS | SAYING - {"sure"}) | word_set(
+    """according after also although another assistant be became because become becomes been before being between called done
+    during exist existed exists get gets got having least located made make makes making name named names nor one only other part
+    people person place same since someone something state stated states take taken takes thing things though through time times
+    too took until user very way while within without"""
 )
+"""Words that say nothing by themselves: a claim may add or leave them out."""
 
 
 def _tokens(text: str) -> list[str]:
-    return [token.replace(",", "") if token[0].isdigit() else token for token in _TOKEN.findall(folded(text))]
+    return [_plain(token) for token in _TOKEN.findall(_letters(text))]
+
+
+def _letters(text: str) -> str:
+    """A text with letters as they are typed: "José" as "Jose"."""
+    return "".join(sign for sign in normalize("NFD", folded(text)) if not combining(sign))
+
+
+def _plain(token: str) -> str:
+    """A figure without commas and unit: "6pm", "10km"; but "4b" is a name."""
+    if not token[0].isdigit():
+        return token
+    has_unit = not token[-1].isdigit() and any(one.end - one.start == len(token) for one in amounts(token))
+    return (token.rstrip(ascii_letters) if has_unit else token).replace(",", "")
 
 
 def invented(claim: str, source: str, plain: str = "", *, english: bool = True) -> list[str]:
-    """Content words of a claim that its source lacks. Names and figures must be equal, other words share a stem.
+    """Content words of a claim that its source lacks in every form: figures have a value, names and words a stem.
 
     Args:
         claim: a model's claim.
@@ -54,29 +72,55 @@ def invented(claim: str, source: str, plain: str = "", *, english: bool = True) 
         >>> invented("His father was ChristopherFord.", "He was born to John Christopher Ford, his father.")
         ['ChristopherFord']
     """
-    exact, shown = ({word.casefold() for word in _tokens(text)} for text in (source, plain))
     return [
         word
         for word in _tokens(claim)
-        if (english or any(map(str.isdigit, word)))
-        and not _is_known(word, exact)
-        and not (word.islower() and _is_known(word, shown))
+        if (english or _is_figure(word)) and not _has(source, word) and not (word.islower() and _has(plain, word))
     ]
 
 
-def _is_known(word: str, exact: Collection[str]) -> bool:
-    low = word.casefold()
-    if low in exact or low in _LIGHT or low.removesuffix("s") in exact or f"{low}s" in exact:
+def _has(text: str, word: str) -> bool:
+    """True if a text has a word: a figure in any spelling, an abbreviation or its words, another form of a word or name."""
+    low, known = word.casefold(), _by_letter(text)
+    alike = known.get(low[0], ())
+    if low in _LIGHT or low in alike:
         return True
-    if any(map(str.isdigit, word)) or any(map(str.isupper, word[1:])):
+    if _is_figure(word) and not word.replace(".", "").isdigit():
         return False
-    stem = low[: max(len(low) - 3, 3)]
-    return any(known.startswith(stem) for known in exact)
+    if dropped_figure(word, "") is not None:  # in words as well
+        return dropped_figure(word, folded(text)) is None
+    if any(map(str.isupper, word[1:])):
+        full = r"\w+\W+(?:[a-z]{1,3}\W+)?".join(word)
+        return word.isupper() and re.search(rf"\b{full}\w", folded(text)) is not None
+    return any(_is_form(low, other, name=not word.islower()) for other in alike)
+
+
+def _is_form(word: str, other: str, *, name: bool) -> bool:
+    """True if two words differ in their endings, or by a slip that leaves their letters."""
+    short, long = sorted((word, other), key=len)
+    return (
+        (len(short) > 3 and long.startswith(short[: max(4, len(short) - (1 if name else 2))]))
+        or (len(short) > 6 and len(long) - len(short) <= 1 and set(word) == set(other))
+        or (len(short) > (5 if name else 1) and _ENDING.sub("", word) == _ENDING.sub("", other))
+    )
+
+
+@lru_cache(maxsize=64)
+def _by_letter(text: str) -> dict[str, set[str]]:
+    """The words of a text by their first letters."""
+    words: dict[str, set[str]] = {}
+    for token in map(str.casefold, _tokens(text)):
+        words.setdefault(token[0], set()).add(token)
+    return words
+
+
+def _is_figure(word: str) -> bool:
+    return any(map(str.isdigit, word))
 
 
 def says_something(claim: str) -> bool:
     """True if a claim has a word besides articles, pronouns and the like; "No." has none."""
-    return any(word.casefold() not in _LIGHT for word in _tokens(claim))
+    return bool(_content(claim))
 
 
 def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
@@ -86,29 +130,14 @@ def left_out(sentence: str, claims: Sequence[str]) -> list[str]:
         >>> left_out("The hall of Vale opened in 1850.", ["The hall of Vale exists."])
         ['1850']
     """
-    covered = {word.casefold() for claim in claims for word in _tokens(claim)}
-    wanted = [word for word in _names_and_figures(sentence) if len(word) > 1 or word.isdigit()]
-    return [word for word in wanted if not _is_covered(word.casefold(), covered)]
-
-
-def _is_covered(word: str, covered: Collection[str]) -> bool:
-    if any(map(str.isdigit, word)):
-        return word in covered
-    return word in _LIGHT or any(
-        known.startswith(word) or (len(known) > 3 and word.startswith(known)) for known in covered
-    )
-
-
-def _names_and_figures(sentence: str) -> Iterator[str]:
-    """Figures, and capitalised words that open neither the sentence nor a quotation."""
-    text = folded(sentence)
+    text, lost = _letters(sentence), list[str]()
     for token in _TOKEN.finditer(text):
-        word = token.group()
-        opens = not re.search(r"[^\W_]", text[: token.start()]) or re.search(r"[.!?:\"]\W*$", text[: token.start()])
-        if any(map(str.isdigit, word)):
-            yield word.replace(",", "")
-        elif word[0].isupper() and not opens:
-            yield word
+        word = _plain(token.group())
+        opens = re.search(r"(?:^|[.!?:\"])[\W_]*$", text[: token.start()])  # a sentence or a quotation
+        wanted = word.isdigit() or (len(word) > 1 and (_is_figure(word) or (word[0].isupper() and not opens)))
+        if wanted and not _has("\n".join(claims), word):
+            lost.append(word)
+    return lost
 
 
 DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
@@ -118,7 +147,7 @@ DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['�
 class Held:
     """What is judged of a sentence: the claims that count, and the sentence itself if `note` says why.
 
-    `replaced` is True if a claim was dropped: it has words of its own, or says the contrary.
+    `replaced` is True if a claim was dropped: it has a name or figure of its own, is on something else, or says the contrary.
     """
 
     claims: tuple[str, ...]
@@ -140,67 +169,69 @@ def hold(sentence: str, claims: Sequence[str], source: str, plain: str = "", *, 
         >>> hold("The hall is not heated.", ["The hall is heated."], "The hall is not heated.", english=True).claims
         ()
     """
-    faults = {claim: fault for claim in claims if (fault := _fault(sentence, claim, source, plain, english=english))}
+    said = folded(sentence)
+    if english:
+        said = re.sub(r"^(\w+)n['’]t\b(?=.*\?)", r"\1", without_opener(said))  # "Isn't it old?" denies nothing
+    denied = _denied(said, claims) if english else ()
+    faults: dict[str, str] = {}
+    for claim in claims:
+        own = invented(claim, source, plain, english=english)
+        if 2 * len(own) > len(_content(claim)) or not all(map(str.islower, own)):
+            faults[claim] = f"{', '.join(own)} in {claim!r} stands nowhere"
+        elif english and _is_contrary(said, claim, denied):
+            faults[claim] = f"{claim!r} says the contrary"
     kept = tuple(claim for claim in claims if claim not in faults)
-    notes = [*faults.values()]
-    gap = _gap(sentence, kept, english=english)
-    if gap and not (gap == NO_CLAIM and notes):
-        notes.append(gap)
-    return Held(kept, "; ".join(notes) or None, replaced=bool(faults))
+    gap = _gap(sentence, said, kept, f"{source}\n{plain}", english=english) if kept or not faults else None
+    return Held(kept, "; ".join(filter(None, [*faults.values(), gap])) or None, replaced=bool(faults))
 
 
-def _fault(sentence: str, claim: str, source: str, plain: str, *, english: bool) -> str | None:
-    """Why a claim does not count."""
-    if words := invented(claim, source, plain, english=english):
-        return f"{', '.join(words)} in {claim!r} stands nowhere"
-    if english and _is_contrary(sentence, claim):
-        return f"{claim!r} says the contrary"
-    return None
+def _denied(sentence: str, claims: Sequence[str]) -> list[str]:
+    """The words that a sentence denies and that no claim denies: the first behind each denial."""
+    clauses = (re.split(r"[,;:.!?]", sentence[denial.end() :])[0] for denial in DENIAL.finditer(sentence))
+    denying = "\n".join(filter(DENIAL.search, map(folded, claims)))
+    return [word for clause in clauses for word in _content(clause)[:1] if not _has(denying, word)]
 
 
-def _is_contrary(sentence: str, claim: str) -> bool:
-    """True if only one of them denies something, or if the claim has the opposite of a word of the sentence."""
-    text, said = folded(sentence), folded(claim)
-    denials = list(DENIAL.finditer(text))
+def _is_contrary(sentence: str, claim: str, denied: Sequence[str]) -> bool:
+    """True if a claim alone denies something, says what is only denied, or has the opposite of a word of the sentence."""
+    said = folded(claim)
     if DENIAL.search(said):
-        return not denials
-    words = _content(said)
-    denied = (next(iter(_content_in_order(text[denial.end() :])), "") for denial in denials)
-    return any(word and _is_covered(word, words) for word in denied) or opposite_word(said, text) is not None
+        return not DENIAL.search(sentence)
+    return any(_has(said, word) for word in denied) or opposite_word(said, sentence) is not None
 
 
 NO_CLAIM = "no claim is about it"
 
 
-def _gap(sentence: str, claims: Sequence[str], *, english: bool) -> str | None:
-    """What the claims leave out of their sentence."""
+def _gap(sentence: str, stated: str, claims: Sequence[str], shown: str, *, english: bool) -> str | None:
+    """What the claims leave out of their sentence; `stated` is without what opens it."""
     if not claims:
         return NO_CLAIM
-    words = left_out(sentence, claims)
-    figure = dropped_figure(folded(sentence), folded("\n".join(claims)))
-    if words or figure:
-        return f"no claim has {', '.join(words or filter(None, [figure]))}"
-    if not english:
-        return None
-    text, said = folded(sentence), folded("\n".join(claims))
-    if len(DENIAL.findall(said)) < len(DENIAL.findall(text)):
+    said = folded("\n".join(claims))
+    lost = left_out(sentence, claims) or list(filter(None, [dropped_figure(stated, said)]))
+    if lost or not english:
+        return f"no claim has {', '.join(lost)}" if lost else None
+    if len(DENIAL.findall(said)) < len(DENIAL.findall(stated)):
         return "no claim has its denial"
-    content = list(dict.fromkeys(_content_in_order(text)))
-    missing = [word for word in content if not _is_covered(word, {token.casefold() for token in _tokens(said)})]
-    if content and 2 * len(missing) >= len(content):
+    content = _content(stated)
+    missing = [word for word in content if not _has(said, word)]
+    if missing and 2 * len(missing) >= len(content):
         return f"no claim has {', '.join(missing)}"
-    changed = next(filter(None, (_changed_word(sentence, claim) for claim in claims)), None)
-    return f"{changed[1]!r} stands for {changed[0]!r}" if changed else None
+    changed = next(filter(None, (_changed(stated, claim, missing, shown) for claim in claims)), None)
+    return changed and f"{changed[1]!r} stands for {changed[0]!r}"
 
 
-def _changed_word(sentence: str, claim: str) -> tuple[str, str] | None:
-    """A content word of the sentence, and the one that replaces it where the words around are the same."""
+def _changed(sentence: str, claim: str, missing: Collection[str], shown: str) -> tuple[str, str] | None:
+    """A missing word of the sentence, and the one in its place: a word of nowhere, or the only one between equal words."""
     text, said = ([token.casefold() for token in _tokens(one)] for one in (sentence, claim))
     for kind, start, end, first, last in SequenceMatcher(None, text, said, autojunk=False).get_opcodes():
         gone, new = ([w for w in ws if w not in _LIGHT] for ws in (text[start:end], said[first:last]))
-        lone = kind == "replace" and len(gone) == len(new) == 1
-        if lone and gone[0] not in said and new[0] not in text and not _is_covered(gone[0], new):
-            return gone[0], new[0]
+        if kind == "replace" and gone and new:
+            alone = len(gone) == len(new) == 1 and new[0] not in text
+            for old, other in ((gone[0], new[0]), (gone[-1], new[-1])):
+                same_kind = (old in ADVERBS) == (other in ADVERBS)
+                if old in missing and same_kind and (alone or not _has(shown, other)):
+                    return old, other
     return None
 
 
@@ -268,7 +299,9 @@ def cover(
     found = statements(turn.text)
     english = foreign_language(folded(turn.text)) is None
     source = "\n".join([turn.text, *(past.text for past in history)])
-    places = [_place(claim, found) for claim in claims]
+    asked = history[-1].text if history else ""
+    words = [_content(without_opener(statement.text)) or _content(asked) for statement in found]
+    places = [_place(claim, found, words) for claim in claims]
     judged: dict[int, Held] = {}
     for place in _stating(turn, history, found, english=english):
         about = [claim.text for claim, at in zip(claims, places, strict=True) if place in at]
@@ -295,22 +328,22 @@ def _stating(turn: Turn, history: Sequence[Turn], found: Sequence[Statement], *,
     ]
 
 
-def _place(claim: Claim, found: Sequence[Statement]) -> tuple[int, ...]:
-    """The statements that a claim is about: those of its quote, else the one that shares most of its words."""
+def _place(claim: Claim, found: Sequence[Statement], words: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """The statements that a claim is about: those of its quote, else those with the most, or all, of their words in it.
+
+    A statement without `words` of its own, such as "Yes, it is.", has those of what was asked.
+    """
     if claim.span is not None:
         return tuple(place for place, statement in enumerate(found) if claim.span.overlaps(statement.span))
-    wanted = _content(claim.text)
-    shared = [sum(_is_covered(word.casefold(), wanted) for word in _content(one.text)) for one in found]
+    known = {word for word in set().union(*words) if _has(claim.text, word)}
+    shared = [len(known.intersection(own)) for own in words]
     best = max(shared, default=0)
-    return (shared.index(best),) if best else ()
+    return tuple(place for place, count in enumerate(shared) if count in (best, len(words[place])) and count)
 
 
-def _content(text: str) -> set[str]:
-    return set(_content_in_order(text))
-
-
-def _content_in_order(text: str) -> list[str]:
-    return [word for token in _tokens(text) if (word := token.casefold()) not in _LIGHT]
+def _content(text: str) -> list[str]:
+    """The words that say something, in lower case and order, each once."""
+    return list(dict.fromkeys(word for token in _tokens(text) if (word := token.casefold()) not in _LIGHT))
 
 
 def _merge(
@@ -326,7 +359,8 @@ def _merge(
     last = 0
     for claim, at in zip(claims, places, strict=True):
         last = at[0] if at else last
-        if all(place not in judged or claim.text in judged[place].claims for place in at):
+        # What counts for one of its sentences is what that sentence is judged by.
+        if not at or any(place not in judged or claim.text in judged[place].claims for place in at):
             merged.append((last, claim))
     merged += [(place, _sentence_claim(found[place], turn)) for place in judged]
     unique = dict[str, Claim]()

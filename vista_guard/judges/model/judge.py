@@ -37,7 +37,7 @@ NOT_COUNTED = (
     'decide this very claim with all of its figures; put "..." between words from two places. OUT_OF_SCOPE and ABSTENTION are '
     "for claims that state no fact. Where the material does not decide, the label is another one."
 )
-NET = 1
+NET = 2
 """Part of a judge's version: raise it when other labels count, or other sentences are judged beside the model's claims."""
 
 
