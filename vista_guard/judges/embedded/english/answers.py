@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import category
 
 from vista_guard.judges.embedded.english.asides import LITERAL
 from vista_guard.judges.embedded.english.cues import (
@@ -68,12 +70,12 @@ _I = re.IGNORECASE
 class Reply:
     """A sentence that needs the question before it, as claims.
 
-    `unmade` if it cannot be made a claim. `goes_on` if more of the sentence states something by itself ("Yes, and it is free").
+    `unmade` if it cannot be made a claim. `rest`: what of the sentence states something by itself ("Yes, and it is free").
     """
 
     claims: tuple[str, ...] = ()
     unmade: bool = False
-    goes_on: bool = False
+    rest: str = ""
 
 
 def claims_of_reply(reply: str, history: Sequence[Turn]) -> Reply | None:
@@ -113,22 +115,40 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
     if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
     if asks:
-        return Reply(tuple(_claims(head, asked)), goes_on=True)
+        return Reply(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
     picked = _picked(text, asked, head) if alone else None
     if picked is not None:
         return picked
     if not any(one.said for one in asked):
-        # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
-        accepted = head.sign is not None and not head.rest and not any(one.open for one in asked)
-        return Reply() if is_plain(text) or accepted else _fragment(text, asked)
+        return _to_open(text, head, asked)
     if head.sign is None:
-        return _fragment(head.rest, asked) if head.rest else None
-    claims = tuple(_claims(head, asked))
-    if head.rest:
-        return _with_rest(head, claims, asked)
-    return Reply(claims, unmade=head.sign == 0)
+        return (_of_topic(text, asked) or _fragment(head.rest, asked)) if head.rest else None
+    claims, agree = _claims(head, asked)
+    if not agree or not head.rest:
+        return Reply(claims, unmade=not agree, rest=head.rest)
+    return _with_rest(head, claims, asked)
+
+
+def _of_topic(text: str, asked: Sequence[Asked]) -> Reply | None:
+    """The claim of "It's free" after "And parking?" """
+    copula = _SAYS_IT.match(text)
+    if not copula or not asked[-1].topic:
+        return None
+    plural = re.search(r"'re|are|were", copula[0]) is not None
+    return Reply((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
+
+
+def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Reply | None:
+    """The claims of an answer to open questions, to requests, or to what could not be read."""
+    plain = head.sign is not None and not head.rest
+    if any(one.is_unread for one in asked):
+        return Reply(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
+    # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
+    if is_plain(text) or (plain and not any(one.open for one in asked)):
+        return Reply()
+    return _fragment(text if plain else head.rest, asked)
 
 
 _WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
@@ -144,12 +164,13 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     """The claims of a yes or no and of what follows it."""
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None:
-        # "No, at 7": what is denied, and the value in its place.
-        return Reply((*claims, *behind.claims), unmade=behind.unmade and not claims)
+        # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
+        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else behind.claims)))
+        return Reply(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
-    return Reply(tuple(claim for claim in claims if claim not in restated), goes_on=True)
+    return Reply(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
 
 
 def _restates(rest: str, claim: str) -> bool:
@@ -178,6 +199,7 @@ _YES = word_set(
 )
 """Yes, also in other languages of Europe."""
 _NO = word_set("no nope nah nay negative nein falsch non faux nee nej nei não nie ne nem ei όχι нет ні falso hayır")
+_PLAIN_YES = word_set("yes yeah yep yup exactly correct right true confirmed precisely")
 _LIKE_YES = re.compile(
     any_of(
         r"""(?:yes |indeed |but )?of course, for sure, by all means, you bet, spot on, bang on, no doubt(?: about (?:it|that))?,
@@ -208,7 +230,7 @@ _LIKE_WORDS = word_set(
     it's that's you're they're sources policy website say says told same confirm confirms confirmed agree can could happily
     gladly happy glad to pleased wholly fully spot bang gospel very too alas regret dear friend sir madam please yes no
     match matches consistent fits fit tallies checks check out understanding understood records record notes file files given
-    your yours them know found find see stated written mentioned noted described"""
+    how your yours them know found find see stated written mentioned noted described"""
 )
 _AGREES = re.compile(
     r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure"
@@ -221,10 +243,10 @@ _SAYS = re.compile(
 )
 _POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
 _ECHO = re.compile(
-    r"\b(?:i|you|he|she|it|they|we|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
+    r"\b(?:i|you|he|she|it|they|we|one|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
     r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?"
     r"| won't| can't| cannot)"
-    r"(?: (?:not|indeed|so|too|either|\w+ly))*$",
+    r"(?: (?:not|indeed|so|too|either|one|any|none|\w+ly))*$",
     _I,
 )
 _CUT = re.compile(r"\s*(?:[,.;:!…]+|\s[-–—]+|—)(?:\s+|$)|\s+(?=(?:and|but|because|since|although)\s)")
@@ -239,50 +261,55 @@ _MOST_WORDS = 12
 """Most words of a clause that only affirms or denies."""
 
 
-@dataclass(frozen=True)
-class _Head:
-    """The clauses of a sentence that affirm (1), deny (-1) or do both (0); `sign` None for none. `rest` is what follows.
+class _Stance(NamedTuple):
+    """Whether a clause affirms (1), denies (-1), does both (0) or neither (None) what was asked.
 
-    `of_core`: the sign is that of the positive statement, whatever the asked one denies ("No, it isn't").
+    `of_core`: it is that of the positive statement, whatever the asked one denies ("No, it isn't"); `of_truth`: but if asked
+    whether all of it is true, of that. `accepts`: it may only accept a request: "Of course!"
     """
 
-    sign: int | None
-    rest: str
+    sign: int | None = None
     of_core: bool = False
+    of_truth: bool = False
     accepts: bool = False
-    """True if it may only accept a request: "Of course!" """
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The clauses of a sentence that affirm or deny, and what follows."""
+
+    stances: tuple[_Stance, ...]
+    rest: str
+
+    @property
+    def sign(self) -> int | None:
+        """The common sign; 0 if there are several, None for none."""
+        signs = {stance.sign for stance in self.stances}
+        return next(iter(signs), None) if len(signs) < 2 else 0
+
+    @property
+    def accepts(self) -> bool:
+        return all(stance.accepts for stance in self.stances)
 
 
 def _head(text: str, asked: Sequence[Asked]) -> _Head:
-    signs, core, accepts = set[int](), False, True
     signed = ANSWER_SIGN.findall(text)
     bare = ANSWER_SIGN.sub(" ", text).strip()
     if signed and not re.search(r"\w", bare):
-        return _Head(_one({1 if YES_SIGN.match(sign) else -1 for sign in signed}), "", accepts=True)
+        return _Head(tuple(_Stance(1 if YES_SIGN.match(sign) else -1, accepts=True) for sign in signed), "")
     rest = without_opener(bare) if _SETTING.match(bare) else bare
     last = _LAST.search(rest)
     if last and is_plain(last["said"]):
         rest = f"{last['said']}, {last['before']}"  # "From what I can see, yes."
-    while rest and re.search(r"\w", rest):
+    stances = list[_Stance]()
+    while re.search(r"\w", rest):
         clause, behind = _first_clause(rest)
         stance = _stance(clause, asked)
         if stance is None:
             break
-        sign, of_core, accepting = stance
-        if sign is not None:
-            signs.add(sign)
-            core, accepts = core or of_core, accepts and accepting
+        stances += [stance] if stance.sign is not None else []
         rest = behind
-    rest = rest if re.search(r"\w", rest) else ""
-    rest = rest if signs else bare
-    return _Head(_one(signs), rest, core, accepts)
-
-
-def _one(signs: set[int]) -> int | None:
-    """The common sign; 0 if there are several."""
-    if not signs:
-        return None
-    return signs.pop() if len(signs) == 1 else 0
+    return _Head(tuple(stances), (rest if re.search(r"\w", rest) else "") if stances else bare)
 
 
 def _first_clause(text: str) -> tuple[str, str]:
@@ -297,43 +324,43 @@ def _first_clause(text: str) -> tuple[str, str]:
     return text[: cut.start()], re.sub(r"^(?:and|but)\s+", "", text[cut.end() :], flags=_I)
 
 
-def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool] | None:
-    """Sign, whether it is the positive statement's, and whether it may only accept; None if the clause says something else."""
+def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
+    """What a clause says to the question; None if it says something else."""
     bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
-    lower = bare.lower()
-    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", lower)
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", bare.lower())
     words = [word for word in words if word != "100"] or words
-    if not words or _UNSURE.fullmatch(bare):
-        return (0 if words else None, False, False)
-    if _LIKE_NO.fullmatch(bare) or (set(words) <= _NO):
-        return -1, True, False
+    if not words:
+        return _Stance()
+    if _UNSURE.fullmatch(bare):
+        return _Stance(0)
+    if _LIKE_NO.fullmatch(bare) or set(words) <= _NO:
+        return _Stance(-1, of_core=True, of_truth=True)
     if set(words) <= _YES or _LIKE_YES.fullmatch(bare):
-        plain = words[0] in (
-            "yes",
-            "yeah",
-            "yep",
-            "yup",
-            "exactly",
-            "correct",
-            "right",
-            "true",
-            "confirmed",
-            "precisely",
-        )
-        return 1, False, not plain
+        return _Stance(1, accepts=words[0] not in _PLAIN_YES)
     if len(words) > _MOST_WORDS:
         return None
-    closed = is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES))
-    if closed and (sign := _closed_sign(bare, words)):
-        echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
-        return sign, echo, False
-    if closed:
-        return None, False, False  # "Well said", "I'm afraid"
+    echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
+    of_truth = re.match(r"(?:that|you)\b|it(?:'s| is)$", bare, _I) is not None
+    if is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES)):
+        # "Well said", "I'm afraid" say neither.
+        return _Stance(_closed_sign(bare, words) or None, echo, of_truth)
+    permits = _PERMITS.fullmatch(bare)
+    if permits:
+        # "Small ones are fine" may be said of anything but an open question.
+        about = len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked)
+        return _Stance((-1 if denies(bare) else 1) if about else 0, of_core=True)
     if _is_echo(bare, asked):
-        return (-1 if denies(bare) else 1), True, False
-    if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare):
-        return None, False, False
-    return None
+        return _Stance(-1 if denies(bare) else 1, of_core=True, of_truth=of_truth)
+    return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare) else None
+
+
+_PERMITS = re.compile(
+    r"(?P<who>it|that|this|one|you|[\w ]+)(?:'s|'re| is| are)(?: \w+ly| not|n't)* (?:fine|ok(?:ay)?|all ?right|possible|all set)",
+    _I,
+)
+_PERMISSION = re.compile(
+    r"\b(?:can|may|could|ok(?:ay)?|fine|all ?right|possible|allowed|permitted|included|safe)\b", _I
+)
 
 
 def _closed_sign(bare: str, words: Sequence[str]) -> int:
@@ -363,23 +390,31 @@ def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
     """True if a clause repeats the question with a pronoun: "it is open", of "Is the pool open on Mondays?" """
     words = words_of(bare)
     opens = words[0].lower() if words else ""
-    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)) or opens in ("i", "we", "you"):
+    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)):
         return False
-    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure"}
+    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure", "one"}
     return bool(wanted) and any(one.said and not one.choice and wanted <= _stems(one.said) for one in asked)
 
 
-def _claims(head: _Head, asked: Sequence[Asked]) -> Iterator[str]:
-    """What the sign claims of each question."""
-    if not head.sign:
-        return
+def _claims(head: _Head, asked: Sequence[Asked]) -> tuple[tuple[str, ...], bool]:
+    """What the clauses claim of each question, and whether they agree."""
+    claims, agree = list[str](), True
     for one in asked:
         if not one.said or (one.is_request and head.accepts and head.sign == 1):
             continue
-        affirmed = head.sign == 1
-        if head.of_core and one.denies:
-            affirmed = not affirmed
-        yield one.said if affirmed else negation(one.said)
+        meant = {_affirms(stance, one) for stance in head.stances}
+        if len(meant) > 1:
+            agree = False
+        else:
+            claims += [one.said if meant == {True} else negation(one.said)]
+    return tuple(claims), agree
+
+
+def _affirms(stance: _Stance, one: Asked) -> bool | None:
+    """True if a clause affirms all of a statement; None if it both affirms and denies."""
+    of_truth = stance.of_truth and one.asks_truth
+    turned = stance.of_core and one.denies and not of_truth
+    return (stance.sign == 1) != turned if stance.sign else None
 
 
 # ---- Alternatives
@@ -437,7 +472,7 @@ def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Reply | No
         return None
     if len(said) > 1 and {"both", "all"} & set(words):
         return Reply(tuple(said))
-    if {"neither", "none"} & set(words) and len(said) > 1:
+    if "none" in words or ("neither" in words and len(said) > 1):
         return Reply(tuple(map(negation, said)))
     return Reply(unmade=True)
 
@@ -455,8 +490,7 @@ def _repeated(text: str, choice: Choice) -> Reply | None:
     named = [
         part for part, words in zip(choice.parts, parts, strict=True) if (words - common) and words - common <= said
     ]
-    first = phrase.split(" ", 1)[0]
-    value = phrase if not (may_open(first) and first.lower() != "i") else phrase[0].lower() + phrase[1:]
+    value = _value(phrase)
     if len(named) > 1:
         return Reply(tuple(choice.with_(part) for part in named))
     return Reply((_joined(choice, value),)) if named or shape(value) == shape(choice.parts[0]) else None
@@ -615,7 +649,9 @@ def _is_phrase(text: str) -> bool:
 
 def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Reply | None:
     """A phrase in the place that the question leaves for it; None if it is a clause or has none."""
-    phrase = _without_tail(text)
+    phrase = _without_tail(
+        "".join(letter for letter in text if letter == "°" or category(letter) not in ("So", "Mn", "Cf"))
+    )
     one = next((one for one in reversed(asked) if one.open or one.said), None)
     if (
         one is None
@@ -636,12 +672,17 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
         or phrase[-1] == ":"
     ):
         return None
-    value = _value(phrase)
+    value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
         return Reply((made,)) if made else Reply(unmade=True)
+    if _only_compares(value):
+        return Reply((negation(one.said),)) if amounts(one.said) else Reply(unmade=True)
     if all(word in ADVERBS or word in FUNCTION_WORDS for word in re.findall(r"\w+", value.lower())):
         return Reply()
+    lacking = _LACKS.match(value)
+    if lacking and _stems(value[lacking.end() :]) - {"not"} <= _stems(one.said):
+        return Reply((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
     if not one.is_question and not _has_kind(value, one.said):
         return None
     if (
@@ -650,8 +691,21 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
         and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only", "not", "no"}
     ):
         return Reply((one.said,))
+    if one.topic:
+        counts = any(not amount.dimension for amount in amounts(value))
+        return Reply((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Reply((replaced,)) if replaced else Reply(unmade=True)
+
+
+_COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
+_LACKS = re.compile(r"(?:not (?:even )?an?(?: single)? \w+$|not (?:even )?|no )", _I)
+
+
+def _only_compares(phrase: str) -> bool:
+    """True for "later than that" and "far more", which say that another value holds."""
+    phrase = _SAYS_IT.sub("", phrase.strip(" .!"), count=1)
+    return _COMPARES.fullmatch(phrase) is not None and phrase.lower() not in ADVERBS - {"later"}
 
 
 def _value(phrase: str) -> str:
@@ -659,7 +713,7 @@ def _value(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
         return f"{_roman(first)} {rest}"
-    if may_open(first) and not rest[:1].isupper():
+    if (may_open(first) or amounts(first)) and not rest[:1].isupper():
         return phrase[0].lower() + phrase[1:]
     if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
         return phrase[0].lower() + phrase[1:]
@@ -700,10 +754,12 @@ def _slots(text: str) -> Iterator[tuple[str, int, int]]:
         yield f"amount {amount.dimension}", amount.start - sign, end
     yield from (("day", *match.span()) for match in _DAY.finditer(text))
     yield from (("month", *match.span()) for match in _MONTH.finditer(text))
+    counted = {amount.end for amount in amounts(text)}
     yield from (
         ("name", *match.span())
         for match in _NAME.finditer(text)
         if match.start() and not _DAY.match(match[0]) and not _MONTH.fullmatch(match[0])
+        if not counted & {match.start() - 1, match.start(), match.end()}
     )
 
 
@@ -728,6 +784,11 @@ def _in_place(said: str, value: str, *, denied: bool) -> str:
     if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
         return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
     first = value.split(" ", 1)[0].lower()
+    opened = re.match(r"(?:only )?(?P<joint>\w+) (?P<noun>\S.*)", value, _I)
+    place = said.rfind(f" {opened['noun']}") if opened and opened["joint"].lower() in PREPOSITIONS else -1
+    if opened and place > 0 and said[:place].rsplit(" ", 1)[-1].lower() in PREPOSITIONS:
+        # "Only with a guide", after "without a guide".
+        return f"{said[:place].rsplit(' ', 1)[0]} {value}{said[place + len(opened['noun']) + 1 :]}"
     if not denied and (
         first in PREPOSITIONS | SUBORDINATORS | ADVERBS | {"only", "every", "each", "because", "except"}
         or first.endswith("ly")

@@ -337,8 +337,10 @@ def _statements(text: str, sentence: Sentence, asked: Sequence[Asked], *, alone:
         yield from (_Statement(claim, start, end, replies=True) for claim in reply.claims)
         if reply.unmade:
             yield _Statement(raw, start, end, unmade=True, replies=True)
-        if not reply.goes_on:
+        if not reply.rest:
             return
+        # "You don't, it's included." goes on behind its comma.
+        start = max(start, text.rfind(reply.rest, start, end))
     if names_only(raw, sentence):
         return
     if sentence.lead and _is_completed(raw, sentence):

@@ -16,6 +16,7 @@ from vista_guard.judges.embedded.english.cues import (
     REPORTING,
     is_base,
     is_clear_base,
+    is_plural,
     judges,
     of_a_mind,
     subjective,
@@ -44,7 +45,7 @@ from vista_guard.judges.embedded.english.words import (
     is_past,
     word_set,
 )
-from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, denies, is_closed
+from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, TURNING, denies, is_closed
 from vista_guard.judges.embedded.quantities import amounts
 from vista_guard.types import Role
 
@@ -85,6 +86,15 @@ class Asked:
     role: Role = Role.USER
     is_request: bool = False
     """True if "of course" may only accept it: "Can you tell me whether the pool is open?" """
+    asks_truth: bool = False
+    """True if "it is" says that all of the statement is true: "The pool has no slide, is that right?" """
+    topic: str = ""
+    """All that a question without a verb names: "And parking?" """
+
+    @property
+    def is_unread(self) -> bool:
+        """True for a question of which only its answer would tell what it asks: "With or without?" """
+        return not (self.said or self.open or self.is_request)
 
     def filled(self, value: str) -> str:
         """The open question's statement with the value, in words of who answers; "" if it has no place for one."""
@@ -92,8 +102,8 @@ class Asked:
 
     @property
     def denies(self) -> bool:
-        """True if the statement is a denial, so that a "no" agrees with it."""
-        return bool(self.said) and denies(self.said)
+        """True if the statement is a denial, so that a "no" agrees with it. "Withdrawals are free" is none."""
+        return TURNING.search(self.said.replace("’", "'")) is not None
 
 
 def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
@@ -106,6 +116,11 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
     """
     read: list[Asked] = []
     for sentence in _sentences(text):
+        other = _OR_ELSE.match(sentence)
+        if other and read and read[-1].said:
+            # "It opens on Monday. Or was it Sunday?"
+            read[-1] = _statement(f"{read[-1].said} or {other['other'].rstrip('?. ')}", role, is_question=True)
+            continue
         pointing = _points_back(sentence)
         if pointing is None:
             read += _asked(sentence, role)
@@ -113,7 +128,12 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
         about = [one for one in read if one.said] or _statements_of(earlier)
         if about:
             read = [
-                replace(one, said=one.said if pointing else negation(one.said), is_question=sentence.endswith("?"))
+                replace(
+                    one,
+                    said=one.said if pointing else negation(one.said),
+                    is_question=sentence.endswith("?"),
+                    asks_truth=True,
+                )
                 for one in about[-_MOST_STATEMENTS:]
             ]
     questions = [one for one in read if one.is_question]
@@ -121,7 +141,8 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text[-_MOST_READ:]) if re.search(r"\w", sentence)]
+    text = _YOU.sub("you", text[-_MOST_READ:])
+    return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text) if re.search(r"\w", sentence)]
 
 
 def _statements_of(text: str) -> list[Asked]:
@@ -148,12 +169,10 @@ def _points_back(sentence: str) -> bool | None:
     return asks or not denies(bare)
 
 
-_ALSO_TAG = re.compile(
-    r",\s+(?:(?:am i )?(?:right|correct)|true|yes|no|or not|or (?:is|are|was|were|do|does|did|has|have)(?:n't)? \w+"
-    r"|is (?:that|this|it) (?:right|correct|true|so)|(?:is|are|was|were|do|does|did|has|have|can|could|will|would)"
-    r"(?:n't)? (?:i|you|he|she|it|they|we|there|that))\s*\?+\s*$",
-    _I,
-)
+_ASKS_TRUTH = re.compile(r",\s+(?:is|am|are|was|were)\b.*\b(?:right|correct|true|so)\b", _I)
+_LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
+_OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<other>\S.*)", _I)
+_YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
 _WH = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of|until|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b", _I
@@ -161,6 +180,11 @@ _WH = re.compile(
 
 
 _ASKS = re.compile(r"\b(?:questions?|quiz|trivia|true or false|yes or no|check)\b", _I)
+_SO = re.compile(r"\A(?:so|and|but|then)\s+(?!(?:much|many|far|long|that)\b)", _I)
+_ABOUT = re.compile(r"\A(?:what|how) about\s+", _I)
+_PERSONAL = re.compile(r"\b(?:it|he|she|they|them)\b", _I)
+_IT_IS_THAT = re.compile(r"(?<=\w) (?:is|was) it (?:that|who)\b", _I)
+_SPLIT = re.compile(r"(?P<topic>[^,?]+),\s+(?P<asks>[^?]+)")
 _VIEW = re.compile(
     r"(?:as|so far as|from what|to) (?:i|we|my|our)\b[^,]*,\s+|in (?:my|our) (?:view|opinion|understanding),?\s+", _I
 )
@@ -168,41 +192,93 @@ _VIEW = re.compile(
 
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
-    text = _VIEW.sub("", without_opener(sentence))
+    text = _SO.sub("", _VIEW.sub("", without_opener(sentence)), count=1)
     label = re.match(r"(?P<words>[^:–—]{2,40}?)(?::|\s[–—-])\s+(?=\S)", text)
     if label and (
-        is_closed(label["words"]) or _ASKS.search(label["words"]) or begins_imperative(words_of(label["words"]))
+        _AUXILIARY.match(text[label.end() :])
+        or is_closed(label["words"])
+        or _ASKS.search(label["words"])
+        or begins_imperative([*words_of(label["words"]), "it"])
     ):
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
-    tag = TAG.search(text) or _ALSO_TAG.search(text) if is_question and not _WH.match(bare) else None
+    tag = _also_tag(text) or TAG.search(text) if is_question and not _WH.match(bare) else None
     untagged = text[: tag.start()].strip() if tag else bare
+    if not tag and is_question:
+        bare = untagged = _joined_topic(bare)
     inner, is_request = embedded(untagged)
     if inner:
         asks = is_question or is_request or begins_imperative(words_of(bare))
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
     if _WH.match(bare):
-        yield _open(bare if is_question else value_question(sentence), role)
+        question = bare if is_question else value_question(sentence)
+        yield from [_open(question, role)] if question else []
     elif tag and _AUXILIARY.match(text):
         yield from _polar(untagged, role)
     elif tag:
-        yield _statement(untagged, role, is_question=True)
+        yield replace(_statement(untagged, role, is_question=True), asks_truth=_ASKS_TRUTH.match(tag[0]) is not None)
     elif _AUXILIARY.match(bare) and (is_question or QUESTION.match(bare)):
         yield from _polar(bare, role)
     elif _asks_value(sentence, bare, role):
         yield _open(value_question(sentence), role)
     elif is_question or _is_stated(bare):
         said = _statement(bare, role, is_question=is_question)
-        yield from [said] if _has_subject(said.said) else []
+        yield from [said] if _has_subject(said.said) else _verbless(bare, role, is_question=is_question)
+
+
+def _also_tag(text: str) -> re.Match[str] | None:
+    """A last part of closed words that asks only for a yes: "..., is that still so?", "..., or not?" """
+    last = _LAST_PART.search(text)
+    words = words_of(last["tag"].lower()) if last else []
+    opens = bool(words) and (len(words) == 1 or words[0] == "or" or is_auxiliary(words[0]))
+    closed = all(is_closed(word) or is_auxiliary(word) or word == "yes" for word in words)
+    return last if opens and closed else None
+
+
+def _joined_topic(question: str) -> str:
+    """ "What about my dog, does it pay" asks "does my dog pay", and "I am 14, can I ride" only "can I ride"."""
+    question = _ABOUT.sub("", question)
+    parts = _SPLIT.fullmatch(question)
+    asks = _AUXILIARY.match(parts["asks"]) if parts else None
+    if not parts or not asks or _AUXILIARY.match(question):
+        return question
+    topic = parts["topic"]
+    if topic.split(" ", 1)[0].lower() in SUBORDINATORS | PREPOSITIONS:
+        return f"{parts['asks']} {topic[0].lower()}{topic[1:]}"
+    if _is_clause(topic):
+        return parts["asks"]
+    return parts["asks"][: asks.start("rest")] + _PERSONAL.sub(topic, asks["rest"], count=1)
+
+
+_LONGEST_TOPIC = 3
+
+
+def _verbless(text: str, role: Role, *, is_question: bool) -> Iterator[Asked]:
+    """A question without a verb: "pool open on mondays?", "And parking?" """
+    text = re.sub(r"\Aany ", "", text, flags=_I)
+    words = text.split(" ")
+    place = next((index for index, word in enumerate(words) if index and is_adjective(word)), None)
+    if not is_question and (place is None or judges(text) or subjective(text)):
+        return
+    choice = alternatives(f"there is {text}")
+    if choice and not any(shape(part).startswith("p:") for part in choice.parts):
+        yield Asked(said=f"there is {text}", choice=choice)
+    elif re.search(r"\bor\b", text) or TURNING.search(text):
+        yield Asked()
+    elif place is not None:
+        be = "are" if is_plural(words[place - 1]) else "is"
+        yield Asked(said=_voiced(" ".join((*words[:place], be, *words[place:])), role))
+    elif len(words) <= _LONGEST_TOPIC:
+        yield Asked(said=f"there is {text}", topic=text)
 
 
 def _open(question: str, role: Role) -> Asked:
     """An open question, with alternatives if it names some: "Who leads the tour, Ana or Rui?" """
-    question = _without_contraction(question)
+    question = _IT_IS_THAT.sub("", _without_contraction(question))
     listed = re.match(r"(?P<asks>[^,:?–]+)[,:?–]\s+(?P<listed>[^?]*\bor\b[^?]+)$", question)
     parts = _listed(listed["listed"]) if listed else ()
     if listed and len(parts) > 1:
@@ -262,7 +338,8 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     """A yes-or-no question as a statement, with its alternatives; a request for a deed claims nothing."""
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
-        yield Asked(is_request=True)
+        asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
+        yield Asked(said=_voiced(_turned(question), role) if asks else "", is_request=True)
         return
     if is_clear_base(question.split(" ")[1]):  # "Could tell me the price?"
         return
@@ -438,15 +515,21 @@ def _opens_predicate(words: Sequence[str], index: int) -> bool:
         return False
     if word in ADVERBS or word in ("not", "never", "been") or word in ("the", "a", "an", "its", "his", "her", "their"):
         return True
-    if word[:1].isdigit() or word[:1] in "$€£" or is_adjective(word):
+    if word[:1].isdigit() or word[:1] in "$€£" or is_adjective(word) or _compares(words, index):
         return True
     return word.endswith("ing") and index > 1
+
+
+def _compares(words: Sequence[str], index: int) -> bool:
+    """True before "than": "taller than", "more expensive than"."""
+    behind = words[index + 1 : index + 3]
+    return behind[:1] == ["than"] or ("than" in behind and words[index].lower() in ("more", "less"))
 
 
 def _end_before_complement(words: Sequence[str]) -> int:
     """The subject's end in a question with a form of "be" or "have"."""
     start = 1 if words[0].lower() not in DETERMINERS or len(words) < 3 else 2
-    sure = [index for index in range(start, len(words)) if _opens_predicate(words, index)]
+    sure = [i for i in range(start, len(words)) if _opens_predicate(words, i) and not _joins_noun(words, i)]
     if sure:
         # "the free guided tour included": what describes the noun stands before it.
         return next((one for one in sure if not _describes(words, one)), sure[-1])
@@ -472,6 +555,17 @@ def _describes(words: Sequence[str], index: int) -> bool:
     follows = words[index + 1].lower() if index + 1 < len(words) else ""
     describing = words[index].lower() in _ADJECTIVES or is_participle(words[index])
     return opened and describing and not before and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
+
+
+def _joins_noun(words: Sequence[str], index: int) -> bool:
+    """True in "the spending limit more than 900"; False in "the museum showing paintings"."""
+    follows = words[index + 1].lower() if index + 1 < len(words) else ""
+    return (
+        words[index].endswith("ing")
+        and follows.isalpha()
+        and follows not in PREPOSITIONS | ADVERBS | DETERMINERS
+        and any(words[at] == _GAP or _opens_predicate(words, at) for at in range(index + 2, len(words)))
+    )
 
 
 def _is_name(word: str) -> bool:
@@ -526,7 +620,7 @@ def _voiced(said: str, role: Role) -> str:
     first, second = words[0].lower(), next((word.lower() for word in words[1:] if word.lower() not in ADVERBS), "")
     named = name_speakers(said, *names(role))
     if first in ("i", "we"):
-        said = re.sub(r"^(?:i|we)\b", "you", said, flags=_I)
+        said = re.sub(r"\b(?:i|we)\b", "you", said, flags=_I)
         said = re.sub(r"^you (am|was)\b", lambda match: f"you {'are' if match[1] == 'am' else 'were'}", said)
         return re.sub(r"\b(?:my|our)\b", "your", re.sub(r"\b(?:me|us)\b", "you", said))
     about = re.search(r"\byou(?= (\w+))", said, _I)
@@ -601,6 +695,8 @@ def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
     if same and wanted != "determiner":
         return same[0] if "," in " ".join(before) else same[-1]
     alike = [i for i, word in enumerate(before) if shape(word) == wanted and i]
+    if not alike and wanted.startswith("p:"):
+        alike = [i for i, word in enumerate(before) if i and word.lower() in PREPOSITIONS - {"of"}]
     if not alike:
         return len(before) - 1 if wanted in ("word", "name") else None
     index = alike[-1]
@@ -615,6 +711,8 @@ def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
 
 def _length(first: Sequence[str], last: Sequence[str]) -> int:
     """Words of the last alternative; the rest belongs to the statement around it."""
+    relative = next((i for i, word in enumerate(last) if i and word.lower() in ("who", "that", "which")), len(last))
+    last = last[:relative]
     if len(last) <= len(first) or shape(last[0]) == "determiner":
         return len(last)
     inner = {i for i, word in enumerate(last) if i and word.lower() in PREPOSITIONS}
@@ -679,7 +777,11 @@ def fill(question: str, value: str) -> str:
     verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
     if verb is None or (verb and asks in ("when", "where", "who", "why")):
         # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
-        words = words[1:] if asks in ("what", "which") and _is_subject_start(words[1:]) else words
+        if asks == "how" and words[0] in ("many", "much"):
+            return (
+                f"{value} {' '.join(words[1:])}" if has_verb(question) else f"there are {value} {' '.join(words[1:])}"
+            )
+        words = words[1:] if asks in ("what", "which", "how") and _is_subject_start(words[1:]) else words
         behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
         return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
     kind, auxiliary, rest = words[:verb], words[verb].lower(), words[verb + 1 :]
@@ -692,7 +794,12 @@ def fill(question: str, value: str) -> str:
         placed = f"{placed} {measure}"
     noun = " ".join(kind[1:]) if measure in ("much", "many") else ""
     if noun and noun not in value:
-        placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
+        # "how many times a day": "four times a day".
+        shared = noun.split(" ", 1)[0] in value.split(" ")
+        noun = noun.partition(" ")[2] if shared else noun
+        placed = (
+            f"{placed} of {noun}" if measure == "much" and re.search(r"[a-z]", value) else f"{placed} {noun}".strip()
+        )
     return _turned(" ".join((auxiliary, *rest, _GAP))).replace(_GAP, placed)
 
 
@@ -739,7 +846,7 @@ def _placed(question: str, value: str) -> str:
     if asks == "where":
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
     found = next(iter(amounts(value)), None)
-    if found and found.dimension == "clock":
+    if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"
     if (found and found.dimension == "date") or _DAY.match(value):
         return f"on {value}"
