@@ -199,54 +199,37 @@ _YES = word_set(
 )
 """Yes, also in other languages of Europe."""
 _NO = word_set("no nope nah nay negative nein falsch non faux nee nej nei não nie ne nem ei όχι нет ні falso hayır")
+_AGREEING = _YES | word_set(
+    """so case confirms truth same point course bet doubt likely probably apparently bang spot nailed guessed question match
+    matches consistent fits fit tallies checks check means seems appears got both all"""
+)
+"""Words by which a clause of only closed words affirms."""
+_FILLING = word_set(
+    """afraid quite just perfectly hundred percent my our i we am it's that's you're they're i'm i'd there's you've sources
+    policy website can could happily gladly happy glad to pleased wholly fully gospel very too alas regret regrettably dear
+    friend sir madam please out no understanding understood records record notes file files given how your yours them know
+    found find see mentioned noted described stated written in surely by any guess suppose would assume imagine presume hope
+    sort kind chance questions counts for without yet unfortunately"""
+)
+"""Other words that such a clause may have."""
+_FOREIGN = re.compile(
+    any_of(
+        r"(?P<no>claro que no|pas du tout|para nada), bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí"
+    ),
+    _I,
+)
 _PLAIN_YES = word_set("yes yeah yep yup exactly correct right true confirmed precisely")
-_LIKE_YES = re.compile(
-    any_of(
-        r"""(?:yes |indeed |but )?of course, for sure, by all means, you bet, spot on, bang on, no doubt(?: about (?:it|that))?,
-        without (?:a|any) doubt, (?:there is |there's )?no (?:question|doubt) about (?:it|that), quite so, just so, that's it,
-        (?:i'm |i am )?afraid (?:so|yes), so (?:it|they|he|she|we) (?:seems?|appears?|does|do|is|are|was|were|has|have),
-        (?:i )?(?:think|believe|guess|suppose|would say|'d say|assume|imagine|presume|hope) so,
-        bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí, probably, (?:most|very) likely, apparently,
-        100 ?%, you(?:'ve| have)? (?:got (?:it|that right)|guessed it), (?:to|for|on) (?:both|all)(?: (?:questions|counts))?"""
-    ),
-    _I,
-)
-_LIKE_NO = re.compile(
-    any_of(
-        r"""not (?:at all|really|quite|exactly|so|true|yet|any ?more),
-        (?:unfortunately|sadly|regrettably|of course|certainly|absolutely|definitely|probably|surely|clearly|alas) not,
-        (?:i'm |i am )?afraid not, (?:i )?(?:think|believe|guess|suppose|hope) not, i (?:don't|do not) (?:think|believe) so,
-        by no means, in no way, no way, on the contrary, quite the (?:opposite|contrary|reverse), far from it, never, hardly,
-        nothing of the (?:sort|kind), (?:not a|no) chance, (?:unfortunately|sadly|alas|regrettably) no, claro que no,
-        pas du tout, para nada"""
-    ),
-    _I,
-)
-_UNSURE = re.compile(
-    r"(?:yes and no|no and yes|partly|partially|in part|sort of|kind of|more or less|almost|nearly|not entirely)", _I
-)
-_LIKE_WORDS = word_set(
-    """afraid exactly precisely sure quite just perfectly hundred percent got point nailed mistaken correctly my our i we am
-    it's that's you're they're sources policy website say says told same confirm confirms confirmed agree can could happily
-    gladly happy glad to pleased wholly fully spot bang gospel very too alas regret dear friend sir madam please yes no
-    match matches consistent fits fit tallies checks check out understanding understood records record notes file files given
-    how your yours them know found find see stated written mentioned noted described"""
-)
-_AGREES = re.compile(
-    r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure"
-    r"|absolutely|definitely|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
-    _I,
-)
 _SAYS = re.compile(
     r"\b(?:say|says|said|state|states|tell|tells|told|read|reads|hold|holds|stand|stands|write|written|heard|think|thought)\b",
     _I,
 )
 _POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
+_OF_TRUTH = re.compile(r"\b(?:that|this|true|right|correct|case|you|your|wrong|false|mistaken|incorrect|untrue)\b", _I)
 _ECHO = re.compile(
     r"\b(?:i|you|he|she|it|they|we|one|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
     r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?"
     r"| won't| can't| cannot)"
-    r"(?: (?:not|indeed|so|too|either|one|any|none|\w+ly))*$",
+    r"(?: (?:not|indeed|so|too|either|it|one|any|none|\w+ly))*$",
     _I,
 )
 _CUT = re.compile(r"\s*(?:[,.;:!…]+|\s[-–—]+|—)(?:\s+|$)|\s+(?=(?:and|but|because|since|although)\s)")
@@ -257,8 +240,6 @@ _AFTER_YES = re.compile(
 _AFTER_NO = re.compile(r"(?:no|nope|nah)\s+(?=(?:it|they|he|she|there|that|this|you|we|i|not)\b)", _I)
 _SETTING = re.compile(r"(?:as far as|to (?:my|our)|from what)\b", _I)
 _LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
-_MOST_WORDS = 12
-"""Most words of a clause that only affirms or denies."""
 
 
 class _Stance(NamedTuple):
@@ -328,30 +309,22 @@ def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
     """What a clause says to the question; None if it says something else."""
     bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", bare.lower())
-    words = [word for word in words if word != "100"] or words
     if not words:
         return _Stance()
-    if _UNSURE.fullmatch(bare):
-        return _Stance(0)
-    if _LIKE_NO.fullmatch(bare) or set(words) <= _NO:
-        return _Stance(-1, of_core=True, of_truth=True)
-    if set(words) <= _YES or _LIKE_YES.fullmatch(bare):
-        return _Stance(1, accepts=words[0] not in _PLAIN_YES)
-    if len(words) > _MOST_WORDS:
-        return None
-    echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
-    of_truth = re.match(r"(?:that|you)\b|it(?:'s| is)$", bare, _I) is not None
-    if is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES)):
-        # "Well said", "I'm afraid" say neither.
-        return _Stance(_closed_sign(bare, words) or None, echo, of_truth)
+    foreign = _FOREIGN.fullmatch(bare)
+    if foreign or set(words) <= _NO:
+        yes = foreign is not None and not foreign["no"]
+        return _Stance(1, accepts=True) if yes else _Stance(-1, of_core=True, of_truth=True)
+    if is_closed(" ".join(word for word in words if word not in _AGREEING | _FILLING and word != "100")):
+        return _closed_stance(bare, words)
     permits = _PERMITS.fullmatch(bare)
     if permits:
         # "Small ones are fine" may be said of anything but an open question.
         about = len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked)
         return _Stance((-1 if denies(bare) else 1) if about else 0, of_core=True)
     if _is_echo(bare, asked):
-        return _Stance(-1 if denies(bare) else 1, of_core=True, of_truth=of_truth)
-    return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare) else None
+        return _Stance(-1 if denies(bare) else 1, of_core=True)
+    return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") else None
 
 
 _PERMITS = re.compile(
@@ -363,27 +336,19 @@ _PERMISSION = re.compile(
 )
 
 
-def _closed_sign(bare: str, words: Sequence[str]) -> int:
-    """The sign of a clause of only words about saying and truth; 0 if it says neither."""
-    if abstains(bare) or (re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)):
-        return 0
-    no = (
-        denies(bare)
-        or any(word in _NO for word in words)
-        or re.search(r"\b(?:wrong|false|mistaken|incorrect|untrue)\b", bare, _I)
-    )
-    if no:
-        points = (
-            _POINTS.search(bare) or _AGREES.search(bare) or _ECHO.search(bare) or any(word in _NO for word in words)
-        )
-        return 0 if not (points or DENYING.search(bare) or "not" in words) else 1 if _cancels(bare) else -1
-    said = _SAYS.search(bare) and _POINTS.search(bare)
-    return 1 if _AGREES.search(bare) or said or _ECHO.search(bare) else 0
-
-
-def _cancels(bare: str) -> bool:
-    """True for two denials: "not wrong", "not mistaken"."""
-    return not denies(bare) and re.search(r"\b(?:not|n't|never)\b|n't\b", bare, _I) is not None
+def _closed_stance(bare: str, words: Sequence[str]) -> _Stance:
+    """The stance of a clause of only words about saying and truth; none for "Well said" and "I'm not sure"."""
+    unsure = re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)
+    if abstains(bare) or SUBJECTLESS.match(bare) or unsure:
+        return _Stance()
+    agrees = not _AGREEING.isdisjoint(words)
+    echo = _ECHO.search(bare) is not None and not agrees
+    of_truth = _OF_TRUTH.search(bare) is not None or re.fullmatch(r"it(?:'s| is)", bare, _I) is not None
+    if denies(re.sub(r"\bwithout\b", "no", bare, flags=_I)) or not (_NO - {"no"}).isdisjoint(words):
+        return _Stance(-1, of_core=echo or not of_truth, of_truth=of_truth or not echo)
+    if not (agrees or echo or DENYING.search(bare) or (_SAYS.search(bare) and _POINTS.search(bare))):
+        return _Stance()
+    return _Stance(1, echo, of_truth, accepts=agrees and words[0] not in _PLAIN_YES and "that" not in words)
 
 
 def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
@@ -460,7 +425,7 @@ def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
             index = _NTH.get(word)
             if index is not None and -count <= index < count:
                 chosen[index % count] = "not" not in words
-    if chosen and not any(chosen.values()) and count == 2 and len(chosen) == 1:
+    if count == 2 and len(chosen) == 1 and not any(chosen.values()):
         chosen = {1 - next(iter(chosen)): True}
     return chosen
 
@@ -501,9 +466,7 @@ def _without_tail(text: str) -> str:
     text = text.strip(" .!,;")
     last = _LAST.search(text)
     bare = last["said"].strip() if last else ""
-    only = bare and (
-        _SETTING.match(bare) or _LIKE_YES.fullmatch(bare) or is_closed(bare) or SMALL_TALK.fullmatch(f"{bare}.")
-    )
+    only = bare and (_SETTING.match(bare) or _stance(bare, ()) is not None)
     return last["before"] if last and only and not re.search(r"\d", bare) else text
 
 
@@ -611,10 +574,6 @@ _CLOCK = re.compile(r"\d\s?[ap]\.?m\b", _I)
 _SUBJECTS = PRONOUNS - {"that"}
 
 
-def _begins_phrase(word: str) -> bool:
-    return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
-
-
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_CLOCK.sub("0", text))
@@ -629,16 +588,12 @@ def _is_phrase(text: str) -> bool:
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
         return False
-    if words[0].lower() in ("i", "we", "you", "please", "let"):
-        return False
-    if any(word.lower() in ("which", "who") for word in words[1:]):
-        return False
     words = [word for word in words if word.lower() not in ADVERBS and not word.endswith("ly")] or words
     pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
         return False
     if any(
-        is_past(verb) and word not in DETERMINERS and _begins_phrase(behind)
+        is_past(verb) and word not in DETERMINERS and behind[:1].isupper()
         for (word, verb), (_, behind) in pairwise(pairs)
     ):
         return False  # "some of the powers included Hungary"
@@ -734,15 +689,7 @@ _LABEL = re.compile(r"\b(?P<noun>[A-Za-z]{3,}) (?P<number>\d+[A-Za-z]?|[A-Z]\d*)
 def _slots(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind and span of what one value can replace: labels, figures, days, months, names."""
     for label in _LABEL.finditer(text):
-        if not is_base(label["noun"]) or label["noun"].lower() in (
-            "room",
-            "gate",
-            "line",
-            "platform",
-            "place",
-            "track",
-        ):
-            yield f"label {label['noun'].lower()}", label.start(), label.end()
+        yield f"label {label['noun'].lower()}", label.start(), label.end()
     for amount in amounts(text):
         sign = 1 if amount.start and text[amount.start - 1] in "$€£¥₹" else 0
         unit = re.match(r"\s?(?:[%€£°]C?|[A-Za-z]+)", text[amount.end :])

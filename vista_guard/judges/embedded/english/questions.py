@@ -43,6 +43,7 @@ from vista_guard.judges.embedded.english.words import (
     TAG,
     is_auxiliary,
     is_past,
+    is_pronoun_with_verb,
     word_set,
 )
 from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, TURNING, denies, is_closed
@@ -302,7 +303,11 @@ def _is_stated(text: str) -> bool:
 
 def _has_subject(text: str) -> bool:
     words = words_of(text)
-    if finite_verb(words) is not None or verb_index(words) is not None or any(map(is_auxiliary, words[1:])):
+    if (
+        finite_verb(words) is not None
+        or verb_index(words) is not None
+        or any(is_auxiliary(word) or is_pronoun_with_verb(word) for word in words[1:])
+    ):
         return True
     return len(words) > 2 and words[0].lower() in DETERMINERS  # and a verb that no list has
 
