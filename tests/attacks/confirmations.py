@@ -247,7 +247,9 @@ def other_cases() -> list[Case]:
 
 POOL = "Marlow lido is closed on Mondays. Entry costs 6 euros. Children under five swim for free."
 ROUTER = "The R4 router supports WPA3. It has four LAN ports and one USB port. It does not support mesh networking."
-KEEP = "Eltham Keep can be visited only with a guide. Otto Ferrer rebuilt the keep in 1903. Dogs are not allowed inside."
+KEEP = (
+    "Eltham Keep can be visited only with a guide. Otto Ferrer rebuilt the keep in 1903. Dogs are not allowed inside."
+)
 PLAN = "The Breeze plan includes 20 GB of data. Withdrawals abroad cost 2 percent. Roaming in Norway is not included."
 HOTEL = "Breakfast is included in the price. The Alder hotel has no pool. Parking costs 14 euros a night."
 FAIR = "The fair takes place from 12 to 15 June in Riverside Park. Tickets are sold only online. Kora Blue plays on Saturday."

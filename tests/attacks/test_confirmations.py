@@ -81,7 +81,7 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("I'm 14, can I rent a kayak?", "You can.", ("you can rent a kayak",)),
         ("And my dog, does it have to pay?", "Nope.", ("it is not true that our dog has to pay",)),
         ("The pool has no slide. Is that right?", "It is.", ("The pool has no slide",)),
-        ("The pool has no slide. Is that right?", "No.", ("it is not true that The pool has no slide",)),
+        ("The pool has no slide. Is that right?", "No.", ("it is not true that the pool has no slide",)),
         ("Are withdrawals free?", "They are.", ("withdrawals are free",)),
         ("How many towels do I get?", "Nope, 9.", ("you get 9 towels",)),
         ("What's the monthly spending limit?", "It's 500 euros.", ("the monthly spending limit is 500 euros",)),

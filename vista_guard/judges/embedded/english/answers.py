@@ -26,6 +26,7 @@ from vista_guard.judges.embedded.english.cues import (
     judges,
 )
 from vista_guard.judges.embedded.english.questions import (
+    DAY,
     NOT_TRUE,
     Asked,
     Choice,
@@ -318,10 +319,10 @@ def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
     if is_closed(" ".join(word for word in words if word not in _AGREEING | _FILLING and word != "100")):
         return _closed_stance(bare, words)
     permits = _PERMITS.fullmatch(bare)
-    if permits:
-        # "Small ones are fine" may be said of anything but an open question.
-        about = len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked)
-        return _Stance((-1 if denies(bare) else 1) if about else 0, of_core=True)
+    if permits and len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked):
+        return _Stance(-1 if denies(bare) else 1, of_core=True)
+    if permits and (len(permits["who"]) < 5 or any(one.is_unread for one in asked)):
+        return _Stance(0)  # to "Is that forbidden?", and "Small ones are fine" to "Not even small ones?"
     if _is_echo(bare, asked):
         return _Stance(-1 if denies(bare) else 1, of_core=True)
     return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") else None
@@ -458,7 +459,11 @@ def _repeated(text: str, choice: Choice) -> Reply | None:
     value = _value(phrase)
     if len(named) > 1:
         return Reply(tuple(choice.with_(part) for part in named))
-    return Reply((_joined(choice, value),)) if named or shape(value) == shape(choice.parts[0]) else None
+    return (
+        Reply((_joined(choice.before, value, choice.behind),))
+        if named or shape(value) == shape(choice.parts[0])
+        else None
+    )
 
 
 def _without_tail(text: str) -> str:
@@ -470,13 +475,12 @@ def _without_tail(text: str) -> str:
     return last["before"] if last and only and not re.search(r"\d", bare) else text
 
 
-def _joined(choice: Choice, value: str) -> str:
-    """The statement with the value, and no preposition twice."""
-    before, first = choice.before, value.split(" ", 1)[0].lower()
-    last = before.rsplit(" ", 1)[-1].lower()
-    if last in PREPOSITIONS and first in PREPOSITIONS:
-        before = before.rsplit(" ", 1)[0]
-    return " ".join(filter(None, (before, value, choice.behind)))
+def _joined(before: str, value: str, behind: str) -> str:
+    """A statement with the value, and no preposition twice."""
+    start, _, last = before.rstrip().rpartition(" ")
+    if last.lower() in PREPOSITIONS and value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}:
+        before = start
+    return " ".join(filter(None, (before.strip(), value, behind.strip())))
 
 
 # ---- Values in sentences that do not state them
@@ -577,12 +581,7 @@ _SUBJECTS = PRONOUNS - {"that"}
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_CLOCK.sub("0", text))
-    if (
-        not words
-        or len(words) > _LONGEST_PHRASE
-        or "?" in text
-        or (":" in text.rstrip(":") and not re.search(r"\d:\d", text))
-    ):
+    if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r"(?<!\d):(?!\d|$)", text):
         return False
     if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
         return True
@@ -608,24 +607,14 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
         "".join(letter for letter in text if letter == "°" or category(letter) not in ("So", "Mn", "Cf"))
     )
     one = next((one for one in reversed(asked) if one.open or one.said), None)
-    if (
-        one is None
-        or not re.search(r"\w", phrase)
-        or abstains(phrase)
-        or SUBJECTLESS.match(phrase)
-        or _OPINION.search(one.open)
-    ):
+    if one is None or abstains(phrase) or SUBJECTLESS.match(phrase) or _OPINION.search(one.open):
         return None
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
-    if (
-        not _is_phrase(phrase)
-        or SMALL_TALK.fullmatch(f"{phrase}.")
-        or _NOT_KNOWN.match(phrase)
-        or judges(phrase)
-        or phrase[-1] == ":"
-    ):
+    if not _is_phrase(phrase) or SMALL_TALK.fullmatch(f"{phrase}.") or _NOT_KNOWN.match(phrase) or judges(phrase):
+        return None
+    if phrase[-1] == ":":
         return None
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
@@ -643,7 +632,7 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
     if (
         not denied
         and _stems(value) <= _stems(one.said)
-        and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only", "not", "no"}
+        and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only"}
     ):
         return Reply((one.said,))
     if one.topic:
@@ -680,8 +669,6 @@ def _roman(text: str) -> int:
     return sum(-value if value < max(values[i:]) else value for i, value in enumerate(values))
 
 
-_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
-_MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _NAME = re.compile(r"\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
 _LABEL = re.compile(r"\b(?P<noun>[A-Za-z]{3,}) (?P<number>\d+[A-Za-z]?|[A-Z]\d*)\b")
 
@@ -693,19 +680,17 @@ def _slots(text: str) -> Iterator[tuple[str, int, int]]:
     for amount in amounts(text):
         sign = 1 if amount.start and text[amount.start - 1] in "$€£¥₹" else 0
         unit = re.match(r"\s?(?:[%€£°]C?|[A-Za-z]+)", text[amount.end :])
-        end = amount.end + (
-            unit.end()
-            if unit and amount.dimension not in ("", "clock", "date") and unit[0].strip().lower() in UNITS
-            else 0
-        )
-        yield f"amount {amount.dimension}", amount.start - sign, end
-    yield from (("day", *match.span()) for match in _DAY.finditer(text))
-    yield from (("month", *match.span()) for match in _MONTH.finditer(text))
+        measured = unit and amount.dimension not in ("", "clock", "date") and unit[0].strip().lower() in UNITS
+        yield f"amount {amount.dimension}", amount.start - sign, amount.end + (unit.end() if unit and measured else 0)
+    yield from (("day", *match.span()) for match in DAY.finditer(text))
+    yield from (
+        ("month", *match.span()) for match in LITERAL.finditer(text) if match[0].isalpha() and not DAY.match(match[0])
+    )
     counted = {amount.end for amount in amounts(text)}
     yield from (
         ("name", *match.span())
         for match in _NAME.finditer(text)
-        if match.start() and not _DAY.match(match[0]) and not _MONTH.fullmatch(match[0])
+        if match.start() and not LITERAL.match(match[0])
         if not counted & {match.start() - 1, match.start(), match.end()}
     )
 
@@ -717,25 +702,18 @@ def _has_kind(value: str, said: str) -> bool:
 
 def _in_place(said: str, value: str, *, denied: bool) -> str:
     """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
-    theirs = list(_slots(f"- {value}"))
-    for kind, _, _ in theirs:
+    for kind, _, _ in _slots(f"- {value}"):
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
-            before = said[: mine[0][1]].rstrip()
-            lead = before.rsplit(" ", 1)[-1].lower()
-            opened = value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}
-            if opened and lead in PREPOSITIONS:
-                before = before.rsplit(" ", 1)[0]
-            return f"{before} {value}{said[mine[0][2] :]}"
+            return _joined(said[: mine[0][1]], value, said[mine[0][2] :])
     predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
     if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
         return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
     first = value.split(" ", 1)[0].lower()
     opened = re.match(r"(?:only )?(?P<joint>\w+) (?P<noun>\S.*)", value, _I)
-    place = said.rfind(f" {opened['noun']}") if opened and opened["joint"].lower() in PREPOSITIONS else -1
-    if opened and place > 0 and said[:place].rsplit(" ", 1)[-1].lower() in PREPOSITIONS:
-        # "Only with a guide", after "without a guide".
-        return f"{said[:place].rsplit(' ', 1)[0]} {value}{said[place + len(opened['noun']) + 1 :]}"
+    before, noun, behind = said.rpartition(f" {opened['noun']}") if opened else ("", "", "")
+    if opened and noun and {opened["joint"].lower(), before.rsplit(" ", 1)[-1].lower()} <= PREPOSITIONS:
+        return _joined(before, value, behind)  # "Only with a guide", after "without a guide"
     if not denied and (
         first in PREPOSITIONS | SUBORDINATORS | ADVERBS | {"only", "every", "each", "because", "except"}
         or first.endswith("ly")

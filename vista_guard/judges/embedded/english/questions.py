@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
@@ -33,7 +33,6 @@ from vista_guard.judges.embedded.english.verbs import (
 )
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
-    AUXILIARIES,
     DETERMINERS,
     EXCLAMATION,
     PRONOUNS,
@@ -129,13 +128,9 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
         about = [one for one in read if one.said] or _statements_of(earlier)
         if about:
             read = [
-                replace(
-                    one,
-                    said=one.said if pointing else negation(one.said),
-                    is_question=sentence.endswith("?"),
-                    asks_truth=True,
-                )
+                replace(one, said=said, is_question=sentence.endswith("?"), asks_truth=True)
                 for one in about[-_MOST_STATEMENTS:]
+                for said in [one.said if pointing else negation(one.said)]
             ]
     questions = [one for one in read if one.is_question]
     return tuple(questions or read[-_MOST_STATEMENTS:])
@@ -288,14 +283,10 @@ def _open(question: str, role: Role) -> Asked:
     return Asked(open=question, role=role)
 
 
-def _is_own(text: str) -> bool:
-    return text.split(" ", 1)[0].lower() in _OWN
-
-
 def _is_stated(text: str) -> bool:
     """True if a sentence states something of the world: no order, wish, judgement or remark."""
     words = words_of(text)
-    if not words or _is_own(text) or begins_imperative(words):
+    if not words or text.split(" ", 1)[0].lower() in _OWN or begins_imperative(words):
         return False
     pointing = words[0].lower() in ("this", "that", "these", "those", "that's", "it's")
     return not (subjective(text) or EXCLAMATION.match(text) or (pointing and judges(text)))
@@ -321,7 +312,7 @@ def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = F
 def _asks_value(sentence: str, bare: str, role: Role) -> bool:
     """True for "And how long it lasts, please" and for a user's "Tell me when the ferry leaves"."""
     value = value_question(sentence)
-    orders = role is Role.USER and (begins_imperative(words_of(bare)) or _is_own(bare))
+    orders = role is Role.USER and (begins_imperative(words_of(bare)) or bare.split(" ", 1)[0].lower() in _OWN)
     return bool(value) and (orders or not has_verb(bare.removesuffix(value)))
 
 
@@ -346,11 +337,8 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
         asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
         yield Asked(said=_voiced(_turned(question), role) if asks else "", is_request=True)
         return
-    if is_clear_base(question.split(" ")[1]):  # "Could tell me the price?"
-        return
-    said = _turned(question)
+    said = _voiced(_turned(question), role)
     if said:
-        said = _voiced(said, role)
         yield Asked(said=said, choice=alternatives(said))
 
 
@@ -375,10 +363,8 @@ def embedded(text: str) -> tuple[str, bool]:
 
 def _opens_clause(text: str) -> bool:
     words = words_of(text)
-    if not words or is_auxiliary(words[0]):
-        return False
-    opens = words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper()
-    return finite_verb(words) is not None or (opens and len(words) > 2 and has_verb(text))
+    opens = bool(words) and (words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper())
+    return _is_clause(text) if opens else finite_verb(words) is not None
 
 
 _TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
@@ -406,7 +392,7 @@ def _frames(before: str) -> bool:
 
 def _is_clause(text: str) -> bool:
     words = words_of(text)
-    return len(words) > 2 and (finite_verb(words) is not None or has_verb(text))
+    return len(words) > 2 and not is_auxiliary(words[0]) and (finite_verb(words) is not None or has_verb(text))
 
 
 # ---- Yes-or-no questions as statements
@@ -455,32 +441,7 @@ def _with_s(base: str) -> str:
     return f"{base}s" if changed == base else changed
 
 
-_IRREGULAR: Mapping[str, str] = dict(
-    re.findall(
-        r"(\w+):(\w+)",
-        """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
-        come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
-        fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew
-        lead:led leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose
-        run:ran say:said see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent
-        stand:stood steal:stole swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won
-        write:wrote""",
-    )
-)
-
-
-def _past(base: str) -> str:
-    """The past of a base verb: "opened", "planned"."""
-    if base in _IRREGULAR:
-        return _IRREGULAR[base]
-    if base.endswith("y") and base[-2:-1] not in "aeiou":
-        return f"{base[:-1]}ied"
-    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", base):
-        return f"{base}{base[-1]}ed"
-    return f"{base}d" if base.endswith("e") else f"{base}ed"
-
-
-_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s, "did": _past}
+_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s}
 
 
 def _subject_end(words: Sequence[str], verb: str) -> int:
@@ -540,10 +501,10 @@ def _end_before_complement(words: Sequence[str]) -> int:
         return next((one for one in sure if not _describes(words, one)), sure[-1])
     if words[-1] == _GAP:
         return len(words) - 1
-    named = next((i for i in range(start, len(words)) if _is_name(words[i]) and not _is_name(words[i - 1])
-                  and words[i - 1].lower() not in DETERMINERS | PREPOSITIONS), None)  # fmt: skip
-    if named:
-        return named
+    for index in range(start, len(words)):
+        before = words[index - 1]
+        if words[index][:1].isupper() and before[:1].islower() and before.lower() not in DETERMINERS | PREPOSITIONS:
+            return index
     place = next(
         (i for i in range(start, len(words)) if words[i].lower() in PREPOSITIONS and words[i].lower() != "of"), None
     )
@@ -573,38 +534,23 @@ def _joins_noun(words: Sequence[str], index: int) -> bool:
     )
 
 
-def _is_name(word: str) -> bool:
-    return word[:1].isupper()
-
-
 def _end_before_base(words: Sequence[str]) -> int:
     """The subject's end in a question with "do" or a modal: before its base verb."""
-    cuts = [
-        0,
-        *(
-            i
-            for i in range(1, len(words))
-            if words[i].lower() in DETERMINERS | PREPOSITIONS or words[i][:1].isdigit() or words[i] == _GAP
-        ),
-        len(words),
-    ]
+    joints = DETERMINERS | PREPOSITIONS
+    starts = (
+        i for i in range(1, len(words)) if words[i].lower() in joints or words[i][:1].isdigit() or words[i] == _GAP
+    )
+    cuts = [0, *starts, len(words)]
     for begin, end in pairwise(cuts):
+        surely = [i for i in range(max(1, begin), end) if words[i] in ("be", "have", "not", "do")]
         found = [
-            index
-            for index in range(max(1, begin + (words[begin].lower() in DETERMINERS | PREPOSITIONS)), end)
-            if words[index].islower()
-            and is_base(words[index])
-            and words[index - 1].lower() not in DETERMINERS | PREPOSITIONS
+            i
+            for i in range(max(1, begin + (words[begin].lower() in joints)), end)
+            if words[i].islower() and is_base(words[i]) and words[i - 1].lower() not in joints
         ]
-        found += [i for i in range(max(1, begin), end) if words[i].lower() in ("be", "have", "not", "do")]
-        if found:
-            clear = [
-                index for index in found if is_clear_base(words[index]) or words[index] in ("be", "have", "not", "do")
-            ]
-            return clear[0] if clear else max(found)
-    adverb = next((i for i in range(1, len(words)) if words[i].lower() in ADVERBS), None)
-    if adverb:
-        return adverb
+        surely = sorted(surely + [i for i in found if is_clear_base(words[i])])
+        if found or surely:
+            return surely[0] if surely else found[-1]
     # An unknown verb: the last word before the first phrase behind the subject.
     first = next((cut for cut in cuts[1:-1] if cut > (2 if words[0].lower() in DETERMINERS else 1)), len(words))
     return max(1, first - 1)
@@ -613,7 +559,6 @@ def _end_before_base(words: Sequence[str]) -> int:
 _MIND = word_set(
     "like love hate enjoy prefer know think believe want feel remember mean wish hope understand agree see"
 )
-_YOUR_LIFE = re.compile(r"\b(?:the assistant|the user)\b", _I)
 
 
 def _voiced(said: str, role: Role) -> str:
@@ -653,8 +598,6 @@ def negation(said: str) -> str:
 
 # ---- Alternatives
 
-_OR = re.compile(r",?\s+or\s+(?:rather\s+|is it\s+|at\s+)?(?=\S)|,\s+", _I)
-
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip(" .,?") for part in re.split(r",\s+or\s+|\s+or\s+|,\s+", text) if part.strip(" .,?"))
@@ -685,12 +628,8 @@ def alternatives(said: str) -> Choice | None:
         return None
     mine = before[begin:]
     length = _length(mine, last)
-    parts = [*_commas(" ".join(mine)), " ".join(last[:length])]
+    parts = [*filter(None, " ".join(mine).split(", ")), " ".join(last[:length])]
     return Choice(" ".join(before[:begin]), tuple(part.strip(" ,") for part in parts), " ".join(last[length:]))
-
-
-def _commas(text: str) -> list[str]:
-    return [part for part in text.split(", ") if part]
 
 
 def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
@@ -757,9 +696,9 @@ _GAP = "\0"
 """Stands for the value while the words around it are put in order."""
 _MEASURES = word_set("long old tall high deep wide heavy thick far")
 _BE = word_set("is are was were be been")
-_SUBJECT_VERBS = AUXILIARIES - word_set("do does did")
+_PREPOSED = re.compile(rf"\A(?:{'|'.join(PREPOSITIONS)}) (?=\S)", _I)
 _TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
-_DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
 _LEADING = re.compile(
     r"(?P<prep>in|at|on|for|from|to|with|by|of|until|since|about) (?=(?:what|which|whom|whose)\b)", _I
 )
@@ -778,14 +717,13 @@ def fill(question: str, value: str) -> str:
     asks = asks.lower()
     if not words:
         return ""
-    placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_bare(value)}"
+    placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_PREPOSED.sub('', value)}"
     verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
     if verb is None or (verb and asks in ("when", "where", "who", "why")):
         # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
         if asks == "how" and words[0] in ("many", "much"):
-            return (
-                f"{value} {' '.join(words[1:])}" if has_verb(question) else f"there are {value} {' '.join(words[1:])}"
-            )
+            counted = f"{value} {' '.join(words[1:])}"
+            return counted if has_verb(question) else f"there are {counted}"
         words = words[1:] if asks in ("what", "which", "how") and _is_subject_start(words[1:]) else words
         behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
         return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
@@ -797,14 +735,11 @@ def fill(question: str, value: str) -> str:
     measure = kind[0].lower() if asks == "how" and kind else ""
     if measure in _MEASURES and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
         placed = f"{placed} {measure}"
-    noun = " ".join(kind[1:]) if measure in ("much", "many") else ""
-    if noun and noun not in value:
-        # "how many times a day": "four times a day".
-        shared = noun.split(" ", 1)[0] in value.split(" ")
-        noun = noun.partition(" ")[2] if shared else noun
-        placed = (
-            f"{placed} of {noun}" if measure == "much" and re.search(r"[a-z]", value) else f"{placed} {noun}".strip()
-        )
+    if measure in ("much", "many"):
+        # "How many times a day": "four times a day".
+        nouns = [*dropwhile(value.split(" ").__contains__, kind[1:])]
+        of = nouns and measure == "much" and re.search(r"[a-z]", value)
+        placed = " ".join((placed, *(["of"] if of else []), *nouns))
     return _turned(" ".join((auxiliary, *rest, _GAP))).replace(_GAP, placed)
 
 
@@ -828,16 +763,10 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
 
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
-    words = words[1:] if asks in ("which", "whose", "what") and words and not is_auxiliary(words[0]) and len(words) > 1 and (
-        not is_past(words[0]) and not words[0].endswith("s")
-    ) else words  # fmt: skip
-    rest = " ".join(words)
+    verb = words[0] if words else ""
+    named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
+    rest = " ".join(words[1:] if named and len(words) > 1 else words)
     return f"the one who {rest} is {value}" if asks == "who" and re.fullmatch(r"[A-Z]\w+", value) else f"{value} {rest}"
-
-
-def _bare(value: str) -> str:
-    first, _, rest = value.partition(" ")
-    return rest if first.lower() in PREPOSITIONS and rest else value
 
 
 def _placed(question: str, value: str) -> str:
@@ -853,6 +782,6 @@ def _placed(question: str, value: str) -> str:
     found = next(iter(amounts(value)), None)
     if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"
-    if (found and found.dimension == "date") or _DAY.match(value):
+    if (found and found.dimension == "date") or DAY.match(value):
         return f"on {value}"
     return f"in {value}" if value[0].isdigit() or value[0].isupper() else value
