@@ -240,6 +240,8 @@ _AFTER_YES = re.compile(
 )
 _AFTER_NO = re.compile(r"(?:no|nope|nah)\s+(?=(?:it|they|he|she|there|that|this|you|we|i|not)\b)", _I)
 _SETTING = re.compile(r"(?:as far as|to (?:my|our)|from what)\b", _I)
+_MOST_WORDS = 10
+"""Most words of a clause that only affirms or denies."""
 _LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
 
 
@@ -312,6 +314,8 @@ def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", bare.lower())
     if not words:
         return _Stance()
+    if len(words) > _MOST_WORDS:
+        return None
     foreign = _FOREIGN.fullmatch(bare)
     if foreign or set(words) <= _NO:
         yes = foreign is not None and not foreign["no"]
