@@ -100,6 +100,16 @@ def test_claims_of_a_reply(asked: str, reply: str, claims: tuple[str, ...]) -> N
     assert (found.claims, found.unmade) == (claims, False)
 
 
+@pytest.mark.parametrize("reply", ["Otto Ferrer rebuilt it in 1888.", "Otto Ferrer rebuilt the keep in 1888."])
+def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, reply: str) -> None:
+    document = "Otto Ferrer rebuilt the keep in 1903."
+    for asked in ("Who rebuilt the keep?", "when"):
+        report = embedded.check(conversation(user(asked), assistant(reply, document)))
+        assert any("1888" in outcome.claim.text for outcome in report.outcomes)
+        assert not report.unchecked
+        assert report.decision.action is not Action.ALLOW
+
+
 @pytest.mark.parametrize(
     ("asked", "reply"),
     [

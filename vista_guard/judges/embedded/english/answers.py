@@ -582,6 +582,10 @@ _CLOCK = re.compile(r"\d\s?[ap]\.?m\b", _I)
 _SUBJECTS = PRONOUNS - {"that"}
 
 
+_OBJECTS = word_set("the its his her their our my your it them")
+_NO_VERBS = PREPOSITIONS | FUNCTION_WORDS | DETERMINERS | SUBORDINATORS
+
+
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_CLOCK.sub("0", text))
@@ -602,6 +606,8 @@ def _is_phrase(text: str) -> bool:
         return False  # "some of the powers included Hungary"
     if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
         return False  # "two people fit"
+    if any(verb.islower() and verb not in _NO_VERBS and behind in _OBJECTS for verb, behind in pairwise(words[1:])):
+        return False  # a verb that no list has: "Otto Ferrer rebuilt it"
     return verb_index(words) is None and finite_verb(words) is None
 
 
