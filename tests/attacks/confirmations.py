@@ -245,6 +245,59 @@ def other_cases() -> list[Case]:
     return found
 
 
+POOL = "Marlow lido is closed on Mondays. Entry costs 6 euros. Children under five swim for free."
+ROUTER = "The R4 router supports WPA3. It has four LAN ports and one USB port. It does not support mesh networking."
+KEEP = (
+    "Eltham Keep can be visited only with a guide. Otto Ferrer rebuilt the keep in 1903. Dogs are not allowed inside."
+)
+PLAN = "The Breeze plan includes 20 GB of data. Withdrawals abroad cost 2 percent. Roaming in Norway is not included."
+HOTEL = "Breakfast is included in the price. The Alder hotel has no pool. Parking costs 14 euros a night."
+FAIR = "The fair takes place from 12 to 15 June in Riverside Park. Tickets are sold only online. Kora Blue plays on Saturday."
+SPOKEN = (
+    (POOL, "is marlow lido open on mondays", "Not on Mondays, no.", "Yep, all day."),
+    (POOL, "mondays closed?", "yup", "nope"),
+    (POOL, "ah ok. so marlow lido is closed mondays?", "That's it.", "That's not how it is."),
+    (POOL, "So Marlow lido costs 8 euros, I guess?", "Not quite, it's 6.", "Spot on!"),
+    (POOL, "Is the lido closed on Mondays, is that still so?", "Still true.", "Not any more."),
+    (POOL, "Is it closed on Mondays? And does it cost 6 euros?", "Yes to both.", "Neither."),
+    (ROUTER, "what about mesh, does the R4 support it", "It doesn't.", "Yes it does!"),
+    (ROUTER, "how many lan ports", "Four of them.", "Nope, 9."),
+    (ROUTER, "The R4 doesn't do WPA3, am I right?", "No, it does.", "You're right."),
+    (ROUTER, "I have an R4, does it have a USB port?", "It does, just one.", "It hasn't got one."),
+    (ROUTER, "Please confirm: the R4 supports WPA3.", "Confirmed.", "I can't confirm that, it doesn't."),
+    (ROUTER, "WPA2 or WPA3 on the R4?", "It supports WPA3.", "It supports WPA2."),
+    (KEEP, "dogs allowed in the keep?", "No dogs, sorry.", "yes they are"),
+    (KEEP, "So dogs aren't allowed inside Eltham Keep?", "Right, they aren't.", "They are, as long as they're quiet."),
+    (KEEP, "Can one visit Eltham Keep without a guide?", "Only with a guide.", "One can."),
+    (KEEP, "Who was it that rebuilt Eltham Keep?", "Otto Ferrer.", "Hans Vogel."),
+    (KEEP, "Can I bring my dog inside Eltham Keep?", "That's not possible.", "It's totally fine."),
+    (PLAN, "Are withdrawals abroad free?", "No, they cost 2 percent.", "As far as I can see, they are."),
+    (PLAN, "roaming in norway?", "It's not included.", "It's included."),
+    (PLAN, "Is roaming in Norway included, or does it cost extra?", "It's not included.", "It's included."),
+    (PLAN, "How much data do I get with the Breeze plan?", "20 gigs 🎉", "50 gigs 🎉"),
+    (HOTEL, "Is there a pool at the Alder hotel?", "There isn't one.", "There's one."),
+    (HOTEL, "Alder hotel has no pool. Am I right?", "You are.", "You're wrong there."),
+    (HOTEL, "And breakfast, is it included?", "It is.", "It isn't."),
+    (HOTEL, "Any pool?", "None.", "Yes, a pool."),
+    (HOTEL, "great. and parking?", "That's 14 euros a night.", "That's 20 euros a night."),
+    (HOTEL, "Is parking 14 euros per night or per stay?", "Per night.", "Not per night."),
+    (FAIR, "where's the fair", "Riverside Park 🎡", "At the old harbour."),
+    (FAIR, "Kora Blue plays on Saturday. Or was it Sunday?", "Saturday.", "Sunday."),
+    (FAIR, "Are tickets sold at the entrance of the fair?", "They aren't, only online.", "They are."),
+    (FAIR, "When is the fair?", "June 12–15", "June 20–25"),
+)  # fmt: skip
+"""A document, a question as people type or say it, a true and a false answer."""
+
+
+def spoken_cases() -> list[Case]:
+    """Questions and answers as people type or say them."""
+    return [
+        Case("spoken", asked, reply, document, holds)
+        for document, asked, truth, lie in SPOKEN
+        for reply, holds in ((truth, True), (lie, False))
+    ]
+
+
 COURTESIES = (
     ("Thanks, that's great!", "👍"),
     ("Thank you so much!", "You're welcome!"),
@@ -260,5 +313,11 @@ COURTESIES = (
     ("What a lovely museum!", "Indeed!"),
     ("Good morning", "👍"),
     ("I love whales.", "Me too!"),
+    ("How are you?", "Fine, thanks! And you?"),
+    ("What a nice hotel!", "It is!"),
+    ("May I ask you something?", "Yes, go ahead."),
+    ("Please look up the opening hours.", "Let me check."),
+    ("is the pool open", "Which pool do you mean?"),
+    ("I'll take the blue one.", "Excellent choice!"),
 )
 """Exchanges that claim nothing."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.confirmations import COURTESIES, Case, cases, other_cases
+from tests.attacks.confirmations import COURTESIES, Case, cases, other_cases, spoken_cases
 from vista_guard import Action, Conversation, Document, Guard, Label, TurnReport
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.english.answers import claims_of_reply
@@ -47,6 +47,15 @@ def test_a_reply_is_judged_by_what_it_answers(guarded: Guard, told: list[Case]) 
     assert len(held) <= MOST_HELD * len(truths), held
 
 
+def test_questions_and_answers_as_people_say_them(embedded: Guard) -> None:
+    told = spoken_cases()
+    answered = list(zip(told, asyncio.run(judged(embedded, told)), strict=True))
+    passed = [case for case, report in answered if report.decision.action is Action.ALLOW]
+    assert [case for case in passed if not case.holds] == []
+    held = [case for case in told if case.holds and case not in passed]
+    assert len(held) <= MOST_HELD * len(told) / 2, held
+
+
 @pytest.mark.parametrize(("said", "reply"), COURTESIES)
 def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: str) -> None:
     document = "Guests praise the staff. The whale hall opened in 1925."
@@ -68,6 +77,21 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("Does the tram leave at 9 am?", "No, at 7 am.", (
             "it is not true that the tram leaves at 9 am", "the tram leaves at 7 am")),
         ("Can you tell me whether the pool is open?", "Of course!", ()),
+        ("u open mondays?", "Sure are!", ("we are open mondays",)),
+        ("I'm 14, can I rent a kayak?", "You can.", ("you can rent a kayak",)),
+        ("And my dog, does it have to pay?", "Nope.", ("it is not true that our dog has to pay",)),
+        ("The pool has no slide. Is that right?", "It is.", ("The pool has no slide",)),
+        ("The pool has no slide. Is that right?", "No.", ("it is not true that the pool has no slide",)),
+        ("Are withdrawals free?", "They are.", ("withdrawals are free",)),
+        ("How many towels do I get?", "Nope, 9.", ("you get 9 towels",)),
+        ("What's the monthly spending limit?", "It's 500 euros.", ("the monthly spending limit is 500 euros",)),
+        ("Is the tower taller than 50 metres?", "Yes, far more.", ("the tower is taller than 50 metres",)),
+        ("Will we arrive at 6:15?", "Later than that.", ("it is not true that you will arrive at 6:15",)),
+        ("Should it be taken with food or on an empty stomach?", "With food.", ("it should be taken with food",)),
+        ("Was it Ana Ruiz or Eva Ruiz who won the race?", "Ana.", ("it was Ana who won the race",)),
+        ("Breakfast costs 9 euros. Or was it 12 euros?", "12 euros.", ("Breakfast costs 12 euros",)),
+        ("And parking?", "It's free.", ("parking is free",)),
+        ("Does the room cost anything?", "Not a cent.", ("it is not true that the room costs something",)),
     ],
 )  # fmt: skip
 def test_claims_of_a_reply(asked: str, reply: str, claims: tuple[str, ...]) -> None:
@@ -76,11 +100,27 @@ def test_claims_of_a_reply(asked: str, reply: str, claims: tuple[str, ...]) -> N
     assert (found.claims, found.unmade) == (claims, False)
 
 
-@pytest.mark.parametrize("reply", ["The one you named last.", "Yes and no."])
-def test_what_cannot_be_joined_with_its_question_is_unchecked(embedded: Guard, reply: str) -> None:
-    report = embedded.check(
-        conversation(user("Is the pool open on Mondays?"), assistant(reply, "The pool is closed on Mondays."))
-    )
+@pytest.mark.parametrize("reply", ["Otto Ferrer rebuilt it in 1888.", "Otto Ferrer rebuilt the keep in 1888."])
+def test_a_sentence_whose_verb_is_unknown_keeps_its_figure(embedded: Guard, reply: str) -> None:
+    document = "Otto Ferrer rebuilt the keep in 1903."
+    for asked in ("Who rebuilt the keep?", "when"):
+        report = embedded.check(conversation(user(asked), assistant(reply, document)))
+        assert any("1888" in outcome.claim.text for outcome in report.outcomes)
+        assert not report.unchecked
+        assert report.decision.action is not Action.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply"),
+    [
+        ("Is the pool open on Mondays?", "The one you named last."),
+        ("Is the pool open on Mondays?", "Yes and no."),
+        ("With a towel or without?", "Without."),
+        ("Not even small ones?", "Small ones are fine."),
+    ],
+)
+def test_what_cannot_be_joined_with_its_question_is_unchecked(embedded: Guard, asked: str, reply: str) -> None:
+    report = embedded.check(conversation(user(asked), assistant(reply, "The pool is closed on Mondays.")))
     assert [outcome.claim.text for outcome in report.unchecked] == [reply]
     assert report.decision.action is Action.BLOCK
 

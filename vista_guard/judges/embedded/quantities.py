@@ -209,6 +209,9 @@ _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _DATES = (
     re.compile(rf"\b{_DAY}(?: of)? {_MONTH}\b", re.IGNORECASE),
     re.compile(rf"\b{_MONTH}\.? (?:the )?{_DAY}\b(?![.:]?\d)", re.IGNORECASE),
+    # The other end of "12 to 15 June" and of "June 12-15".
+    re.compile(rf"\b{_DAY}(?=\s?(?:-|–|—|to|and)\s?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\b)", re.IGNORECASE),
+    re.compile(rf"\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?\s?(?:-|–|—|to|and)\s?{_DAY}\b(?![.:]?\d)", re.IGNORECASE),
     re.compile(r"\b(?P<year>\d{4})-(?P<number>\d{2})-(?P<day>\d{2})\b"),
 )
 _NUMERIC_DATE = re.compile(r"\b(?P<one>\d{1,2})(?P<mark>[./-])(?P<two>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})\b")

@@ -426,7 +426,9 @@ def _on_same_terms(claim: str, amount: Amount, evidence: str, given: Amount) -> 
         (bound and bound != known and (known or not _BOUNDED.search(evidence)))
         or (zone and named.split()[0] not in re.findall(r"\w+", named)[1:])
         or (_TIMES.search(behind) and not behind.startswith(" times") and not _OFTEN.search(evidence))
-        or _rates(behind) - (_rates(known_behind) or _rates(evidence)) - _rates(known_behind.replace(" of a", " per"))
+        or _rates(behind)
+        - (_rates(known_behind) or _rates(evidence))
+        - _rates(re.sub(r" (?:of )?an? ", " per ", known_behind))
     )
 
 

@@ -192,7 +192,7 @@ def test_a_bare_answer_keeps_its_question() -> None:
         ("Do you like to swim?", "I do!", ["The assistant likes to swim."]),
         ("Do you know anything about boats?", "Yes.", ["The assistant knows something about boats."]),
         ("Have you ever been to Oslo?", "No.", ["It is not true that the assistant has been to Oslo."]),
-        ("Did he paint it?", "Nope.", ["It is not true that he painted it."]),
+        ("Did he paint it?", "Nope.", ["It is not true that he did paint it."]),
         ("Does she own a mill?", "Yes, she does.", ["She owns a mill."]),
         ("So that's a mill?", "Yes, it is.", ["That's a mill."]),
         ("Do you like tea or coffee?", "Yes.", ["The assistant likes tea or coffee."]),

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
+from unicodedata import category
 
 from vista_guard.judges.embedded.english.asides import LITERAL
 from vista_guard.judges.embedded.english.cues import (
@@ -24,6 +26,7 @@ from vista_guard.judges.embedded.english.cues import (
     judges,
 )
 from vista_guard.judges.embedded.english.questions import (
+    DAY,
     NOT_TRUE,
     Asked,
     Choice,
@@ -68,12 +71,12 @@ _I = re.IGNORECASE
 class Reply:
     """A sentence that needs the question before it, as claims.
 
-    `unmade` if it cannot be made a claim. `goes_on` if more of the sentence states something by itself ("Yes, and it is free").
+    `unmade` if it cannot be made a claim. `rest`: what of the sentence states something by itself ("Yes, and it is free").
     """
 
     claims: tuple[str, ...] = ()
     unmade: bool = False
-    goes_on: bool = False
+    rest: str = ""
 
 
 def claims_of_reply(reply: str, history: Sequence[Turn]) -> Reply | None:
@@ -113,22 +116,40 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
     if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
     if asks:
-        return Reply(tuple(_claims(head, asked)), goes_on=True)
+        return Reply(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
     picked = _picked(text, asked, head) if alone else None
     if picked is not None:
         return picked
     if not any(one.said for one in asked):
-        # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
-        accepted = head.sign is not None and not head.rest and not any(one.open for one in asked)
-        return Reply() if is_plain(text) or accepted else _fragment(text, asked)
+        return _to_open(text, head, asked)
     if head.sign is None:
-        return _fragment(head.rest, asked) if head.rest else None
-    claims = tuple(_claims(head, asked))
-    if head.rest:
-        return _with_rest(head, claims, asked)
-    return Reply(claims, unmade=head.sign == 0)
+        return (_of_topic(text, asked) or _fragment(head.rest, asked)) if head.rest else None
+    claims, agree = _claims(head, asked)
+    if not agree or not head.rest:
+        return Reply(claims, unmade=not agree, rest=head.rest)
+    return _with_rest(head, claims, asked)
+
+
+def _of_topic(text: str, asked: Sequence[Asked]) -> Reply | None:
+    """The claim of "It's free" after "And parking?" """
+    copula = _SAYS_IT.match(text)
+    if not copula or not asked[-1].topic:
+        return None
+    plural = re.search(r"'re|are|were", copula[0]) is not None
+    return Reply((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
+
+
+def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Reply | None:
+    """The claims of an answer to open questions, to requests, or to what could not be read."""
+    plain = head.sign is not None and not head.rest
+    if any(one.is_unread for one in asked):
+        return Reply(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
+    # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
+    if is_plain(text) or (plain and not any(one.open for one in asked)):
+        return Reply()
+    return _fragment(text if plain else head.rest, asked)
 
 
 _WAITS = re.compile(r"\b(?:(?:one|a) (?:moment|second|minute)|let me|i'll|i will)\b", _I)
@@ -144,12 +165,13 @@ def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> 
     """The claims of a yes or no and of what follows it."""
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None:
-        # "No, at 7": what is denied, and the value in its place.
-        return Reply((*claims, *behind.claims), unmade=behind.unmade and not claims)
+        # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
+        said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else behind.claims)))
+        return Reply(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
-    return Reply(tuple(claim for claim in claims if claim not in restated), goes_on=True)
+    return Reply(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
 
 
 def _restates(rest: str, claim: str) -> bool:
@@ -178,53 +200,37 @@ _YES = word_set(
 )
 """Yes, also in other languages of Europe."""
 _NO = word_set("no nope nah nay negative nein falsch non faux nee nej nei não nie ne nem ei όχι нет ні falso hayır")
-_LIKE_YES = re.compile(
+_AGREEING = _YES | word_set(
+    """so case confirms truth same point course bet doubt likely probably apparently bang spot nailed guessed question match
+    matches consistent fits fit tallies checks check means seems appears got both all"""
+)
+"""Words by which a clause of only closed words affirms."""
+_FILLING = word_set(
+    """afraid quite just perfectly hundred percent my our i we am it's that's you're they're i'm i'd there's you've sources
+    policy website can could happily gladly happy glad to pleased wholly fully gospel very too alas regret regrettably dear
+    friend sir madam please out no understanding understood records record notes file files given how your yours them know
+    found find see mentioned noted described stated written in surely by any guess suppose would assume imagine presume hope
+    sort kind chance questions counts for without yet unfortunately"""
+)
+"""Other words that such a clause may have."""
+_FOREIGN = re.compile(
     any_of(
-        r"""(?:yes |indeed |but )?of course, for sure, by all means, you bet, spot on, bang on, no doubt(?: about (?:it|that))?,
-        without (?:a|any) doubt, (?:there is |there's )?no (?:question|doubt) about (?:it|that), quite so, just so, that's it,
-        (?:i'm |i am )?afraid (?:so|yes), so (?:it|they|he|she|we) (?:seems?|appears?|does|do|is|are|was|were|has|have),
-        (?:i )?(?:think|believe|guess|suppose|would say|'d say|assume|imagine|presume|hope) so,
-        bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí, probably, (?:most|very) likely, apparently,
-        100 ?%, you(?:'ve| have)? (?:got (?:it|that right)|guessed it), (?:to|for|on) (?:both|all)(?: (?:questions|counts))?"""
+        r"(?P<no>claro que no|pas du tout|para nada), bien s[uû]r, por supuesto, en efecto, na klar, d'accord, claro que sí"
     ),
     _I,
 )
-_LIKE_NO = re.compile(
-    any_of(
-        r"""not (?:at all|really|quite|exactly|so|true|yet|any ?more),
-        (?:unfortunately|sadly|regrettably|of course|certainly|absolutely|definitely|probably|surely|clearly|alas) not,
-        (?:i'm |i am )?afraid not, (?:i )?(?:think|believe|guess|suppose|hope) not, i (?:don't|do not) (?:think|believe) so,
-        by no means, in no way, no way, on the contrary, quite the (?:opposite|contrary|reverse), far from it, never, hardly,
-        nothing of the (?:sort|kind), (?:not a|no) chance, (?:unfortunately|sadly|alas|regrettably) no, claro que no,
-        pas du tout, para nada"""
-    ),
-    _I,
-)
-_UNSURE = re.compile(
-    r"(?:yes and no|no and yes|partly|partially|in part|sort of|kind of|more or less|almost|nearly|not entirely)", _I
-)
-_LIKE_WORDS = word_set(
-    """afraid exactly precisely sure quite just perfectly hundred percent got point nailed mistaken correctly my our i we am
-    it's that's you're they're sources policy website say says told same confirm confirms confirmed agree can could happily
-    gladly happy glad to pleased wholly fully spot bang gospel very too alas regret dear friend sir madam please yes no
-    match matches consistent fits fit tallies checks check out understanding understood records record notes file files given
-    your yours them know found find see stated written mentioned noted described"""
-)
-_AGREES = re.compile(
-    r"\b(?:yes|right|correct|true|exactly|precisely|indeed|so|case|confirm\w*|agree\w*|accurate|fact|truth|same|point|sure"
-    r"|absolutely|definitely|certainly|match\w*|spot on|bang on|nailed|got (?:it|that)|consistent|fits?|tallies|checks out)\b",
-    _I,
-)
+_PLAIN_YES = word_set("yes yeah yep yup exactly correct right true confirmed precisely")
 _SAYS = re.compile(
     r"\b(?:say|says|said|state|states|tell|tells|told|read|reads|hold|holds|stand|stands|write|written|heard|think|thought)\b",
     _I,
 )
 _POINTS = re.compile(r"\b(?:that|this|it|so|exactly|as|what|same)\b", _I)
+_OF_TRUTH = re.compile(r"\b(?:that|this|true|right|correct|case|you|your|wrong|false|mistaken|incorrect|untrue)\b", _I)
 _ECHO = re.compile(
-    r"\b(?:i|you|he|she|it|they|we|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
+    r"\b(?:i|you|he|she|it|they|we|one|that|this|there|those|these)(?: (?:\w+ly|sure|indeed|really|just))?"
     r"(?:'s|'re|'m| (?:is|are|am|was|were|do|does|did|have|has|had|can|could|will|would|should|must|may)(?:n't)?"
     r"| won't| can't| cannot)"
-    r"(?: (?:not|indeed|so|too|either|\w+ly))*$",
+    r"(?: (?:not|indeed|so|too|either|it|one|any|none|\w+ly))*$",
     _I,
 )
 _CUT = re.compile(r"\s*(?:[,.;:!…]+|\s[-–—]+|—)(?:\s+|$)|\s+(?=(?:and|but|because|since|although)\s)")
@@ -234,55 +240,60 @@ _AFTER_YES = re.compile(
 )
 _AFTER_NO = re.compile(r"(?:no|nope|nah)\s+(?=(?:it|they|he|she|there|that|this|you|we|i|not)\b)", _I)
 _SETTING = re.compile(r"(?:as far as|to (?:my|our)|from what)\b", _I)
-_LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
-_MOST_WORDS = 12
+_MOST_WORDS = 10
 """Most words of a clause that only affirms or denies."""
+_LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
+
+
+class _Stance(NamedTuple):
+    """Whether a clause affirms (1), denies (-1), does both (0) or neither (None) what was asked.
+
+    `of_core`: it is that of the positive statement, whatever the asked one denies ("No, it isn't"); `of_truth`: but if asked
+    whether all of it is true, of that. `accepts`: it may only accept a request: "Of course!"
+    """
+
+    sign: int | None = None
+    of_core: bool = False
+    of_truth: bool = False
+    accepts: bool = False
 
 
 @dataclass(frozen=True)
 class _Head:
-    """The clauses of a sentence that affirm (1), deny (-1) or do both (0); `sign` None for none. `rest` is what follows.
+    """The clauses of a sentence that affirm or deny, and what follows."""
 
-    `of_core`: the sign is that of the positive statement, whatever the asked one denies ("No, it isn't").
-    """
-
-    sign: int | None
+    stances: tuple[_Stance, ...]
     rest: str
-    of_core: bool = False
-    accepts: bool = False
-    """True if it may only accept a request: "Of course!" """
+
+    @property
+    def sign(self) -> int | None:
+        """The common sign; 0 if there are several, None for none."""
+        signs = {stance.sign for stance in self.stances}
+        return next(iter(signs), None) if len(signs) < 2 else 0
+
+    @property
+    def accepts(self) -> bool:
+        return all(stance.accepts for stance in self.stances)
 
 
 def _head(text: str, asked: Sequence[Asked]) -> _Head:
-    signs, core, accepts = set[int](), False, True
     signed = ANSWER_SIGN.findall(text)
     bare = ANSWER_SIGN.sub(" ", text).strip()
     if signed and not re.search(r"\w", bare):
-        return _Head(_one({1 if YES_SIGN.match(sign) else -1 for sign in signed}), "", accepts=True)
+        return _Head(tuple(_Stance(1 if YES_SIGN.match(sign) else -1, accepts=True) for sign in signed), "")
     rest = without_opener(bare) if _SETTING.match(bare) else bare
     last = _LAST.search(rest)
     if last and is_plain(last["said"]):
         rest = f"{last['said']}, {last['before']}"  # "From what I can see, yes."
-    while rest and re.search(r"\w", rest):
+    stances = list[_Stance]()
+    while re.search(r"\w", rest):
         clause, behind = _first_clause(rest)
         stance = _stance(clause, asked)
         if stance is None:
             break
-        sign, of_core, accepting = stance
-        if sign is not None:
-            signs.add(sign)
-            core, accepts = core or of_core, accepts and accepting
+        stances += [stance] if stance.sign is not None else []
         rest = behind
-    rest = rest if re.search(r"\w", rest) else ""
-    rest = rest if signs else bare
-    return _Head(_one(signs), rest, core, accepts)
-
-
-def _one(signs: set[int]) -> int | None:
-    """The common sign; 0 if there are several."""
-    if not signs:
-        return None
-    return signs.pop() if len(signs) == 1 else 0
+    return _Head(tuple(stances), (rest if re.search(r"\w", rest) else "") if stances else bare)
 
 
 def _first_clause(text: str) -> tuple[str, str]:
@@ -297,89 +308,83 @@ def _first_clause(text: str) -> tuple[str, str]:
     return text[: cut.start()], re.sub(r"^(?:and|but)\s+", "", text[cut.end() :], flags=_I)
 
 
-def _stance(clause: str, asked: Sequence[Asked]) -> tuple[int | None, bool, bool] | None:
-    """Sign, whether it is the positive statement's, and whether it may only accept; None if the clause says something else."""
+def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
+    """What a clause says to the question; None if it says something else."""
     bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
-    lower = bare.lower()
-    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", lower)
-    words = [word for word in words if word != "100"] or words
-    if not words or _UNSURE.fullmatch(bare):
-        return (0 if words else None, False, False)
-    if _LIKE_NO.fullmatch(bare) or (set(words) <= _NO):
-        return -1, True, False
-    if set(words) <= _YES or _LIKE_YES.fullmatch(bare):
-        plain = words[0] in (
-            "yes",
-            "yeah",
-            "yep",
-            "yup",
-            "exactly",
-            "correct",
-            "right",
-            "true",
-            "confirmed",
-            "precisely",
-        )
-        return 1, False, not plain
+    words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", bare.lower())
+    if not words:
+        return _Stance()
     if len(words) > _MOST_WORDS:
         return None
-    closed = is_closed(" ".join(word for word in words if word not in _LIKE_WORDS and word not in _YES))
-    if closed and (sign := _closed_sign(bare, words)):
-        echo = _ECHO.search(bare) is not None and not _AGREES.search(bare)
-        return sign, echo, False
-    if closed:
-        return None, False, False  # "Well said", "I'm afraid"
+    foreign = _FOREIGN.fullmatch(bare)
+    if foreign or set(words) <= _NO:
+        yes = foreign is not None and not foreign["no"]
+        return _Stance(1, accepts=True) if yes else _Stance(-1, of_core=True, of_truth=True)
+    if is_closed(" ".join(word for word in words if word not in _AGREEING | _FILLING and word != "100")):
+        return _closed_stance(bare, words)
+    permits = _PERMITS.fullmatch(bare)
+    if permits and len(permits["who"]) < 5 and any(_PERMISSION.search(one.said) for one in asked):
+        return _Stance(-1 if denies(bare) else 1, of_core=True)
+    if permits and (len(permits["who"]) < 5 or any(one.is_unread for one in asked)):
+        return _Stance(0)  # to "Is that forbidden?", and "Small ones are fine" to "Not even small ones?"
     if _is_echo(bare, asked):
-        return (-1 if denies(bare) else 1), True, False
-    if SMALL_TALK.fullmatch(f"{bare}.") and not _AGREES.search(bare):
-        return None, False, False
-    return None
+        return _Stance(-1 if denies(bare) else 1, of_core=True)
+    return _Stance() if SMALL_TALK.fullmatch(f"{bare}.") else None
 
 
-def _closed_sign(bare: str, words: Sequence[str]) -> int:
-    """The sign of a clause of only words about saying and truth; 0 if it says neither."""
-    if abstains(bare) or (re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)):
-        return 0
-    no = (
-        denies(bare)
-        or any(word in _NO for word in words)
-        or re.search(r"\b(?:wrong|false|mistaken|incorrect|untrue)\b", bare, _I)
-    )
-    if no:
-        points = (
-            _POINTS.search(bare) or _AGREES.search(bare) or _ECHO.search(bare) or any(word in _NO for word in words)
-        )
-        return 0 if not (points or DENYING.search(bare) or "not" in words) else 1 if _cancels(bare) else -1
-    said = _SAYS.search(bare) and _POINTS.search(bare)
-    return 1 if _AGREES.search(bare) or said or _ECHO.search(bare) else 0
+_PERMITS = re.compile(
+    r"(?P<who>it|that|this|one|you|[\w ]+)(?:'s|'re| is| are)(?: \w+ly| not|n't)* (?:fine|ok(?:ay)?|all ?right|possible|all set)",
+    _I,
+)
+_PERMISSION = re.compile(
+    r"\b(?:can|may|could|ok(?:ay)?|fine|all ?right|possible|allowed|permitted|included|safe)\b", _I
+)
 
 
-def _cancels(bare: str) -> bool:
-    """True for two denials: "not wrong", "not mistaken"."""
-    return not denies(bare) and re.search(r"\b(?:not|n't|never)\b|n't\b", bare, _I) is not None
+def _closed_stance(bare: str, words: Sequence[str]) -> _Stance:
+    """The stance of a clause of only words about saying and truth; none for "Well said" and "I'm not sure"."""
+    unsure = re.match(r"(?:i|we)\b.*\b(?:know|sure|certain)\b", bare, _I) and denies(bare)
+    if abstains(bare) or SUBJECTLESS.match(bare) or unsure:
+        return _Stance()
+    agrees = not _AGREEING.isdisjoint(words)
+    echo = _ECHO.search(bare) is not None and not agrees
+    of_truth = _OF_TRUTH.search(bare) is not None or re.fullmatch(r"it(?:'s| is)", bare, _I) is not None
+    if denies(re.sub(r"\bwithout\b", "no", bare, flags=_I)) or not (_NO - {"no"}).isdisjoint(words):
+        return _Stance(-1, of_core=echo or not of_truth, of_truth=of_truth or not echo)
+    if not (agrees or echo or DENYING.search(bare) or (_SAYS.search(bare) and _POINTS.search(bare))):
+        return _Stance()
+    return _Stance(1, echo, of_truth, accepts=agrees and words[0] not in _PLAIN_YES and "that" not in words)
 
 
 def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
     """True if a clause repeats the question with a pronoun: "it is open", of "Is the pool open on Mondays?" """
     words = words_of(bare)
     opens = words[0].lower() if words else ""
-    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)) or opens in ("i", "we", "you"):
+    if not (opens in PRONOUNS or is_pronoun_with_verb(opens)):
         return False
-    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure"}
+    wanted = _stems(bare) - {"neve", "inde", "real", "cert", "sure", "one"}
     return bool(wanted) and any(one.said and not one.choice and wanted <= _stems(one.said) for one in asked)
 
 
-def _claims(head: _Head, asked: Sequence[Asked]) -> Iterator[str]:
-    """What the sign claims of each question."""
-    if not head.sign:
-        return
+def _claims(head: _Head, asked: Sequence[Asked]) -> tuple[tuple[str, ...], bool]:
+    """What the clauses claim of each question, and whether they agree."""
+    claims, agree = list[str](), True
     for one in asked:
         if not one.said or (one.is_request and head.accepts and head.sign == 1):
             continue
-        affirmed = head.sign == 1
-        if head.of_core and one.denies:
-            affirmed = not affirmed
-        yield one.said if affirmed else negation(one.said)
+        meant = {_affirms(stance, one) for stance in head.stances}
+        if len(meant) > 1:
+            agree = False
+        else:
+            claims += [one.said if meant == {True} else negation(one.said)]
+    return tuple(claims), agree
+
+
+def _affirms(stance: _Stance, one: Asked) -> bool | None:
+    """True if a clause affirms all of a statement; None if it both affirms and denies."""
+    of_truth = stance.of_truth and one.asks_truth
+    turned = stance.of_core and one.denies and not of_truth
+    return (stance.sign == 1) != turned if stance.sign else None
 
 
 # ---- Alternatives
@@ -425,7 +430,7 @@ def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
             index = _NTH.get(word)
             if index is not None and -count <= index < count:
                 chosen[index % count] = "not" not in words
-    if chosen and not any(chosen.values()) and count == 2 and len(chosen) == 1:
+    if count == 2 and len(chosen) == 1 and not any(chosen.values()):
         chosen = {1 - next(iter(chosen)): True}
     return chosen
 
@@ -437,7 +442,7 @@ def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Reply | No
         return None
     if len(said) > 1 and {"both", "all"} & set(words):
         return Reply(tuple(said))
-    if {"neither", "none"} & set(words) and len(said) > 1:
+    if "none" in words or ("neither" in words and len(said) > 1):
         return Reply(tuple(map(negation, said)))
     return Reply(unmade=True)
 
@@ -455,11 +460,14 @@ def _repeated(text: str, choice: Choice) -> Reply | None:
     named = [
         part for part, words in zip(choice.parts, parts, strict=True) if (words - common) and words - common <= said
     ]
-    first = phrase.split(" ", 1)[0]
-    value = phrase if not (may_open(first) and first.lower() != "i") else phrase[0].lower() + phrase[1:]
+    value = _value(phrase)
     if len(named) > 1:
         return Reply(tuple(choice.with_(part) for part in named))
-    return Reply((_joined(choice, value),)) if named or shape(value) == shape(choice.parts[0]) else None
+    return (
+        Reply((_joined(choice.before, value, choice.behind),))
+        if named or shape(value) == shape(choice.parts[0])
+        else None
+    )
 
 
 def _without_tail(text: str) -> str:
@@ -467,19 +475,16 @@ def _without_tail(text: str) -> str:
     text = text.strip(" .!,;")
     last = _LAST.search(text)
     bare = last["said"].strip() if last else ""
-    only = bare and (
-        _SETTING.match(bare) or _LIKE_YES.fullmatch(bare) or is_closed(bare) or SMALL_TALK.fullmatch(f"{bare}.")
-    )
+    only = bare and (_SETTING.match(bare) or _stance(bare, ()) is not None)
     return last["before"] if last and only and not re.search(r"\d", bare) else text
 
 
-def _joined(choice: Choice, value: str) -> str:
-    """The statement with the value, and no preposition twice."""
-    before, first = choice.before, value.split(" ", 1)[0].lower()
-    last = before.rsplit(" ", 1)[-1].lower()
-    if last in PREPOSITIONS and first in PREPOSITIONS:
-        before = before.rsplit(" ", 1)[0]
-    return " ".join(filter(None, (before, value, choice.behind)))
+def _joined(before: str, value: str, behind: str) -> str:
+    """A statement with the value, and no preposition twice."""
+    start, _, last = before.rstrip().rpartition(" ")
+    if last.lower() in PREPOSITIONS and value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}:
+        before = start
+    return " ".join(filter(None, (before.strip(), value, behind.strip())))
 
 
 # ---- Values in sentences that do not state them
@@ -577,81 +582,84 @@ _CLOCK = re.compile(r"\d\s?[ap]\.?m\b", _I)
 _SUBJECTS = PRONOUNS - {"that"}
 
 
-def _begins_phrase(word: str) -> bool:
-    return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
+_OBJECTS = word_set("the its his her their our my your it them")
+_NO_VERBS = PREPOSITIONS | FUNCTION_WORDS | DETERMINERS | SUBORDINATORS
 
 
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_CLOCK.sub("0", text))
-    if (
-        not words
-        or len(words) > _LONGEST_PHRASE
-        or "?" in text
-        or (":" in text.rstrip(":") and not re.search(r"\d:\d", text))
-    ):
+    if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r"(?<!\d):(?!\d|$)", text):
         return False
     if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
-        return False
-    if words[0].lower() in ("i", "we", "you", "please", "let"):
-        return False
-    if any(word.lower() in ("which", "who") for word in words[1:]):
         return False
     words = [word for word in words if word.lower() not in ADVERBS and not word.endswith("ly")] or words
     pairs = [(word.lower(), behind) for word, behind in pairwise(words)]
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
         return False
     if any(
-        is_past(verb) and word not in DETERMINERS and _begins_phrase(behind)
+        is_past(verb) and word not in DETERMINERS and behind[:1].isupper()
         for (word, verb), (_, behind) in pairwise(pairs)
     ):
         return False  # "some of the powers included Hungary"
     if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
         return False  # "two people fit"
+    if any(verb.islower() and verb not in _NO_VERBS and behind in _OBJECTS for verb, behind in pairwise(words[1:])):
+        return False  # a verb that no list has: "Otto Ferrer rebuilt it"
     return verb_index(words) is None and finite_verb(words) is None
 
 
 def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Reply | None:
     """A phrase in the place that the question leaves for it; None if it is a clause or has none."""
-    phrase = _without_tail(text)
+    phrase = _without_tail(
+        "".join(letter for letter in text if letter == "°" or category(letter) not in ("So", "Mn", "Cf"))
+    )
     one = next((one for one in reversed(asked) if one.open or one.said), None)
-    if (
-        one is None
-        or not re.search(r"\w", phrase)
-        or abstains(phrase)
-        or SUBJECTLESS.match(phrase)
-        or _OPINION.search(one.open)
-    ):
+    if one is None or abstains(phrase) or SUBJECTLESS.match(phrase) or _OPINION.search(one.open):
         return None
     copula = _SAYS_IT.match(phrase) if one.open else None
     if copula and not _stems(phrase[copula.end() :]) & _stems(one.open):
         phrase = phrase[copula.end() :]
-    if (
-        not _is_phrase(phrase)
-        or SMALL_TALK.fullmatch(f"{phrase}.")
-        or _NOT_KNOWN.match(phrase)
-        or judges(phrase)
-        or phrase[-1] == ":"
-    ):
+    if not _is_phrase(phrase) or SMALL_TALK.fullmatch(f"{phrase}.") or _NOT_KNOWN.match(phrase) or judges(phrase):
         return None
-    value = _value(phrase)
+    if phrase[-1] == ":":
+        return None
+    value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
         return Reply((made,)) if made else Reply(unmade=True)
+    if _only_compares(value):
+        return Reply((negation(one.said),)) if amounts(one.said) else Reply(unmade=True)
     if all(word in ADVERBS or word in FUNCTION_WORDS for word in re.findall(r"\w+", value.lower())):
         return Reply()
+    lacking = _LACKS.match(value)
+    if lacking and _stems(value[lacking.end() :]) - {"not"} <= _stems(one.said):
+        return Reply((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
     if not one.is_question and not _has_kind(value, one.said):
         return None
     if (
         not denied
         and _stems(value) <= _stems(one.said)
-        and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only", "not", "no"}
+        and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only"}
     ):
         return Reply((one.said,))
+    if one.topic:
+        counts = any(not amount.dimension for amount in amounts(value))
+        return Reply((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
     return Reply((replaced,)) if replaced else Reply(unmade=True)
+
+
+_COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
+_LACKS = re.compile(r"(?:not (?:even )?an?(?: single)? \w+$|not (?:even )?|no )", _I)
+
+
+def _only_compares(phrase: str) -> bool:
+    """True for "later than that" and "far more", which say that another value holds."""
+    phrase = _SAYS_IT.sub("", phrase.strip(" .!"), count=1)
+    return _COMPARES.fullmatch(phrase) is not None and phrase.lower() not in ADVERBS - {"later"}
 
 
 def _value(phrase: str) -> str:
@@ -659,7 +667,7 @@ def _value(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
         return f"{_roman(first)} {rest}"
-    if may_open(first) and not rest[:1].isupper():
+    if (may_open(first) or amounts(first)) and not rest[:1].isupper():
         return phrase[0].lower() + phrase[1:]
     if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
         return phrase[0].lower() + phrase[1:]
@@ -671,8 +679,6 @@ def _roman(text: str) -> int:
     return sum(-value if value < max(values[i:]) else value for i, value in enumerate(values))
 
 
-_DAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
-_MONTH = re.compile(r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b")
 _NAME = re.compile(r"\b[A-Z][\w'-]*(?: [A-Z][\w'-]*)*")
 _LABEL = re.compile(r"\b(?P<noun>[A-Za-z]{3,}) (?P<number>\d+[A-Za-z]?|[A-Z]\d*)\b")
 
@@ -680,30 +686,22 @@ _LABEL = re.compile(r"\b(?P<noun>[A-Za-z]{3,}) (?P<number>\d+[A-Za-z]?|[A-Z]\d*)
 def _slots(text: str) -> Iterator[tuple[str, int, int]]:
     """Kind and span of what one value can replace: labels, figures, days, months, names."""
     for label in _LABEL.finditer(text):
-        if not is_base(label["noun"]) or label["noun"].lower() in (
-            "room",
-            "gate",
-            "line",
-            "platform",
-            "place",
-            "track",
-        ):
-            yield f"label {label['noun'].lower()}", label.start(), label.end()
+        yield f"label {label['noun'].lower()}", label.start(), label.end()
     for amount in amounts(text):
         sign = 1 if amount.start and text[amount.start - 1] in "$€£¥₹" else 0
         unit = re.match(r"\s?(?:[%€£°]C?|[A-Za-z]+)", text[amount.end :])
-        end = amount.end + (
-            unit.end()
-            if unit and amount.dimension not in ("", "clock", "date") and unit[0].strip().lower() in UNITS
-            else 0
-        )
-        yield f"amount {amount.dimension}", amount.start - sign, end
-    yield from (("day", *match.span()) for match in _DAY.finditer(text))
-    yield from (("month", *match.span()) for match in _MONTH.finditer(text))
+        measured = unit and amount.dimension not in ("", "clock", "date") and unit[0].strip().lower() in UNITS
+        yield f"amount {amount.dimension}", amount.start - sign, amount.end + (unit.end() if unit and measured else 0)
+    yield from (("day", *match.span()) for match in DAY.finditer(text))
+    yield from (
+        ("month", *match.span()) for match in LITERAL.finditer(text) if match[0].isalpha() and not DAY.match(match[0])
+    )
+    counted = {amount.end for amount in amounts(text)}
     yield from (
         ("name", *match.span())
         for match in _NAME.finditer(text)
-        if match.start() and not _DAY.match(match[0]) and not _MONTH.fullmatch(match[0])
+        if match.start() and not LITERAL.match(match[0])
+        if not counted & {match.start() - 1, match.start(), match.end()}
     )
 
 
@@ -714,20 +712,18 @@ def _has_kind(value: str, said: str) -> bool:
 
 def _in_place(said: str, value: str, *, denied: bool) -> str:
     """The statement with the value in place of its like, else behind it; "" where a denied one has no place for it."""
-    theirs = list(_slots(f"- {value}"))
-    for kind, _, _ in theirs:
+    for kind, _, _ in _slots(f"- {value}"):
         mine = [slot for slot in _slots(said) if slot[0] == kind]
         if len(mine) == 1:
-            before = said[: mine[0][1]].rstrip()
-            lead = before.rsplit(" ", 1)[-1].lower()
-            opened = value.split(" ", 1)[0].lower() in PREPOSITIONS | {"only"}
-            if opened and lead in PREPOSITIONS:
-                before = before.rsplit(" ", 1)[0]
-            return f"{before} {value}{said[mine[0][2] :]}"
+            return _joined(said[: mine[0][1]], value, said[mine[0][2] :])
     predicate = re.search(r"\b(?:is|are|was|were) (?P<word>[\w-]+)", said)
     if re.fullmatch(r"[\w-]+", value) and predicate and is_adjective(predicate["word"]) and is_adjective(value):
         return f"{said[: predicate.start('word')]}{value}{said[predicate.end('word') :]}"
     first = value.split(" ", 1)[0].lower()
+    opened = re.match(r"(?:only )?(?P<joint>\w+) (?P<noun>\S.*)", value, _I)
+    before, noun, behind = said.rpartition(f" {opened['noun']}") if opened else ("", "", "")
+    if opened and noun and {opened["joint"].lower(), before.rsplit(" ", 1)[-1].lower()} <= PREPOSITIONS:
+        return _joined(before, value, behind)  # "Only with a guide", after "without a guide"
     if not denied and (
         first in PREPOSITIONS | SUBORDINATORS | ADVERBS | {"only", "every", "each", "because", "except"}
         or first.endswith("ly")

@@ -284,7 +284,10 @@ def _with_values(placed: list[_Statement], raw: str, end: int, question: str) ->
             continue
         # "Remember 21:40." adds nothing to the answer.
         placed = [
-            one for one in placed if value not in one.text or len(words_of(one.text.replace(value, ""))) > _FEW_WORDS
+            one
+            for one in placed
+            for rest in [one.text.replace(value, "")]
+            if rest == one.text or len(words_of(rest)) > _FEW_WORDS or re.search(r"\d", rest)
         ]
         placed.append(_Statement(claim, 0, end, replies=True))
     return placed
@@ -338,8 +341,10 @@ def _statements(text: str, sentence: Sentence, asked: Sequence[Asked], *, alone:
         yield from (_Statement(claim, start, end, replies=True) for claim in reply.claims)
         if reply.unmade:
             yield _Statement(raw, start, end, unmade=True, replies=True)
-        if not reply.goes_on:
+        if not reply.rest:
             return
+        # "You don't, it's included." goes on behind its comma.
+        start = max(start, text.rfind(reply.rest, start, end))
     if names_only(raw, sentence):
         return
     if sentence.lead and _is_completed(raw, sentence):

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from vista_guard.judges.embedded.english.cues import (
     PREPOSITIONS,
     REPORTING,
     is_base,
     is_clear_base,
+    is_plural,
     judges,
     of_a_mind,
     subjective,
@@ -32,7 +33,6 @@ from vista_guard.judges.embedded.english.verbs import (
 )
 from vista_guard.judges.embedded.english.words import (
     ADVERBS,
-    AUXILIARIES,
     DETERMINERS,
     EXCLAMATION,
     PRONOUNS,
@@ -42,9 +42,10 @@ from vista_guard.judges.embedded.english.words import (
     TAG,
     is_auxiliary,
     is_past,
+    is_pronoun_with_verb,
     word_set,
 )
-from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, denies, is_closed
+from vista_guard.judges.embedded.mentions.cues import OPEN_VERBS, SAYING, THINKING, TURNING, denies, is_closed
 from vista_guard.judges.embedded.quantities import amounts
 from vista_guard.types import Role
 
@@ -85,6 +86,15 @@ class Asked:
     role: Role = Role.USER
     is_request: bool = False
     """True if "of course" may only accept it: "Can you tell me whether the pool is open?" """
+    asks_truth: bool = False
+    """True if "it is" says that all of the statement is true: "The pool has no slide, is that right?" """
+    topic: str = ""
+    """All that a question without a verb names: "And parking?" """
+
+    @property
+    def is_unread(self) -> bool:
+        """True for a question of which only its answer would tell what it asks: "With or without?" """
+        return not (self.said or self.open or self.is_request)
 
     def filled(self, value: str) -> str:
         """The open question's statement with the value, in words of who answers; "" if it has no place for one."""
@@ -92,8 +102,8 @@ class Asked:
 
     @property
     def denies(self) -> bool:
-        """True if the statement is a denial, so that a "no" agrees with it."""
-        return bool(self.said) and denies(self.said)
+        """True if the statement is a denial, so that a "no" agrees with it. "Withdrawals are free" is none."""
+        return TURNING.search(self.said.replace("’", "'")) is not None
 
 
 def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
@@ -106,6 +116,11 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
     """
     read: list[Asked] = []
     for sentence in _sentences(text):
+        other = _OR_ELSE.match(sentence)
+        if other and read and read[-1].said:
+            # "It opens on Monday. Or was it Sunday?"
+            read[-1] = _statement(f"{read[-1].said} or {other['other'].rstrip('?. ')}", role, is_question=True)
+            continue
         pointing = _points_back(sentence)
         if pointing is None:
             read += _asked(sentence, role)
@@ -113,15 +128,17 @@ def asked_in(text: str, role: Role, earlier: str = "") -> tuple[Asked, ...]:
         about = [one for one in read if one.said] or _statements_of(earlier)
         if about:
             read = [
-                replace(one, said=one.said if pointing else negation(one.said), is_question=sentence.endswith("?"))
+                replace(one, said=said, is_question=sentence.endswith("?"), asks_truth=True)
                 for one in about[-_MOST_STATEMENTS:]
+                for said in [one.said if pointing else negation(one.said)]
             ]
     questions = [one for one in read if one.is_question]
     return tuple(questions or read[-_MOST_STATEMENTS:])
 
 
 def _sentences(text: str) -> list[str]:
-    return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text[-_MOST_READ:]) if re.search(r"\w", sentence)]
+    text = _YOU.sub("you", text[-_MOST_READ:])
+    return [sentence.strip(" \"'*_") for sentence in _SENTENCE.split(text) if re.search(r"\w", sentence)]
 
 
 def _statements_of(text: str) -> list[Asked]:
@@ -148,12 +165,10 @@ def _points_back(sentence: str) -> bool | None:
     return asks or not denies(bare)
 
 
-_ALSO_TAG = re.compile(
-    r",\s+(?:(?:am i )?(?:right|correct)|true|yes|no|or not|or (?:is|are|was|were|do|does|did|has|have)(?:n't)? \w+"
-    r"|is (?:that|this|it) (?:right|correct|true|so)|(?:is|are|was|were|do|does|did|has|have|can|could|will|would)"
-    r"(?:n't)? (?:i|you|he|she|it|they|we|there|that))\s*\?+\s*$",
-    _I,
-)
+_ASKS_TRUTH = re.compile(r",\s+(?:is|am|are|was|were)\b.*\b(?:right|correct|true|so)\b", _I)
+_LAST_PART = re.compile(r",\s+(?P<tag>[^,]+?)\s*\?+\s*$")
+_OR_ELSE = re.compile(r"or (?:is|was|are|were) (?:it|that|they|he|she)\s+(?P<other>\S.*)", _I)
+_YOU = re.compile(r"(?<![\w.'-])u(?![\w.'-])", _I)
 _OWN = word_set("i i'm i've i'd i'll we we're we've we'd we'll my our me let's you your")
 _WH = re.compile(
     r"(?:(?:in|at|on|for|from|to|with|by|of|until|since|about) )?(?:what|who|whom|whose|why|how|where|when|which)\b", _I
@@ -161,6 +176,11 @@ _WH = re.compile(
 
 
 _ASKS = re.compile(r"\b(?:questions?|quiz|trivia|true or false|yes or no|check)\b", _I)
+_SO = re.compile(r"\A(?:so|and|but|then)\s+(?!(?:much|many|far|long|that)\b)", _I)
+_ABOUT = re.compile(r"\A(?:what|how) about\s+", _I)
+_PERSONAL = re.compile(r"\b(?:it|he|she|they|them)\b", _I)
+_IT_IS_THAT = re.compile(r"(?<=\w) (?:is|was) it (?:that|who)\b", _I)
+_SPLIT = re.compile(r"(?P<topic>[^,?]+),\s+(?P<asks>[^?]+)")
 _VIEW = re.compile(
     r"(?:as|so far as|from what|to) (?:i|we|my|our)\b[^,]*,\s+|in (?:my|our) (?:view|opinion|understanding),?\s+", _I
 )
@@ -168,41 +188,93 @@ _VIEW = re.compile(
 
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
-    text = _VIEW.sub("", without_opener(sentence))
+    text = _SO.sub("", _VIEW.sub("", without_opener(sentence)), count=1)
     label = re.match(r"(?P<words>[^:–—]{2,40}?)(?::|\s[–—-])\s+(?=\S)", text)
     if label and (
-        is_closed(label["words"]) or _ASKS.search(label["words"]) or begins_imperative(words_of(label["words"]))
+        _AUXILIARY.match(text[label.end() :])
+        or is_closed(label["words"])
+        or _ASKS.search(label["words"])
+        or begins_imperative([*words_of(label["words"]), "it"])
     ):
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
-    tag = TAG.search(text) or _ALSO_TAG.search(text) if is_question and not _WH.match(bare) else None
+    tag = _also_tag(text) or TAG.search(text) if is_question and not _WH.match(bare) else None
     untagged = text[: tag.start()].strip() if tag else bare
+    if not tag and is_question:
+        bare = untagged = _joined_topic(bare)
     inner, is_request = embedded(untagged)
     if inner:
         asks = is_question or is_request or begins_imperative(words_of(bare))
         yield _statement(inner, role, is_question=asks, is_request=is_request)
         return
     if _WH.match(bare):
-        yield _open(bare if is_question else value_question(sentence), role)
+        question = bare if is_question else value_question(sentence)
+        yield from [_open(question, role)] if question else []
     elif tag and _AUXILIARY.match(text):
         yield from _polar(untagged, role)
     elif tag:
-        yield _statement(untagged, role, is_question=True)
+        yield replace(_statement(untagged, role, is_question=True), asks_truth=_ASKS_TRUTH.match(tag[0]) is not None)
     elif _AUXILIARY.match(bare) and (is_question or QUESTION.match(bare)):
         yield from _polar(bare, role)
     elif _asks_value(sentence, bare, role):
         yield _open(value_question(sentence), role)
     elif is_question or _is_stated(bare):
         said = _statement(bare, role, is_question=is_question)
-        yield from [said] if _has_subject(said.said) else []
+        yield from [said] if _has_subject(said.said) else _verbless(bare, role, is_question=is_question)
+
+
+def _also_tag(text: str) -> re.Match[str] | None:
+    """A last part of closed words that asks only for a yes: "..., is that still so?", "..., or not?" """
+    last = _LAST_PART.search(text)
+    words = words_of(last["tag"].lower()) if last else []
+    opens = bool(words) and (len(words) == 1 or words[0] == "or" or is_auxiliary(words[0]))
+    closed = all(is_closed(word) or is_auxiliary(word) or word == "yes" for word in words)
+    return last if opens and closed else None
+
+
+def _joined_topic(question: str) -> str:
+    """ "What about my dog, does it pay" asks "does my dog pay", and "I am 14, can I ride" only "can I ride"."""
+    question = _ABOUT.sub("", question)
+    parts = _SPLIT.fullmatch(question)
+    asks = _AUXILIARY.match(parts["asks"]) if parts else None
+    if not parts or not asks or _AUXILIARY.match(question):
+        return question
+    topic = parts["topic"]
+    if topic.split(" ", 1)[0].lower() in SUBORDINATORS | PREPOSITIONS:
+        return f"{parts['asks']} {topic[0].lower()}{topic[1:]}"
+    if _is_clause(topic):
+        return parts["asks"]
+    return parts["asks"][: asks.start("rest")] + _PERSONAL.sub(topic, asks["rest"], count=1)
+
+
+_LONGEST_TOPIC = 3
+
+
+def _verbless(text: str, role: Role, *, is_question: bool) -> Iterator[Asked]:
+    """A question without a verb: "pool open on mondays?", "And parking?" """
+    text = re.sub(r"\Aany ", "", text, flags=_I)
+    words = text.split(" ")
+    place = next((index for index, word in enumerate(words) if index and is_adjective(word)), None)
+    if not is_question and (place is None or judges(text) or subjective(text)):
+        return
+    choice = alternatives(f"there is {text}")
+    if choice and not any(shape(part).startswith("p:") for part in choice.parts):
+        yield Asked(said=f"there is {text}", choice=choice)
+    elif re.search(r"\bor\b", text) or TURNING.search(text):
+        yield Asked()
+    elif place is not None:
+        be = "are" if is_plural(words[place - 1]) else "is"
+        yield Asked(said=_voiced(" ".join((*words[:place], be, *words[place:])), role))
+    elif len(words) <= _LONGEST_TOPIC:
+        yield Asked(said=f"there is {text}", topic=text)
 
 
 def _open(question: str, role: Role) -> Asked:
     """An open question, with alternatives if it names some: "Who leads the tour, Ana or Rui?" """
-    question = _without_contraction(question)
+    question = _IT_IS_THAT.sub("", _without_contraction(question))
     listed = re.match(r"(?P<asks>[^,:?–]+)[,:?–]\s+(?P<listed>[^?]*\bor\b[^?]+)$", question)
     parts = _listed(listed["listed"]) if listed else ()
     if listed and len(parts) > 1:
@@ -211,14 +283,10 @@ def _open(question: str, role: Role) -> Asked:
     return Asked(open=question, role=role)
 
 
-def _is_own(text: str) -> bool:
-    return text.split(" ", 1)[0].lower() in _OWN
-
-
 def _is_stated(text: str) -> bool:
     """True if a sentence states something of the world: no order, wish, judgement or remark."""
     words = words_of(text)
-    if not words or _is_own(text) or begins_imperative(words):
+    if not words or text.split(" ", 1)[0].lower() in _OWN or begins_imperative(words):
         return False
     pointing = words[0].lower() in ("this", "that", "these", "those", "that's", "it's")
     return not (subjective(text) or EXCLAMATION.match(text) or (pointing and judges(text)))
@@ -226,7 +294,11 @@ def _is_stated(text: str) -> bool:
 
 def _has_subject(text: str) -> bool:
     words = words_of(text)
-    if finite_verb(words) is not None or verb_index(words) is not None or any(map(is_auxiliary, words[1:])):
+    if (
+        finite_verb(words) is not None
+        or verb_index(words) is not None
+        or any(is_auxiliary(word) or is_pronoun_with_verb(word) for word in words[1:])
+    ):
         return True
     return len(words) > 2 and words[0].lower() in DETERMINERS  # and a verb that no list has
 
@@ -240,7 +312,7 @@ def _statement(text: str, role: Role, *, is_question: bool, is_request: bool = F
 def _asks_value(sentence: str, bare: str, role: Role) -> bool:
     """True for "And how long it lasts, please" and for a user's "Tell me when the ferry leaves"."""
     value = value_question(sentence)
-    orders = role is Role.USER and (begins_imperative(words_of(bare)) or _is_own(bare))
+    orders = role is Role.USER and (begins_imperative(words_of(bare)) or bare.split(" ", 1)[0].lower() in _OWN)
     return bool(value) and (orders or not has_verb(bare.removesuffix(value)))
 
 
@@ -262,13 +334,11 @@ def _polar(question: str, role: Role) -> Iterator[Asked]:
     """A yes-or-no question as a statement, with its alternatives; a request for a deed claims nothing."""
     deed = _DEED.match(question)
     if deed and (not re.match(r"can you\b", question, _I) or _SERVES.search(deed["rest"])):
-        yield Asked(is_request=True)
+        asks = re.match(r"\w+ \w+ have a", question, _I) is not None and "please" not in question
+        yield Asked(said=_voiced(_turned(question), role) if asks else "", is_request=True)
         return
-    if is_clear_base(question.split(" ")[1]):  # "Could tell me the price?"
-        return
-    said = _turned(question)
+    said = _voiced(_turned(question), role)
     if said:
-        said = _voiced(said, role)
         yield Asked(said=said, choice=alternatives(said))
 
 
@@ -293,10 +363,8 @@ def embedded(text: str) -> tuple[str, bool]:
 
 def _opens_clause(text: str) -> bool:
     words = words_of(text)
-    if not words or is_auxiliary(words[0]):
-        return False
-    opens = words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper()
-    return finite_verb(words) is not None or (opens and len(words) > 2 and has_verb(text))
+    opens = bool(words) and (words[0].lower() in DETERMINERS | PRONOUNS or words[0][:1].isupper())
+    return _is_clause(text) if opens else finite_verb(words) is not None
 
 
 _TELLS = re.compile(r"\b(?:tell|say|check|see|find out|let me know)\b", _I)
@@ -324,7 +392,7 @@ def _frames(before: str) -> bool:
 
 def _is_clause(text: str) -> bool:
     words = words_of(text)
-    return len(words) > 2 and (finite_verb(words) is not None or has_verb(text))
+    return len(words) > 2 and not is_auxiliary(words[0]) and (finite_verb(words) is not None or has_verb(text))
 
 
 # ---- Yes-or-no questions as statements
@@ -373,32 +441,7 @@ def _with_s(base: str) -> str:
     return f"{base}s" if changed == base else changed
 
 
-_IRREGULAR: Mapping[str, str] = dict(
-    re.findall(
-        r"(\w+):(\w+)",
-        """be:was become:became begin:began break:broke bring:brought build:built buy:bought catch:caught choose:chose
-        come:came cost:cost cut:cut do:did draw:drew drink:drank drive:drove eat:ate fall:fell feel:felt fight:fought find:found
-        fly:flew forget:forgot get:got give:gave go:went grow:grew have:had hear:heard hit:hit hold:held keep:kept know:knew
-        lead:led leave:left let:let lose:lost make:made mean:meant meet:met pay:paid put:put read:read ride:rode rise:rose
-        run:ran say:said see:saw sell:sold send:sent set:set shut:shut sing:sang sit:sat sleep:slept speak:spoke spend:spent
-        stand:stood steal:stole swim:swam take:took teach:taught tell:told think:thought throw:threw wear:wore win:won
-        write:wrote""",
-    )
-)
-
-
-def _past(base: str) -> str:
-    """The past of a base verb: "opened", "planned"."""
-    if base in _IRREGULAR:
-        return _IRREGULAR[base]
-    if base.endswith("y") and base[-2:-1] not in "aeiou":
-        return f"{base[:-1]}ied"
-    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", base):
-        return f"{base}{base[-1]}ed"
-    return f"{base}d" if base.endswith("e") else f"{base}ed"
-
-
-_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s, "did": _past}
+_INFLECTIONS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _with_s}
 
 
 def _subject_end(words: Sequence[str], verb: str) -> int:
@@ -438,24 +481,30 @@ def _opens_predicate(words: Sequence[str], index: int) -> bool:
         return False
     if word in ADVERBS or word in ("not", "never", "been") or word in ("the", "a", "an", "its", "his", "her", "their"):
         return True
-    if word[:1].isdigit() or word[:1] in "$€£" or is_adjective(word):
+    if word[:1].isdigit() or word[:1] in "$€£" or is_adjective(word) or _compares(words, index):
         return True
     return word.endswith("ing") and index > 1
+
+
+def _compares(words: Sequence[str], index: int) -> bool:
+    """True before "than": "taller than", "more expensive than"."""
+    behind = words[index + 1 : index + 3]
+    return behind[:1] == ["than"] or ("than" in behind and words[index].lower() in ("more", "less"))
 
 
 def _end_before_complement(words: Sequence[str]) -> int:
     """The subject's end in a question with a form of "be" or "have"."""
     start = 1 if words[0].lower() not in DETERMINERS or len(words) < 3 else 2
-    sure = [index for index in range(start, len(words)) if _opens_predicate(words, index)]
+    sure = [i for i in range(start, len(words)) if _opens_predicate(words, i) and not _joins_noun(words, i)]
     if sure:
         # "the free guided tour included": what describes the noun stands before it.
         return next((one for one in sure if not _describes(words, one)), sure[-1])
     if words[-1] == _GAP:
         return len(words) - 1
-    named = next((i for i in range(start, len(words)) if _is_name(words[i]) and not _is_name(words[i - 1])
-                  and words[i - 1].lower() not in DETERMINERS | PREPOSITIONS), None)  # fmt: skip
-    if named:
-        return named
+    for index in range(start, len(words)):
+        before = words[index - 1]
+        if words[index][:1].isupper() and before[:1].islower() and before.lower() not in DETERMINERS | PREPOSITIONS:
+            return index
     place = next(
         (i for i in range(start, len(words)) if words[i].lower() in PREPOSITIONS and words[i].lower() != "of"), None
     )
@@ -474,38 +523,34 @@ def _describes(words: Sequence[str], index: int) -> bool:
     return opened and describing and not before and follows.isalpha() and follows not in PREPOSITIONS | ADVERBS
 
 
-def _is_name(word: str) -> bool:
-    return word[:1].isupper()
+def _joins_noun(words: Sequence[str], index: int) -> bool:
+    """True in "the spending limit more than 900"; False in "the museum showing paintings"."""
+    follows = words[index + 1].lower() if index + 1 < len(words) else ""
+    return (
+        words[index].endswith("ing")
+        and follows.isalpha()
+        and follows not in PREPOSITIONS | ADVERBS | DETERMINERS
+        and any(words[at] == _GAP or _opens_predicate(words, at) for at in range(index + 2, len(words)))
+    )
 
 
 def _end_before_base(words: Sequence[str]) -> int:
     """The subject's end in a question with "do" or a modal: before its base verb."""
-    cuts = [
-        0,
-        *(
-            i
-            for i in range(1, len(words))
-            if words[i].lower() in DETERMINERS | PREPOSITIONS or words[i][:1].isdigit() or words[i] == _GAP
-        ),
-        len(words),
-    ]
+    joints = DETERMINERS | PREPOSITIONS
+    starts = (
+        i for i in range(1, len(words)) if words[i].lower() in joints or words[i][:1].isdigit() or words[i] == _GAP
+    )
+    cuts = [0, *starts, len(words)]
     for begin, end in pairwise(cuts):
+        surely = [i for i in range(max(1, begin), end) if words[i] in ("be", "have", "not", "do")]
         found = [
-            index
-            for index in range(max(1, begin + (words[begin].lower() in DETERMINERS | PREPOSITIONS)), end)
-            if words[index].islower()
-            and is_base(words[index])
-            and words[index - 1].lower() not in DETERMINERS | PREPOSITIONS
+            i
+            for i in range(max(1, begin + (words[begin].lower() in joints)), end)
+            if words[i].islower() and is_base(words[i]) and words[i - 1].lower() not in joints
         ]
-        found += [i for i in range(max(1, begin), end) if words[i].lower() in ("be", "have", "not", "do")]
-        if found:
-            clear = [
-                index for index in found if is_clear_base(words[index]) or words[index] in ("be", "have", "not", "do")
-            ]
-            return clear[0] if clear else max(found)
-    adverb = next((i for i in range(1, len(words)) if words[i].lower() in ADVERBS), None)
-    if adverb:
-        return adverb
+        surely = sorted(surely + [i for i in found if is_clear_base(words[i])])
+        if found or surely:
+            return surely[0] if surely else found[-1]
     # An unknown verb: the last word before the first phrase behind the subject.
     first = next((cut for cut in cuts[1:-1] if cut > (2 if words[0].lower() in DETERMINERS else 1)), len(words))
     return max(1, first - 1)
@@ -514,7 +559,6 @@ def _end_before_base(words: Sequence[str]) -> int:
 _MIND = word_set(
     "like love hate enjoy prefer know think believe want feel remember mean wish hope understand agree see"
 )
-_YOUR_LIFE = re.compile(r"\b(?:the assistant|the user)\b", _I)
 
 
 def _voiced(said: str, role: Role) -> str:
@@ -526,7 +570,7 @@ def _voiced(said: str, role: Role) -> str:
     first, second = words[0].lower(), next((word.lower() for word in words[1:] if word.lower() not in ADVERBS), "")
     named = name_speakers(said, *names(role))
     if first in ("i", "we"):
-        said = re.sub(r"^(?:i|we)\b", "you", said, flags=_I)
+        said = re.sub(r"\b(?:i|we)\b", "you", said, flags=_I)
         said = re.sub(r"^you (am|was)\b", lambda match: f"you {'are' if match[1] == 'am' else 'were'}", said)
         return re.sub(r"\b(?:my|our)\b", "your", re.sub(r"\b(?:me|us)\b", "you", said))
     about = re.search(r"\byou(?= (\w+))", said, _I)
@@ -553,8 +597,6 @@ def negation(said: str) -> str:
 
 
 # ---- Alternatives
-
-_OR = re.compile(r",?\s+or\s+(?:rather\s+|is it\s+|at\s+)?(?=\S)|,\s+", _I)
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -586,12 +628,8 @@ def alternatives(said: str) -> Choice | None:
         return None
     mine = before[begin:]
     length = _length(mine, last)
-    parts = [*_commas(" ".join(mine)), " ".join(last[:length])]
+    parts = [*filter(None, " ".join(mine).split(", ")), " ".join(last[:length])]
     return Choice(" ".join(before[:begin]), tuple(part.strip(" ,") for part in parts), " ".join(last[length:]))
-
-
-def _commas(text: str) -> list[str]:
-    return [part for part in text.split(", ") if part]
 
 
 def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
@@ -601,6 +639,8 @@ def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
     if same and wanted != "determiner":
         return same[0] if "," in " ".join(before) else same[-1]
     alike = [i for i, word in enumerate(before) if shape(word) == wanted and i]
+    if not alike and wanted.startswith("p:"):
+        alike = [i for i, word in enumerate(before) if i and word.lower() in PREPOSITIONS - {"of"}]
     if not alike:
         return len(before) - 1 if wanted in ("word", "name") else None
     index = alike[-1]
@@ -615,6 +655,8 @@ def _begin(before: Sequence[str], last: Sequence[str]) -> int | None:
 
 def _length(first: Sequence[str], last: Sequence[str]) -> int:
     """Words of the last alternative; the rest belongs to the statement around it."""
+    relative = next((i for i, word in enumerate(last) if i and word.lower() in ("who", "that", "which")), len(last))
+    last = last[:relative]
     if len(last) <= len(first) or shape(last[0]) == "determiner":
         return len(last)
     inner = {i for i, word in enumerate(last) if i and word.lower() in PREPOSITIONS}
@@ -654,9 +696,9 @@ _GAP = "\0"
 """Stands for the value while the words around it are put in order."""
 _MEASURES = word_set("long old tall high deep wide heavy thick far")
 _BE = word_set("is are was were be been")
-_SUBJECT_VERBS = AUXILIARIES - word_set("do does did")
+_PREPOSED = re.compile(rf"\A(?:{'|'.join(PREPOSITIONS)}) (?=\S)", _I)
 _TIMED = re.compile(r"(?:when|where|(?:what|which) (?:time|day|date|month|year|hour))\b", _I)
-_DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
+DAY = re.compile(r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b", _I)
 _LEADING = re.compile(
     r"(?P<prep>in|at|on|for|from|to|with|by|of|until|since|about) (?=(?:what|which|whom|whose)\b)", _I
 )
@@ -675,11 +717,14 @@ def fill(question: str, value: str) -> str:
     asks = asks.lower()
     if not words:
         return ""
-    placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_bare(value)}"
+    placed = _placed(question, value) if not leading else f"{leading['prep'].lower()} {_PREPOSED.sub('', value)}"
     verb = next((number for number, word in enumerate(words) if is_auxiliary(word)), None)
     if verb is None or (verb and asks in ("when", "where", "who", "why")):
         # "when the hall is open" has the order of a statement; of "who built the hall" the value is the subject.
-        words = words[1:] if asks in ("what", "which") and _is_subject_start(words[1:]) else words
+        if asks == "how" and words[0] in ("many", "much"):
+            counted = f"{value} {' '.join(words[1:])}"
+            return counted if has_verb(question) else f"there are {counted}"
+        words = words[1:] if asks in ("what", "which", "how") and _is_subject_start(words[1:]) else words
         behind = asks in ("when", "where", "why", "how") or _is_subject_start(words)
         return f"{' '.join(words)} {placed}" if behind else _of_subject(value, words, asks)
     kind, auxiliary, rest = words[:verb], words[verb].lower(), words[verb + 1 :]
@@ -690,9 +735,11 @@ def fill(question: str, value: str) -> str:
     measure = kind[0].lower() if asks == "how" and kind else ""
     if measure in _MEASURES and auxiliary in _BE and measure not in value and not value.endswith(_GAP):
         placed = f"{placed} {measure}"
-    noun = " ".join(kind[1:]) if measure in ("much", "many") else ""
-    if noun and noun not in value:
-        placed = f"{placed} of {noun}" if re.search(r"[a-z]", value) else f"{placed} {noun}"
+    if measure in ("much", "many"):
+        # "How many times a day": "four times a day".
+        nouns = [*dropwhile(value.split(" ").__contains__, kind[1:])]
+        of = nouns and measure == "much" and re.search(r"[a-z]", value)
+        placed = " ".join((placed, *(["of"] if of else []), *nouns))
     return _turned(" ".join((auxiliary, *rest, _GAP))).replace(_GAP, placed)
 
 
@@ -716,16 +763,10 @@ def _is_subject(asks: str, kind: Sequence[str], auxiliary: str, rest: Sequence[s
 
 def _of_subject(value: str, words: Sequence[str], asks: str) -> str:
     """The value as the subject. A lone name comes last, where its capital tells that it is one."""
-    words = words[1:] if asks in ("which", "whose", "what") and words and not is_auxiliary(words[0]) and len(words) > 1 and (
-        not is_past(words[0]) and not words[0].endswith("s")
-    ) else words  # fmt: skip
-    rest = " ".join(words)
+    verb = words[0] if words else ""
+    named = asks in ("which", "whose", "what") and not (is_auxiliary(verb) or is_past(verb) or verb.endswith("s"))
+    rest = " ".join(words[1:] if named and len(words) > 1 else words)
     return f"the one who {rest} is {value}" if asks == "who" and re.fullmatch(r"[A-Z]\w+", value) else f"{value} {rest}"
-
-
-def _bare(value: str) -> str:
-    first, _, rest = value.partition(" ")
-    return rest if first.lower() in PREPOSITIONS and rest else value
 
 
 def _placed(question: str, value: str) -> str:
@@ -739,8 +780,8 @@ def _placed(question: str, value: str) -> str:
     if asks == "where":
         return value if first in _ADJECTIVES or not value[0].isalpha() else f"in {value}"
     found = next(iter(amounts(value)), None)
-    if found and found.dimension == "clock":
+    if (found and found.dimension == "clock") or question.lower().startswith("what time"):
         return f"at {value}"
-    if (found and found.dimension == "date") or _DAY.match(value):
+    if (found and found.dimension == "date") or DAY.match(value):
         return f"on {value}"
     return f"in {value}" if value[0].isdigit() or value[0].isupper() else value

@@ -157,7 +157,7 @@ SMALL_TALK = re.compile(
         you(?:'re| are) welcome, here you go, there you go, i agree, i know,
         good for you, my friend, for asking, for sharing,
         that(?:'s| is| sounds) (?:great|cool|nice|good|awesome|amazing|true|interesting|fine|funny),
-        (?:it(?:'s| is) )?nice to meet you, how are you, i(?:'m| am) (?:good|fine|great|well|doing well),
+        (?:it(?:'s| is) )?nice to meet you, how are you, (?:i(?:'m| am) )?(?:good|fine|great|well|doing well),
         (?:i )?hope (?:this|that|it) helps, have a (?:nice|great|good) (?:day|one|time|trip|evening|weekend),
         let me know if .*, feel free to .*, (?:thanks|thank you) for .*, happy to help, glad (?:i could|to) help,
         i(?:'m| am) (?:so |very |really )?sorry, (?:i )?apologi[sz]e, very much, so much, so,

@@ -271,10 +271,11 @@ LEFT_OVER = word_set(
 """Words that state nothing once the frame around them is removed."""
 
 
-_TURNING = re.compile(
+TURNING = re.compile(
     r"\b(?:not(?! only\b)|no(?! (?:wonder|matter)\b)|never|nobody|none|nothing|nowhere|neither|nor|hardly)\b|n't\b|cannot",
     _I,
 )
+"""Words of grammatical negation."""
 _TRUTH = re.compile(
     r"\b(?:true|truth\w*|correct|right|case|so|real|reality|accurate|facts?|happen\w*|believ\w+|trust|sa(?:y|ys|id|ying)|statement|vouch|supported|confirmed|agree|holds?)\b",
     _I,
@@ -322,7 +323,7 @@ def denies(frame: str) -> bool:
 
 def is_closed(text: str) -> bool:
     """True if the text has only words about saying and truth."""
-    words = _TOKEN.findall(_TURNING.sub(" ", DENYING.sub(" ", text.replace("’", "'"))).lower())
+    words = _TOKEN.findall(TURNING.sub(" ", DENYING.sub(" ", text.replace("’", "'"))).lower())
     return len(words) <= _MOST_WORDS and _CLOSED.issuperset(words)
 
 
@@ -358,7 +359,7 @@ def disowned_clause(sentence: str) -> str:
 
 
 def _is_odd(clause: str) -> bool:
-    return (len(DENYING.findall(clause)) + len(_TURNING.findall(DENYING.sub(" ", clause)))) % 2 == 1
+    return (len(DENYING.findall(clause)) + len(TURNING.findall(DENYING.sub(" ", clause)))) % 2 == 1
 
 
 _STORY = any_of(
