@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import combinations, pairwise
 
-from vista_guard.judges.embedded.english.words import STEM, content_words, word_stems
+from vista_guard.judges.embedded.english.words import DETERMINERS, PRONOUNS, STEM, content_words, word_stems
 from vista_guard.judges.embedded.quantities import (
     SECONDS_A_MONTH,
     UNITS,
@@ -297,6 +297,7 @@ def _is_renamed(claim: str, name: re.Match[str], sentence: str, least: float) ->
     beside = _beside(claim, name)
     return any(
         not _has_name(claim, other[0])
+        and other[0].lower() not in PRONOUNS | DETERMINERS
         and beside & _beside(sentence, other)
         and (other.start() or " " in other[0] or len(shared) >= _LEAST_SHARED)
         for other in _NAMES.finditer(sentence)

@@ -1,4 +1,4 @@
-"""Makes the claims of an answer that needs its question: "Yes.", "Exactly.", "The latter.", "Room 14", "Only in summer."
+"""Makes the claims of an answer that needs its question: "Yes.", "Exactly.", "The latter.", "Room 14".
 
 The one place for it. A clause of only words about saying and truth (a closed class) affirms or denies what was asked; one
 that names an alternative picks it; a phrase without a verb fills an open question. All words of the answer are kept. What
@@ -68,7 +68,7 @@ _I = re.IGNORECASE
 
 
 @dataclass(frozen=True)
-class Reply:
+class Answered:
     """A sentence that needs the question before it, as claims.
 
     `unmade` if it cannot be made a claim. `rest`: what of the sentence states something by itself ("Yes, and it is free").
@@ -79,7 +79,7 @@ class Reply:
     rest: str = ""
 
 
-def claims_of_reply(reply: str, history: Sequence[Turn]) -> Reply | None:
+def claims_of_reply(reply: str, history: Sequence[Turn]) -> Answered | None:
     """What one sentence of an assistant claims by answering the user's last turn; None if it stands alone.
 
     Examples:
@@ -103,7 +103,7 @@ def _end(text: str) -> str:
     return "\n".join(filter(None, lines))
 
 
-def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Reply | None:
+def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answered | None:
     """What a sentence claims as an answer.
 
     Args:
@@ -116,7 +116,7 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
     if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
     if asks:
-        return Reply(_claims(head, asked)[0], rest=head.rest)
+        return Answered(_claims(head, asked)[0], rest=head.rest)
     if head.accepts and _WAITS.search(text):
         return None
     picked = _picked(text, asked, head) if alone else None
@@ -128,27 +128,27 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Repl
         return (_of_topic(text, asked) or _fragment(head.rest, asked)) if head.rest else None
     claims, agree = _claims(head, asked)
     if not agree or not head.rest:
-        return Reply(claims, unmade=not agree, rest=head.rest)
+        return Answered(claims, unmade=not agree, rest=head.rest)
     return _with_rest(head, claims, asked)
 
 
-def _of_topic(text: str, asked: Sequence[Asked]) -> Reply | None:
+def _of_topic(text: str, asked: Sequence[Asked]) -> Answered | None:
     """The claim of "It's free" after "And parking?" """
     copula = _SAYS_IT.match(text)
     if not copula or not asked[-1].topic:
         return None
     plural = re.search(r"'re|are|were", copula[0]) is not None
-    return Reply((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
+    return Answered((f"{asked[-1].topic} {'are' if plural else 'is'} {text[copula.end() :].rstrip(' .!')}",))
 
 
-def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Reply | None:
+def _to_open(text: str, head: _Head, asked: Sequence[Asked]) -> Answered | None:
     """The claims of an answer to open questions, to requests, or to what could not be read."""
     plain = head.sign is not None and not head.rest
     if any(one.is_unread for one in asked):
-        return Reply(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
+        return Answered(unmade=True) if plain or _is_phrase(_without_tail(text)) else None
     # "Yes" answers no open question; "Nobody" does. A request is accepted or refused.
     if is_plain(text) or (plain and not any(one.open for one in asked)):
-        return Reply()
+        return Answered()
     return _fragment(text if plain else head.rest, asked)
 
 
@@ -161,17 +161,17 @@ def is_plain(text: str) -> bool:
     return bool(words) and words <= _YES | _NO
 
 
-def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> Reply:
+def _with_rest(head: _Head, claims: tuple[str, ...], asked: Sequence[Asked]) -> Answered:
     """The claims of a yes or no and of what follows it."""
     behind = _fragment(head.rest, asked, denied=head.sign == -1)
     if behind is not None:
         # "No, at 7": what is denied, and the value in its place. "Yes, far more" adds nothing.
         said = dict.fromkeys((*claims, *(() if _only_compares(head.rest) else behind.claims)))
-        return Reply(tuple(said), unmade=behind.unmade and not claims)
+        return Answered(tuple(said), unmade=behind.unmade and not claims)
     # A "no" before "you would not lose it", and a "yes" before "you keep it", say nothing more.
     says_itself = denies(head.rest) == (head.sign == -1) or any(one.denies for one in asked)
     restated = [claim for claim in claims if says_itself and _restates(head.rest, claim.removeprefix(NOT_TRUE))]
-    return Reply(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
+    return Answered(tuple(claim for claim in claims if claim not in restated), rest=head.rest)
 
 
 def _restates(rest: str, claim: str) -> bool:
@@ -398,7 +398,7 @@ _NTH = {"first": 0, "former": 0, "second": 1, "third": 2, "fourth": 3, "latter":
 _MUST_PICK = re.compile(r"\b(?:first|former|second|third|fourth|latter|last|final|both|neither|either|none|all)\b", _I)
 
 
-def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Reply | None:
+def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Answered | None:
     """The claims of an answer that picks alternatives by place or number, or by repeating one."""
     text = _without_tail(text)
     clauses = [clause for clause in re.split(r"[,.;!]\s*", text) if clause.strip()]
@@ -412,8 +412,8 @@ def _picked(text: str, asked: Sequence[Asked], head: _Head) -> Reply | None:
     if pointing and not re.search(r"\d", text):
         chosen = _places(clauses, len(statements))
         if not chosen:
-            return Reply(unmade=True)
-        return Reply(tuple(statements[i] if yes else negation(statements[i]) for i, yes in sorted(chosen.items())))
+            return Answered(unmade=True)
+        return Answered(tuple(statements[i] if yes else negation(statements[i]) for i, yes in sorted(chosen.items())))
     return _repeated(text, choice) if head.sign is None or head.rest else None
 
 
@@ -435,19 +435,19 @@ def _places(clauses: Sequence[str], count: int) -> dict[int, bool]:
     return chosen
 
 
-def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Reply | None:
+def _picked_question(words: Sequence[str], asked: Sequence[Asked]) -> Answered | None:
     """ "Both" and "neither" of several questions; places of nothing cannot be made."""
     said = [one.said for one in asked if one.said]
     if not said:
         return None
     if len(said) > 1 and {"both", "all"} & set(words):
-        return Reply(tuple(said))
+        return Answered(tuple(said))
     if "none" in words or ("neither" in words and len(said) > 1):
-        return Reply(tuple(map(negation, said)))
-    return Reply(unmade=True)
+        return Answered(tuple(map(negation, said)))
+    return Answered(unmade=True)
 
 
-def _repeated(text: str, choice: Choice) -> Reply | None:
+def _repeated(text: str, choice: Choice) -> Answered | None:
     """An alternative by its own words, or another value in their place."""
     phrase = _without_tail(text)
     copula = _SAYS_IT.match(phrase)
@@ -462,9 +462,9 @@ def _repeated(text: str, choice: Choice) -> Reply | None:
     ]
     value = _value(phrase)
     if len(named) > 1:
-        return Reply(tuple(choice.with_(part) for part in named))
+        return Answered(tuple(choice.with_(part) for part in named))
     return (
-        Reply((_joined(choice.before, value, choice.behind),))
+        Answered((_joined(choice.before, value, choice.behind),))
         if named or shape(value) == shape(choice.parts[0])
         else None
     )
@@ -611,7 +611,7 @@ def _is_phrase(text: str) -> bool:
     return verb_index(words) is None and finite_verb(words) is None
 
 
-def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Reply | None:
+def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Answered | None:
     """A phrase in the place that the question leaves for it; None if it is a clause or has none."""
     phrase = _without_tail(
         "".join(letter for letter in text if letter == "°" or category(letter) not in ("So", "Mn", "Cf"))
@@ -629,14 +629,14 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
     value = re.sub(r"\s+of (?:them|these|those)$", "", _value(phrase))
     if one.open:
         made = one.filled(value)
-        return Reply((made,)) if made else Reply(unmade=True)
+        return Answered((made,)) if made else Answered(unmade=True)
     if _only_compares(value):
-        return Reply((negation(one.said),)) if amounts(one.said) else Reply(unmade=True)
+        return Answered((negation(one.said),)) if amounts(one.said) else Answered(unmade=True)
     if all(word in ADVERBS or word in FUNCTION_WORDS for word in re.findall(r"\w+", value.lower())):
-        return Reply()
+        return Answered()
     lacking = _LACKS.match(value)
     if lacking and _stems(value[lacking.end() :]) - {"not"} <= _stems(one.said):
-        return Reply((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
+        return Answered((one.said if one.denies else negation(one.said),))  # "Not on Mondays", "No pool", "Not a cent"
     if not one.is_question and not _has_kind(value, one.said):
         return None
     if (
@@ -644,12 +644,12 @@ def _fragment(text: str, asked: Sequence[Asked], *, denied: bool = False) -> Rep
         and _stems(value) <= _stems(one.said)
         and value.split(" ", 1)[0].lower() not in PREPOSITIONS | {"only"}
     ):
-        return Reply((one.said,))
+        return Answered((one.said,))
     if one.topic:
         counts = any(not amount.dimension for amount in amounts(value))
-        return Reply((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
+        return Answered((f"there is {value} {one.topic}" if counts else f"{one.topic} is {value}",))
     replaced = _in_place(one.said, value, denied=denied)
-    return Reply((replaced,)) if replaced else Reply(unmade=True)
+    return Answered((replaced,)) if replaced else Answered(unmade=True)
 
 
 _COMPARES = re.compile(r"(?:\w+ )?(?:\w{2,}er|more|less)(?: than that)?", _I)
