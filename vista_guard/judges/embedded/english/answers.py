@@ -667,7 +667,9 @@ def _value(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
         return f"{_roman(first)} {rest}"
-    if (may_open(first) or amounts(first)) and not rest[:1].isupper():
+    if (rest[:1].islower() and not LITERAL.match(first)) or (
+        (may_open(first) or amounts(first)) and not rest[:1].isupper()
+    ):
         return phrase[0].lower() + phrase[1:]
     if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
         return phrase[0].lower() + phrase[1:]
