@@ -90,6 +90,7 @@ def test_a_courtesy_is_no_claim_about_facts(embedded: Guard, said: str, reply: s
         ("Should it be taken with food or on an empty stomach?", "With food.", ("it should be taken with food",)),
         ("Was it Ana Ruiz or Eva Ruiz who won the race?", "Ana.", ("it was Ana who won the race",)),
         ("Breakfast costs 9 euros. Or was it 12 euros?", "12 euros.", ("Breakfast costs 12 euros",)),
+        ("Breakfast's free, isn't it", "Sure is.", ("Breakfast's free",)),
         ("And parking?", "It's free.", ("parking is free",)),
         ("Does the room cost anything?", "Not a cent.", ("it is not true that the room costs something",)),
     ],

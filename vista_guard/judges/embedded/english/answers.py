@@ -1,9 +1,9 @@
-"""Makes the claims of an answer that needs its question: "Yes.", "Exactly.", "The latter.", "Room 14".
+"""Makes the claims of an answer that needs its question.
 
-The one place for it. A clause of only words about saying and truth (a closed class) affirms or denies what was asked; one
-that names an alternative picks it; a phrase without a verb fills an open question. All words of the answer are kept. What
-needs a question and cannot be joined with it is no claim, but not judged either. What a user says is what is claimed here,
-and never evidence.
+"Yes.", "Exactly.", "The latter.", "Room 14", "Only in summer." A clause of only words about saying and truth (a closed
+class) affirms or denies what was asked; one that names an alternative picks it; a phrase without a verb fills an open
+question. All words of the answer are kept. What needs a question and cannot be joined with it is no claim, but not judged
+either. What a user says is what is claimed here, and never evidence.
 """
 
 from __future__ import annotations
@@ -667,7 +667,9 @@ def _value(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     if _ROMAN.fullmatch(first) and rest.split(" ", 1)[0].lower() in UNITS:
         return f"{_roman(first)} {rest}"
-    if (may_open(first) or amounts(first)) and not rest[:1].isupper():
+    if (rest[:1].islower() and not LITERAL.match(first)) or (
+        (may_open(first) or amounts(first)) and not rest[:1].isupper()
+    ):
         return phrase[0].lower() + phrase[1:]
     if first.lower() in PREPOSITIONS | SUBORDINATORS | {"only", "because", "the", "a", "an"}:
         return phrase[0].lower() + phrase[1:]

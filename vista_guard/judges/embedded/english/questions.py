@@ -198,6 +198,7 @@ def _asked(sentence: str, role: Role) -> Iterator[Asked]:
     ):
         text = text[label.end() :]  # "Just to check:", "Let me get this straight:"
     bare = text.rstrip("?.! ")
+    text = f"{bare}?" if TAG.search(f"{bare}?") and text == bare else text  # "It is free, isn't it"
     is_question = text.endswith("?") or bool(_WH.match(text) and not text.endswith(".") and not EXCLAMATION.match(text))
     if SMALL_TALK.fullmatch(text) or len(bare) < 2:
         return
