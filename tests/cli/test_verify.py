@@ -103,9 +103,11 @@ def test_models_of_one_s_own_extract_and_find() -> None:
     Path("docs/halls.md").write_text("the hall opened in 1925", encoding="utf-8")
     result = run("false.txt", "--documents", "docs", "--decomposer", "claims", "--embedder", "e5-tiny", "--json")
     found = json.loads(result.stdout)
-    assert [claim["text"] for claim in found["claims"]] == ["the hall opened in 1925"]
-    assert found["judge"].endswith("claims by claims 5 sentences")
-    assert (result.exit_code, found["verdict"], found["settings"]["embedder"]) == (0, "factual", "e5-tiny")
+    texts = [claim["text"] for claim in found["claims"]]
+    assert "the hall opened in 1925" in texts
+    assert any("1999" in text for text in texts)  # the model left it out
+    assert found["judge"].endswith("claims by claims 5 sentences; covered")
+    assert (result.exit_code, found["settings"]["embedder"]) == (3, "e5-tiny")  # for what was left out
 
     def other(*arguments: str) -> Result:
         return CliRunner().invoke(app, list(arguments))

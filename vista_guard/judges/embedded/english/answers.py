@@ -103,6 +103,14 @@ def _end(text: str) -> str:
     return "\n".join(filter(None, lines))
 
 
+_APOLOGISES = re.compile(
+    r"(?:i(?:'m| am)?|we(?:'re| are)?|my|our)?\s*(?:\w+ly )?(?:sorry|apolog\w+)\b(?! (?:no|not|yes)\b|,)"
+    r"|(?:i made an?|we made an?|that (?:was|is) (?:my|our)) (?:mistake|error)\b",
+    _I,
+)
+"""Speaks of the speaker's own last turn, and answers nothing: "I apologize for any confusion." """
+
+
 def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answered | None:
     """What a sentence claims as an answer.
 
@@ -111,7 +119,7 @@ def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answ
         asked: what it may answer, in order.
         alone: False behind other statements, where only a plain yes or no still answers.
     """
-    head = _head(text, asked) if asked else None
+    head = _head(text, asked) if asked and not _APOLOGISES.match(text) else None
     asks = text.rstrip("\"') ").endswith("?")
     if head is None or (head.sign is None and not alone) or (asks and (head.sign is None or not head.rest)):
         return None
