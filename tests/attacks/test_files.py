@@ -191,9 +191,9 @@ def test_what_is_no_regular_file_is_left_out_and_no_link_leads_out(shelf: Path) 
     assert "no regular file" in str(outside["link to zeros.txt"])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def reader() -> Iterator[FileReader]:
-    """One for all files, as for a folder of them; a file that ends its process leaves it a new one."""
+    """One for each file, so that the processor time of its processes is that file's."""
     with FileReader(seconds=SECONDS) as one:
         yield one
 
@@ -207,7 +207,7 @@ def test_no_file_takes_longer_than_it_may_and_the_next_is_read(name: str, reader
     assert isinstance(_read(reader, DocumentFile(good, "good.txt")), Document)  # the process runs
     before = _children_seconds()
     _read(reader, DocumentFile(hostile, name))
-    assert _children_seconds() - before < 2 * SECONDS + 3  # of a process that was ended: all its files together
+    assert _children_seconds() - before < 2 * SECONDS + 3  # of processes that were ended
     read = _read(reader, DocumentFile(good, "good.txt"))
     assert isinstance(read, Document)
     assert read.text == GOOD

@@ -594,11 +594,24 @@ _OBJECTS = word_set("the its his her their our my your it them")
 _NO_VERBS = PREPOSITIONS | FUNCTION_WORDS | DETERMINERS | SUBORDINATORS
 
 
+def _goes_on(part: str) -> bool:
+    """True if what follows a comma is a clause or an order."""
+    words = words_of(part)
+    opens = bool(words) and words[0].lower() in PRONOUNS | DETERMINERS
+    return bool(words) and (begins_imperative(words) or (opens and any(map(is_auxiliary, words))))
+
+
+def _begins_phrase(word: str) -> bool:
+    return word[:1].isupper() or word[:1].isdigit() or word.lower() in DETERMINERS | PREPOSITIONS
+
+
 def _is_phrase(text: str) -> bool:
     """True if a text is no clause: no verb of its own, no order."""
     words = words_of(_CLOCK.sub("0", text))
     if not 0 < len(words) <= _LONGEST_PHRASE or "?" in text or re.search(r"(?<!\d):(?!\d|$)", text):
         return False
+    if any(_goes_on(part) for part in text.split(", ")[1:]):
+        return False  # "If you no longer need it, delete it"
     if words[0].lower() in ("because", "since", "until", "when", "if", "unless", "after", "before", "while", "as"):
         return True
     if begins_imperative(words) or any(map(is_auxiliary, words)) or any(map(is_pronoun_with_verb, words)):
@@ -608,10 +621,10 @@ def _is_phrase(text: str) -> bool:
     if any(word in _SUBJECTS and can_be_verb(behind) for word, behind in pairs):
         return False
     if any(
-        is_past(verb) and word not in DETERMINERS and behind[:1].isupper()
+        is_past(verb) and word not in DETERMINERS and behind != "by" and _begins_phrase(behind)
         for (word, verb), (_, behind) in pairwise(pairs)
     ):
-        return False  # "some of the powers included Hungary"
+        return False  # "some of the powers included Hungary", "the hall of the museum opened in 1925"
     if any(is_plural(noun) and is_base(verb) for noun, verb in pairwise(words)):
         return False  # "two people fit"
     if any(verb.islower() and verb not in _NO_VERBS and behind in _OBJECTS for verb, behind in pairwise(words[1:])):
