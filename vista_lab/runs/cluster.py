@@ -108,7 +108,7 @@ def _job() -> Any:
     )  # nodes have theirs
     path = [folder for folder in import_path() if not folder.startswith(libraries)]
     job = JobConfig(_py_driver_sys_path=path[::-1])  # a worker puts each before the one that came before it
-    job._runtime_env_has_working_dir = lambda: True
+    vars(job)["_runtime_env_has_working_dir"] = lambda: True
     return job
 
 
