@@ -33,7 +33,7 @@ class Watch:
         self.thread: int | None = None
         self.here = list[str]()
         self.models = list[tuple[str, bool]]()
-        """What was loaded, and whether by the watched thread."""
+        """Names of what was loaded, and whether the watched thread loaded it."""
         load, read = onnx.Encoder.load, onnx._read_tokenizer
 
         def load_encoder(name: str, **options: Any) -> onnx.Encoder:
@@ -126,7 +126,7 @@ async def without_embedder() -> Turn:
 
 
 def proxy(watch: Watch) -> None:
-    """What the proxy's loop loads for its first request, which came after its start."""
+    """Modules that the proxy's loop loads for its first request, after its start."""
     import httpx2
 
     from tests.proxy.serving import serving

@@ -311,7 +311,7 @@ class LinkPolicy(Policy, Protocol):
 
     @property
     def links(self) -> Literal["allow", "flag", "remove"]:
-        """What becomes of such links: nothing, a FLAG, or they are taken out of the delivered text (REPAIR)."""
+        """The mode for such links: left alone, flagged (FLAG), or removed from the delivered text (REPAIR)."""
         ...
 
     @property

@@ -155,7 +155,7 @@ html
 html
 <nav>
   <a href="/" title="Back to the start page">Home</a>
-  <!-- TODO: add the other 3 pages. -->
+  <!-- Links to the other 3 pages follow. -->
 </nav>
 =
 css

@@ -83,7 +83,7 @@ def start(*command: str) -> subprocess.Popen[str]:
 
 
 def done(*command: str) -> str:
-    """What a command wrote to standard output. It must succeed."""
+    """Standard output of a command that must succeed."""
     with start(*command) as process:
         out, error = process.communicate(timeout=300)
     assert process.returncode == 0, out + error
@@ -124,7 +124,7 @@ def test_a_child_has_the_import_path_of_its_parent(monkeypatch: pytest.MonkeyPat
 
 
 def loaded_by_python() -> list[str]:
-    """What `python -m` itself loads before it looks for a module, and whatever that module is."""
+    """The modules that `python -m` itself loads before it looks for any module."""
     Path("looked_for").mkdir()
     Path("looked_for/__init__.py").write_text("import sys; print(*sys.modules)")
     Path("looked_for/__main__.py").touch()
@@ -226,7 +226,7 @@ OF_THE_SYSTEM = ("exec", "spawn", "fork", "posix_spawn", "popen", "system", "sta
 
 
 def starts(tree: ast.AST) -> Iterator[str]:
-    """What could start a process in a module."""
+    """Each call in a module that could start a process."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.partition(".")[0] in STARTERS)

@@ -175,7 +175,7 @@ KINDS: Mapping[str, Kind] = {
     "one claim three times": lambda fact: waves_through(fact, [claim(fact.beside)] * 3),
     "ids that nobody asked for": foreign_ids,
 }
-"""What the model does about a turn with a lie in it, by kind."""
+"""Careless and obedient answers of a model to a turn with a lie in it, by kind."""
 
 
 class Served:
@@ -313,7 +313,7 @@ HONEST: Mapping[tuple[str, str], tuple[str, ...]] = {
 
 
 def found_by(served: Served, question: str, text: str, claims: Iterable[str]) -> list[str]:
-    """What is judged of a turn by a model that makes these claims and doubts all."""
+    """The texts judged in a turn by a model that makes these claims and doubts all."""
     served.model = Model([claim(one, "") for one in claims], lambda _: ("LACKING_EVIDENCE", ""))
     report = served.check("batched", Fact(question, "", "", ""), text, "The desk is open.")
     return [outcome.claim.text for outcome in report.outcomes]

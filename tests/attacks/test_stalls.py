@@ -150,7 +150,7 @@ WAYS = ("proxy", "client", "async client")
 
 
 async def flooded(way: str, flood: bytes, **limits: int) -> tuple[str, str]:
-    """What the user saw of an answer whose first sentence is judged before the flood comes, and how it ended."""
+    """The text a user saw of an answer whose first sentence is judged before the flood comes, and how it ended."""
     first, go, loop = chunk(delta={"content": f"{TRUTH} So"}), asyncio.Event(), asyncio.get_running_loop()
     asked: Any = {"model": "any", "messages": ASKED, "stream": True}
     shown, ended = "", ""
@@ -193,7 +193,7 @@ async def flooded(way: str, flood: bytes, **limits: int) -> tuple[str, str]:
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
 async def test_a_flood_of_events_ends_at_the_limit(way: str, flood: bytes) -> None:
-    """What was judged before stays; nothing of the rest is shown, and it ends as an error of upstream's."""
+    """Judged text stays, the rest is never shown, and the stream ends as an upstream error."""
     shown, ended = await flooded(way, flood * (MOST + 1), most=MOST)
     assert (shown.strip(), f"more than {MOST:,} events" in ended) == (TRUTH, True), ended
 

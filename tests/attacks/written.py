@@ -252,7 +252,7 @@ STRUCK = {
     "over lines": "<del>\n§lie_s\n</del>\n\n§s",
     "nested": "<del>It is said: <b>§lie_s</b></del> §s",
 }
-"""What is struck is `§lie_…`: of the two values the one that is not told."""
+"""Struck text is `§lie_…`: of the two values the one that is not told."""
 
 
 def strike(template: str, fact: Fact, *, true: bool) -> str:

@@ -314,7 +314,7 @@ MAKERS: dict[str, tuple[Callable[[str], bytes], str]] = {
     "pptx": (pptx_of, "Halls"),
     "xlsx": (xlsx_of, "a.xlsx"),
 }
-"""What makes a file of each format with that title in its metadata, and the title that it has otherwise."""
+"""Builders of a file of each format with a title in its metadata, and the title that it has otherwise."""
 
 
 @pytest.mark.parametrize("form", MAKERS)

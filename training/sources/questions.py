@@ -194,7 +194,7 @@ def sharc(data: Path, part: Part) -> Iterator[KindPair]:
 
 
 def boolq(data: Path, part: Part) -> Iterator[KindPair]:
-    """What people typed into a search engine, as claims."""
+    """Questions typed into a search engine, as claims."""
     return map(stated, asked_boolq(data, part))
 
 

@@ -1,4 +1,4 @@
-"""What a policy makes of links to hosts that no document has. Pure."""
+"""The decision on links to hosts that no document has. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_HOST = 80
 
 
 def link_mode(policy: Policy) -> LinkMode:
-    """What the policy does about links; `allow` for a policy that knows nothing of them."""
+    """The policy's mode for links; `allow` for a policy without one."""
     return policy.links if isinstance(policy, LinkPolicy) else "allow"
 
 

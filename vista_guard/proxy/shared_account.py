@@ -1,4 +1,4 @@
-"""What keeps tenants apart at upstream, where all of them use one account.
+"""Keeps tenants apart at upstream, where all of them use one account.
 
 Only routes of which upstream forgets the data pass, and no request may name what it keeps. A request is compared with a list of
 names that are known to hold no reference; every other one is refused, unless its value is a number or a flag. So a new way to

@@ -147,7 +147,7 @@ _LINES, _LONG = 20, 1_000
 
 
 def _joint(sentence: str, before: str, lines: Sequence[str], width: int) -> str | None:
-    """What stands between a line and the next ones if one sentence runs through them; None where that is not certain.
+    """The text that joins a line to the next ones if one sentence runs through them; None where that is not certain.
 
     `sentence` is what is known of it, up to the end of the line `before`.
     """

@@ -94,7 +94,7 @@ _MAILTO = re.compile(r"(?:mailto|xmpp):[^\s<>\"`]++", re.IGNORECASE)
 _URL_END = re.compile(r"[\s<>\"`]")
 _HOST = r"(?:[\w-]{1,63}\.)++(?:[a-z]{2,63}|xn--[\w-]++)"
 _PATH = r"\?[^\s<>\"`]{0,300}\w|[/\\][^\s<>\"`]{0,300}(?:[\d_-]|[/\\?=&%]\w)"
-"""What follows a host that stands without a scheme: words carried along. `Node.js/Express` and "Node.js? No" are no addresses."""
+"""The part behind a host without a scheme that carries words. `Node.js/Express` and "Node.js? No" are no addresses."""
 _NUMBERS = r"\d{1,3}(?:\.\d{1,3}){3}(?::\d++)?+(?=[/?][^\s<>\"`]{0,300}[a-z])"
 """`10.0.0.0/8` is no address."""
 _BARE = re.compile(
@@ -102,7 +102,7 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 _COMPLETE = re.compile(rf"(?:[a-z][a-z0-9+.-]*+:)?[\\/]{{2}}|{_MAILTO.pattern}", re.IGNORECASE)
-"""What needs no `https://` before it. `host:8080/path` does."""
+"""The beginning of an address that is complete without `https://`. `host:8080/path` has none."""
 _LAST_MARKS = "?!.,:;*_~'\"]}|…"
 _MAY_LINK = re.compile(
     r"[\\/]{2}|mailto:|xmpp:|\\(?:href|url)|\]\s*[(:]|<[a-z]|www\.|\w\.\w+[/\\:?]|[&：／．%]", re.IGNORECASE
@@ -116,7 +116,7 @@ _CODE_SPAN = re.compile(r"\\.|(?P<run>`++)(?P<code>[^`\n|]++)(?P=run)(?!`)")
 _NAME = re.compile(r"(?<![\w-])[\w-]++(?:\.[\w-]++)++")
 _AUTHORITY = re.compile(r"[\\/]{2}(?:[^\s/?#@\\]*+@)?(\[[\da-f:.]++\]|[\w.-]++)", re.IGNORECASE)
 _HIDDEN = re.compile("%[23]|&[#a-z]|\\\\.|[\u00ad\u200b-\u200f\u2060\ufeff]")
-"""What stands in words that have a host and are written differently: in entities, escapes or with invisible characters."""
+"""Signs that a host is spelt differently: entities, escapes, invisible characters."""
 _PAIRS = frozenset({"()", "[]", "``", '""', "“”"})
 _SAYS = re.compile(r"\w")
 _AROUND = re.compile(r"[ \t>]*(?:[-*+•–]|\(?\w{1,3}[.)]|#{1,6})?[ \t*_~|]*")
@@ -498,7 +498,7 @@ def cut_references(text: str, unwanted: Callable[[Reference], bool]) -> Cut | No
 
 
 def _ranges(text: str, read: Sequence[Reference]) -> list[tuple[int, int]]:
-    """What to cut: the references, the uses of a definition that goes, and the space around what leaves nothing."""
+    """Ranges to cut: the references, the uses of a removed definition, and the space around an emptied part."""
     cuts = [cut for reference in read for cut in reference.cuts if cut[0] < cut[1]]
     labels = {reference.label for reference in read if reference.label is not None}
     cuts += _uses(text, labels) if labels else ()

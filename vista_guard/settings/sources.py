@@ -51,7 +51,7 @@ OTHER_VARIABLES: Final = ("CONFIG", "DATA", "KEY", "THREADS", "URL")
 
 _OF_TESTS: Final = ("REQUIRE_ALL", "NODE_CLIENT", "PROMPTFOO", "GUARDRAILS_AI")
 _SERVICE_LINK: Final = re.compile(r"(\w+_)?(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)")
-"""What Kubernetes sets in every container where a Service is called `vista-guard` or `vista-guard-…`."""
+"""Variables that Kubernetes sets in every container where a Service is called `vista-guard` or `vista-guard-…`."""
 
 
 class Limits(BaseModel):

@@ -214,7 +214,7 @@ def is_full(batch: Sequence[Document]) -> bool:
 
 @dataclass(frozen=True)
 class Written:
-    """What storing documents did.
+    """The result of storing documents.
 
     Attributes:
         passages: number of passages stored.
@@ -272,7 +272,7 @@ class SearchedDocuments(ABC):
         return (await self.put(documents)).passages
 
     async def put(self, documents: Sequence[Document]) -> Written:
-        """As `add`; also says what was replaced. Of several writers of one document the last wins, with the whole of it."""
+        """Adds or replaces documents; returns the versions replaced. The last writer of a document wins, whole."""
         done, batch = list[Written](), list[Document]()
         for document in {document.id: document for document in documents}.values():
             batch.append(document)

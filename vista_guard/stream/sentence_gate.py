@@ -240,7 +240,7 @@ class SentenceGate:
         return kept or (ends[-1:] if pressed else [])
 
     def _link_cuts(self, decided: Work, end: int) -> list[Span]:
-        """What is not shown of the text up to `end`: links to hosts that no document has."""
+        """Spans of the text up to `end` to leave out: links to hosts that no document has."""
         if not self._removes_links:
             return []
         start, text = self._out.upto, self._source.text

@@ -1,4 +1,4 @@
-"""What the installed OpenAI package can ask for, read from its source: a new version's routes are noticed here."""
+"""The routes of the installed OpenAI package, read from its source, so that a new version's routes are noticed."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import openai
 from openai._resource import AsyncAPIResource, SyncAPIResource
 
 _VERBS = {"_get": "GET", "_get_api_list": "GET", "_post": "POST", "_put": "PUT", "_patch": "PATCH", "_delete": "DELETE"}
+
+from vista_guard.errors import ConfigError
 
 
 def sdk_routes() -> list[tuple[str, str]]:
@@ -50,7 +52,7 @@ def resources(owner: Any) -> Iterator[Any]:
             continue
         try:
             value = getattr(owner, name)
-        except Exception:  # a property of the client that is no resource
+        except ConfigError:  # the guarded client's address for WebSockets
             continue
         if isinstance(value, SyncAPIResource | AsyncAPIResource):
             yield value

@@ -10,6 +10,7 @@ import pytest
 from tests.judges.answering import HALL, Answering, AnsweringTurns, check, claim
 from vista_guard.errors import BudgetError, ContextTooLongError, JudgeError, RecordingError, UnreadableError
 from vista_guard.guard import Guard
+from vista_guard.judges.composed.ensemble import warm
 from vista_guard.judges.composed.stored import StoredJudge
 from vista_guard.judges.contract import measure
 from vista_guard.protocols import TurnJudge
@@ -39,6 +40,21 @@ def write(file: Path, text: str) -> None:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "calls.jsonl"
+
+
+class Loading(ScriptedJudge):
+    """Counts how often it was told to load."""
+
+    loads = 0
+
+    def warm(self) -> None:
+        self.loads += 1
+
+
+def test_models_behind_a_cache_or_a_recording_load_before_the_first_turn(file: Path, tmp_path: Path) -> None:
+    inner = Loading(SCRIPT)
+    warm(StoredJudge.recorded(inner, file), StoredJudge.cached(inner, tmp_path / "cache"))
+    assert inner.loads == 2
 
 
 def test_a_guarded_conversation_is_replayed_exactly(file: Path) -> None:

@@ -154,6 +154,10 @@ class StoredJudge:
         checks: Sequence[Check | Unchecked] | None = await self._shelf.ask("judge_turn", turn, tuple(history), evidence)
         return checks
 
+    def warm(self) -> None:
+        """Loads the inner judge's models; a replay has none. Blocks."""
+        self._shelf.warm()
+
     async def aclose(self) -> None:
         """Closes the file or cache, and the inner judge."""
         await self._shelf.aclose()
@@ -189,6 +193,9 @@ class _Cache:
             return {key: await _ask_judge(self._judge, method, inputs)}
 
         return (await self._answers(method, [key], ask))[key]
+
+    def warm(self) -> None:
+        ensemble.warm(self._judge)
 
     async def aclose(self) -> None:
         await self._disk.aclose()
@@ -462,6 +469,9 @@ class _Recorder:
                 f"the recording {self._file} cannot be written: {exc}. Make room, and record anew"
             ) from exc
 
+    def warm(self) -> None:
+        ensemble.warm(self._judge)
+
     async def aclose(self) -> None:
         await ensemble.aclose(self._judge)
 
@@ -501,6 +511,9 @@ class _Replay:
             f"{self._file} was asked {how}: {method} of {_excerpt(inputs)!r}. "
             "Replay what was recorded, from its beginning, with the same texts, evidence and settings; or record anew"
         )
+
+    def warm(self) -> None:
+        pass
 
     async def aclose(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""What a model's claims leave out of a turn, add to it or turn round.
+"""Holds a model's claims to their turn: nothing left out, added or turned round.
 
 One rule for all models that write claims: a turn may tell the model to find nothing in it, so the guard decides what is judged.
 """
@@ -145,7 +145,7 @@ DENIAL = re.compile(r"\b(?:not|no|never|none|neither|nor|cannot|without)\b|n['â€
 
 @dataclass(frozen=True)
 class Held:
-    """What is judged of a sentence: the claims that count, and the sentence itself if `note` says why.
+    """The texts to judge for a sentence: the claims that count, and the sentence itself if `note` says why.
 
     `replaced` is True if a claim was dropped: it has a name or figure of its own, is on something else, or says the contrary.
     """
@@ -204,7 +204,7 @@ NO_CLAIM = "no claim is about it"
 
 
 def _gap(sentence: str, stated: str, claims: Sequence[str], shown: str, *, english: bool) -> str | None:
-    """What the claims leave out of their sentence; `stated` is without what opens it."""
+    """Names the part of their sentence that the claims leave out; `stated` is the sentence without its opener."""
     if not claims:
         return NO_CLAIM
     said = folded("\n".join(claims))

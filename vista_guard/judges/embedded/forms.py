@@ -588,7 +588,7 @@ _LINED = frozenset(("long", "block", "page", "note", "comment"))
 _MARGIN = re.compile(r"[ \t]*(?:(?:\*+|//+|#+|--+|;+|[|>])(?!\w))?[ \t]*")
 _PLUS = r"(?:\+|\.{1,2}|\\|\|\||&)"
 _JOINED = re.compile(rf"\s*(?:{_PLUS}\s*)?(?:(?P<figure>\d[\d.,]*)\s*{_PLUS}\s*)?")
-"""What stands between two strings that are one for the reader: nothing, a plus, a figure between two."""
+"""Code between two strings that are one for the reader: nothing, a plus, a figure between two."""
 _BARE = re.compile(r"(?:[^={}\[\]()<>|&$@\\`~^#*:;,\n]|[:;](?!\s)|,(?=\s)|[$&](?=\d| )){4,}")
 """Words between the marks of code."""
 _PLACEHOLDER = re.compile(r"\A\s*(?:\$?\{{1,2}[^{}]*\}{1,2}|%[sdfr])\s*[:,-]?\s+")
@@ -664,7 +664,7 @@ def is_prose(line: str, *, written: bool) -> bool:
 
 @dataclass(frozen=True)
 class _Piece:
-    """What a string or comment says, or one line of it, at `start:end`; with its marks it ends at `until`, from `begin` on."""
+    """The words of a string or comment, or one line of it, at `start:end`; with its marks it is `begin:until`."""
 
     start: int
     end: int
@@ -674,7 +674,7 @@ class _Piece:
 
 
 def _quoted_blocks(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[Block]:
-    """What the lines of code at `ranges` say: their strings, comments and bare words."""
+    """Strings, comments and bare words in the lines of code at `ranges`."""
     if not ranges:
         return
     start, end = ranges[0][0], ranges[-1][1]
@@ -731,7 +731,7 @@ def _told(text: str, pieces: Sequence[_Piece], *, bare: bool = False) -> Iterato
 
 
 def _glue(text: str, before: _Piece, piece: _Piece, *, bare: bool) -> str | None:
-    """What stands between two pieces that belong together, for their reader; None if they don't."""
+    """The text that joins two pieces for their reader; None if they don't belong together."""
     gap, first, second = (
         text[before.until : piece.begin],
         text[before.start : before.end],

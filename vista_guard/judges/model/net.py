@@ -69,7 +69,7 @@ def _doubt(claim: Claim, category: ParsedCategory, evidence: EvidenceSet, *, quo
 
 
 def _other_words(claim: Claim, found: Sequence[tuple[Passage, Span]]) -> str | None:
-    """What the quoted sentences say other than the claim."""
+    """Why the quoted sentences do not carry the claim; None if they do."""
     text = folded(claim.text)
     if all(passage.source is SourceKind.HISTORY for passage, _ in found) and not _of_speakers(text):
         return "gave VERIFIED for what was only said before"

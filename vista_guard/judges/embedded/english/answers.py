@@ -80,7 +80,7 @@ class Answered:
 
 
 def claims_of_reply(reply: str, history: Sequence[Turn]) -> Answered | None:
-    """What one sentence of an assistant claims by answering the user's last turn; None if it stands alone.
+    """Reads one sentence of an assistant as an answer to the user's last turn; None if it stands alone.
 
     Examples:
         >>> from vista_guard.types import Role, Turn
@@ -91,7 +91,7 @@ def claims_of_reply(reply: str, history: Sequence[Turn]) -> Answered | None:
 
 
 def asked_before(history: Sequence[Turn]) -> tuple[Asked, ...]:
-    """What the last turn asks or states, if it is the user's."""
+    """The questions or statements of the last turn, if it is the user's."""
     if not history or history[-1].role is not Role.USER:
         return ()
     earlier = next((turn.text for turn in reversed(history) if turn.role is Role.ASSISTANT), "")
@@ -112,7 +112,7 @@ _APOLOGISES = re.compile(
 
 
 def read_reply(text: str, asked: Sequence[Asked], *, alone: bool = True) -> Answered | None:
-    """What a sentence claims as an answer.
+    """Reads a sentence as an answer; None if it stands alone.
 
     Args:
         text: a sentence, cleaned.
@@ -254,7 +254,7 @@ _LAST = re.compile(r"(?P<before>.+),\s+(?P<said>[^,]+)$")
 
 
 class _Stance(NamedTuple):
-    """Whether a clause affirms (1), denies (-1), does both (0) or neither (None) what was asked.
+    """The stance of a clause: it affirms (1), denies (-1), does both (0) or neither (None).
 
     `of_core`: it is that of the positive statement, whatever the asked one denies ("No, it isn't"); `of_truth`: but if asked
     whether all of it is true, of that. `accepts`: it may only accept a request: "Of course!"
@@ -317,7 +317,7 @@ def _first_clause(text: str) -> tuple[str, str]:
 
 
 def _stance(clause: str, asked: Sequence[Asked]) -> _Stance | None:
-    """What a clause says to the question; None if it says something else."""
+    """The stance of a clause on the question; None if it says something else."""
     bare = clause.strip(" .!,;:\"'()…").replace("’", "'")
     words = re.findall(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+", bare.lower())
     if not words:
@@ -375,7 +375,7 @@ def _is_echo(bare: str, asked: Sequence[Asked]) -> bool:
 
 
 def _claims(head: _Head, asked: Sequence[Asked]) -> tuple[tuple[str, ...], bool]:
-    """What the clauses claim of each question, and whether they agree."""
+    """The claims that the clauses make of each question, and whether they agree."""
     claims, agree = list[str](), True
     for one in asked:
         if not one.said or (one.is_request and head.accepts and head.sign == 1):

@@ -190,7 +190,7 @@ def trimmed_span(reading: Reading, start: int, end: int) -> Span:
 
 
 class _Questions(NamedTuple):
-    """What an answer may leave out: questions and statements just before it, and a question for a value."""
+    """Context that an answer may leave out: questions and statements just before it, and a question for a value."""
 
     asked: tuple[Asked, ...] = ()
     value: str = ""
@@ -239,7 +239,7 @@ def _resolved_statements(
 
 
 def _shared_out(text: str, found: Sequence[Sentence], asked: tuple[Asked, ...]) -> Iterator[tuple[Asked, ...]]:
-    """What each sentence may answer: all of it, or one question each for as many answers in a row ("Yes. No.")."""
+    """The questions that each sentence may answer: all, or one each for as many answers in a row ("Yes. No.")."""
     said = [one for one in asked if one.said]
     plain = [
         number

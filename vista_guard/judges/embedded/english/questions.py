@@ -187,7 +187,7 @@ _VIEW = re.compile(
 
 
 def _asked(sentence: str, role: Role) -> Iterator[Asked]:
-    """What one sentence asks or states; nothing for small talk, wishes and what its speaker tells of itself."""
+    """Questions and statements of one sentence; none for small talk, wishes and news of the speaker."""
     text = _SO.sub("", _VIEW.sub("", without_opener(sentence)), count=1)
     label = re.match(r"(?P<words>[^:–—]{2,40}?)(?::|\s[–—-])\s+(?=\S)", text)
     if label and (
@@ -328,7 +328,7 @@ _SERVES = re.compile(
     r"|translate|look|find|give|check|cancel|change|elaborate|clarify|talk|speak|say|do|go|continue|try|mind|like|ask)\b",
     _I,
 )
-"""What one asks an assistant to do, rather than whether something is possible: "Can you swim there?" """
+"""Verbs of requests to an assistant; "Can you swim there?" asks whether something is possible."""
 
 
 def _polar(question: str, role: Role) -> Iterator[Asked]:
