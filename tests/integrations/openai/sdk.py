@@ -13,9 +13,9 @@ from typing import Any
 import openai
 from openai._resource import AsyncAPIResource, SyncAPIResource
 
-_VERBS = {"_get": "GET", "_get_api_list": "GET", "_post": "POST", "_put": "PUT", "_patch": "PATCH", "_delete": "DELETE"}
-
 from vista_guard.errors import ConfigError
+
+_VERBS = {"_get": "GET", "_get_api_list": "GET", "_post": "POST", "_put": "PUT", "_patch": "PATCH", "_delete": "DELETE"}
 
 
 def sdk_routes() -> list[tuple[str, str]]:
