@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from vista_guard.errors import InputError
-from vista_lab.training.model import EncoderConfig, Layer, Verifier, base_folder, load_base
+from vista_lab.training.model import Layer, Verifier, base_verifier
 
 _ADAPTED = ("query", "key", "value", "output", "up", "down")
 _NORMS = ("norm", "final_norm")
@@ -89,9 +89,9 @@ def merged_file(path: Path, which: str = "mean") -> dict[str, Tensor]:
     if not adapters:
         return values
     rank = next(len(tensor) for name, tensor in values.items() if name.endswith(".a"))
-    model = Verifier(EncoderConfig.read(base_folder()))
-    load_base(model.encoder, base_folder())
-    adapt(model, rank, saved.get("alpha", 2.0 * rank), min(int(parts[2]) for parts in adapters))
+    places = [int(parts[2]) for parts in adapters]
+    model = base_verifier(layers=max(places) + 1)
+    adapt(model, rank, saved.get("alpha", 2.0 * rank), min(places))
     load(model, values)
     return plain(model, values)
 

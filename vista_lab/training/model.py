@@ -233,6 +233,15 @@ def _rename(name: str) -> str:
     return name
 
 
+def base_verifier(dropout: float = 0.1, layers: int = 0) -> Verifier:
+    """A verifier with a new head on the base model: on its lowest ``layers``, 0: on all."""
+    model = Verifier(EncoderConfig.read(base_folder()), dropout)
+    load_base(model.encoder, base_folder())
+    if layers:
+        model.encoder.layers = model.encoder.layers[:layers]
+    return model
+
+
 def load_base(encoder: Encoder, folder: Path) -> None:
     """Fill the encoder with the base model's weights; a missing or surplus tensor raises."""
     tensors = load_file(str(folder / "model.safetensors"))

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from vista_lab.training import lora
 from vista_lab.training.examples import Batch, Example, batches, collate, load_examples
-from vista_lab.training.model import EncoderConfig, Verifier, base_folder, deepen, load_base, read_verifier
+from vista_lab.training.model import Verifier, base_verifier, deepen, read_verifier
 
 _MEAN_EVERY = 20
 """Steps between two updates of the mean of the weights."""
@@ -310,9 +310,7 @@ def start_model(args: argparse.Namespace) -> Verifier:
     if args.start:
         model = read_verifier(args.start, args.dropout)
         return deepen(model) if args.deepen else model
-    model = Verifier(EncoderConfig.read(base_folder()), args.dropout)
-    load_base(model.encoder, base_folder())
-    return model
+    return base_verifier(args.dropout, args.layers)
 
 
 def train(args: argparse.Namespace) -> None:
@@ -350,6 +348,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="go on from this checkpoint instead of the base model")
     parser.add_argument("--deepen", action="store_true", help="each layer of --start twice, the copies idle at first")
+    parser.add_argument("--layers", type=int, default=0, help="the base's lowest layers to use; 0: all of them")
     parser.add_argument("--resume", action="store_true", help="go on from the folder's last.pt, if there is one")
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--planned", type=int, help="pairs that the rate decays over, instead of whole epochs")
