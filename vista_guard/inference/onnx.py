@@ -48,6 +48,7 @@ class Encoder:
 
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, passes: Passes | None = None) -> None:
         self._session = session
+        self._inputs = [one.name for one in session.get_inputs()]
         self._tokenizer = tokenizer
         self._passes = passes or shared_passes()
 
@@ -63,7 +64,11 @@ class Encoder:
         from onnxruntime import InferenceSession
 
         model = weights_file(f"{name}.onnx", folder)
-        tokenizer = _shared_tokenizer() if folder == WEIGHTS else _read_tokenizer(folder)
+        own = f"{name}_tokenizer.json"
+        if (folder / own).is_file():
+            tokenizer = _read_tokenizer(folder, own)
+        else:
+            tokenizer = _shared_tokenizer() if folder == WEIGHTS else _read_tokenizer(folder)
         try:
             session = InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
         except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file
@@ -97,7 +102,7 @@ class Encoder:
             "attention_mask": np.ones((1, len(encoding.ids)), np.int64),
             "token_type_ids": np.array([encoding.type_ids], np.int64),
         }
-        row: NDArray[np.float32] = self._session.run(None, inputs)[0][0]
+        row: NDArray[np.float32] = self._session.run(None, {name: inputs[name] for name in self._inputs})[0][0]
         return row
 
 
@@ -107,10 +112,10 @@ def _damaged(path: Path, why: object) -> ConfigError:
     )
 
 
-def _read_tokenizer(folder: Path) -> Tokenizer:
+def _read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
     from tokenizers import Tokenizer
 
-    path = weights_file("tokenizer.json", folder)
+    path = weights_file(name, folder)
     try:
         return Tokenizer.from_file(str(path))
     except Exception as exc:  # tokenizers raises bare Exceptions for a damaged file

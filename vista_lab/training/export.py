@@ -23,6 +23,17 @@ if TYPE_CHECKING:
 
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _OPSET = 17
+_FILES = (
+    "verifier.onnx",
+    "reader.onnx",
+    "reader.embeddings",
+    "embedder.onnx",
+    "tokenizer.json",
+    "reader_tokenizer.json",
+    "heads.npz",
+    "risk.json",
+)
+"""Files whose hashes stand in ``judge.json``."""
 _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half of the file
 
 
@@ -81,6 +92,21 @@ def optimise(path: Path) -> None:
     fused.replace(path)
 
 
+def move_words(path: Path) -> None:
+    """Moves the embedding table out of the graph, into NAME.embeddings beside it: indexes and code hosts take files up to 100 MB."""
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    model = onnx.load(str(path))
+    words = max(model.graph.initializer, key=lambda tensor: len(tensor.raw_data))
+    table = path.with_suffix(".embeddings")
+    table.write_bytes(words.raw_data)
+    set_external_data(words, location=table.name)
+    words.ClearField("raw_data")
+    words.data_location = onnx.TensorProto.EXTERNAL
+    path.write_bytes(model.SerializeToString())
+
+
 def write_tokenizer(path: Path) -> Tokenizer:
     """The base model's fast tokenizer with no padding or truncation baked in: the caller decides both."""
     from vista_lab.training.model import base_folder
@@ -101,8 +127,7 @@ def update_judge(folder: Path, **fields: object) -> None:
     path = folder / "judge.json"
     judge = json.loads(path.read_text()) if path.exists() else {}
     judge |= fields
-    names = ("verifier.onnx", "embedder.onnx", "tokenizer.json", "heads.npz", "risk.json")
-    judge["sha256"] = {name: sha256(folder / name) for name in names if (folder / name).exists()}
+    judge["sha256"] = {name: sha256(folder / name) for name in _FILES if (folder / name).exists()}
     order = ("version", "labels", "type_labels", "temperature", "thresholds", "max_length")
     judge = {key: judge[key] for key in order if key in judge} | judge
     path.write_text(json.dumps(judge, indent=2) + "\n")
@@ -115,6 +140,16 @@ def export_model(model: nn.Module, folder: Path, name: str, output: str, keep: P
         to_onnx(model, source, output)
         quantise(source, folder / f"{name}.onnx")
         optimise(folder / f"{name}.onnx")
+
+
+def write_reader(checkpoint: Path, folder: Path, keep: Path | None = None) -> None:
+    """The careful reader of a checkpoint: ``reader.onnx``, its embedding table and its tokenizer."""
+    from vista_lab.training.model import read_verifier
+
+    export_model(read_verifier(checkpoint).eval(), folder, "reader", "logits", keep)
+    move_words(folder / "reader.onnx")
+    write_tokenizer(folder / "reader_tokenizer.json")
+    update_judge(folder)
 
 
 FOLDER_FILE = "model_quantized.onnx"
@@ -173,8 +208,12 @@ def main() -> None:
         "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
     )
     parser.add_argument("--verifier-only", action="store_true", help="the embedder is there already, or not needed")
+    parser.add_argument("--reader", action="store_true", help="the checkpoint is the careful reader's: reader.onnx")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
+    if args.reader:
+        write_reader(args.checkpoint, args.out, args.keep_fp32)
+        return
     write_tokenizer(args.out / "tokenizer.json")
     if not args.verifier_only:
         export_model(load_embedder(), args.out, "embedder", "embedding", args.keep_fp32)

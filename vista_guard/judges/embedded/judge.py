@@ -19,15 +19,25 @@ from vista_guard.judges.embedded.english.questions import NOT_TRUE
 from vista_guard.judges.embedded.english.segment import foreign_language, language_identifier
 from vista_guard.judges.embedded.english.verbs import finish_sentence
 from vista_guard.judges.embedded.english.words import content_words, word_stems
-from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, choose, pool
+from vista_guard.judges.embedded.evidence import COUNTER_COSINE, EvidencePiece, Pool, choose, pool
 from vista_guard.judges.embedded.forms import is_code, unreadable_parts
 from vista_guard.judges.embedded.mentions.passage import as_meant
-from vista_guard.judges.embedded.models import ABSTENTION, FACTUAL, OPINION, Calibration, ClaimTypeHead, ShippedVerifier
+from vista_guard.judges.embedded.models import (
+    ABSTENTION,
+    FACTUAL,
+    OPINION,
+    Calibration,
+    CarefulReader,
+    ClaimTypeHead,
+    ReaderFit,
+    ShippedVerifier,
+)
 from vista_guard.judges.embedded.opposites import is_mentioned, may_be_settled
 from vista_guard.judges.embedded.support import (
     MAX_EVIDENCE,
     NOWHERE,
     ClaimPieces,
+    Judged,
     Scored,
     about_itself,
     can_affect_verdict,
@@ -62,8 +72,7 @@ from vista_guard.types import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 SUBJECTIVE_SUPPORT = 0.7
 """Minimum support for a claim about its speaker's own mind or life; documents never support or refute one."""
@@ -90,8 +99,10 @@ class EmbeddedJudge:
         *,
         recommendations: Recommendations = "out_of_scope",
         multilingual: bool = False,
+        reader: Verifier | None = None,
     ) -> None:
         self._verifier = verifier
+        self._reader = reader
         self._recommendations = recommendations
         self._embedder = embedder
         self._head = head
@@ -108,6 +119,7 @@ class EmbeddedJudge:
         thresholds: tuple[float, float] | None = None,
         recommendations: Recommendations = "out_of_scope",
         multilingual: bool = False,
+        quick: bool = False,
     ) -> EmbeddedJudge:
         """Loads the shipped judge, optionally with another verifier.
 
@@ -120,6 +132,7 @@ class EmbeddedJudge:
                 the paper, or "lacking_evidence".
             multilingual: True if the verifier reads other languages too. Turns in them are judged sentence by sentence against
                 whole passages, without the rules of English (claims, denials, claim types).
+            quick: True leaves the careful reader out, which reads open claims again. It reads with the shipped verifier only.
 
         Raises:
             ConfigError: a weights file is missing or damaged.
@@ -127,9 +140,19 @@ class EmbeddedJudge:
         calibration = Calibration.load(folder)
         if thresholds is not None:
             calibration = replace(calibration, supported=thresholds[0], contradicted=thresholds[1])
+        fit = calibration.reader if verifier is None and not quick else None
+        reader = CarefulReader(fit.max_length, folder) if fit else None
         verifier = verifier or ShippedVerifier.load(calibration, folder)
         head = ClaimTypeHead.load(folder)
-        return cls(verifier, embedder, head, calibration, recommendations=recommendations, multilingual=multilingual)
+        return cls(
+            verifier,
+            embedder,
+            head,
+            calibration,
+            recommendations=recommendations,
+            multilingual=multilingual,
+            reader=reader,
+        )
 
     @property
     def info(self) -> JudgeInfo:
@@ -259,6 +282,7 @@ class EmbeddedJudge:
         ]
         wide = self._weigh_all(claims, texts, around)
         weighed = [few.with_(more) for few, more in zip(narrow, wide, strict=True)]
+        weighed = self._read_again(claims, texts, known, weighed)
         against = self._on_topic(texts, [contradictions(*row) for row in zip(claims, weighed, strict=True)])
         return [_check(*row) for row in zip(claims, weighed, against, strict=True)]
 
@@ -279,14 +303,31 @@ class EmbeddedJudge:
         pairs = [(piece.text, text) for text, pieces in zip(texts, chosen, strict=True) for piece in pieces]
         rows = iter(self._verifier.probabilities(pairs) if pairs else ())
         judged = [[(piece, next(rows)) for piece in pieces] for pieces in chosen]
-        return [self._weigh(claim, pieces) for claim, pieces in zip(claims, judged, strict=True)]
+        return [self._weigh(claim, pieces, self._calibration) for claim, pieces in zip(claims, judged, strict=True)]
 
-    def _weigh(self, claim: Claim, judged: Sequence[tuple[EvidencePiece, NDArray[np.float32]]]) -> ClaimPieces:
-        needed = max(self._calibration.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
+    def _read_again(
+        self, claims: Sequence[Claim], texts: Sequence[str], known: Pool, weighed: Sequence[ClaimPieces]
+    ) -> list[ClaimPieces]:
+        """The pieces as weighed, but of each open claim only the decisive ones, as both readers weigh them together."""
+        reader, fit = self._reader, self._calibration.reader
+        if reader is None or fit is None:
+            return list(weighed)
+        again = [few.decisive() if fit.is_open(few.best) else [] for few in weighed]
+        pairs = [
+            (known.around(piece, text), text) for text, rows in zip(texts, again, strict=True) for piece, _ in rows
+        ]
+        careful = iter(reader.probabilities(pairs) if pairs else ())
+        return [
+            self._weigh(claim, [(piece, fit.combine(row, next(careful))) for piece, row in rows], fit) if rows else few
+            for claim, few, rows in zip(claims, weighed, again, strict=True)
+        ]
+
+    def _weigh(self, claim: Claim, judged: Sequence[Judged], limits: Calibration | ReaderFit) -> ClaimPieces:
+        needed = max(limits.supported, SUBJECTIVE_SUPPORT if about_itself(claim) else 0.0)
         support = [(piece, support_score(piece, claim, row, needed)) for piece, row in judged if piece.supports]
         denied = [(piece, refutation(piece, claim, row)) for piece, row in judged if piece.refutes]
-        against = [(piece, score) for piece, score in denied if score >= self._calibration.contradicted]
-        return ClaimPieces([piece for piece, _ in judged], needed, support, against)
+        against = [(piece, score) for piece, score in denied if score >= limits.contradicted]
+        return ClaimPieces(judged, needed, support, against)
 
     def _on_topic(self, texts: Sequence[str], against: Sequence[Sequence[Scored]]) -> list[list[Scored]]:
         """The evidence against each claim that is on the same topic, by one embedding call."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from vista_guard.errors import ConfigError
@@ -19,6 +20,51 @@ if TYPE_CHECKING:
 
 
 FACTUAL, OPINION, ABSTENTION = "factual", "opinion", "abstention"
+
+
+@dataclass(frozen=True)
+class ReaderFit:
+    """Which claims the careful reader reads again, and how the two readers' probabilities become one.
+
+    The combined log odds are a weighted sum, fitted over conversations: `quick` and `careful` are the weights of the log
+    probabilities, `bias` is added by label (supported, contradicted, not enough).
+    """
+
+    open_from: float
+    """Quick support below which a claim without it is settled."""
+    open_to: float
+    """Quick support above which a claim is settled."""
+    quick: float
+    careful: float
+    bias: tuple[float, float, float]
+    supported: float
+    """Least combined probability that confirms a claim."""
+    contradicted: float
+    """Least combined probability that contradicts a claim: right in nine of ten."""
+    max_length: int
+    """Most tokens of a pair."""
+
+    @classmethod
+    def read(cls, fields: Mapping[str, Any]) -> ReaderFit:
+        """From `judge.json`'s field `reader`."""
+        first, second, third = map(float, fields["bias"])
+        names = ("open_from", "open_to", "quick", "careful", "supported", "contradicted")
+        numbers = {name: float(fields[name]) for name in names}
+        return cls(**numbers, bias=(first, second, third), max_length=int(fields["max_length"]))
+
+    def is_open(self, support: float) -> bool:
+        """True if a claim with this quick support is read again."""
+        return self.open_from <= support <= self.open_to
+
+    def combine(self, quick: NDArray[np.float32], careful: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities by label, of each reader's probabilities by label; shapes (…, 3)."""
+        import numpy as np
+
+        logs = self.quick * np.log(quick.clip(_LEAST)) + self.careful * np.log(careful.clip(_LEAST))
+        return softmax(logs + np.array(self.bias, np.float32))
+
+
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -37,6 +83,8 @@ class Calibration:
     abstention: float
     max_length: int
     """Most tokens of a pair."""
+    reader: ReaderFit | None = None
+    """None: the weights have no careful reader."""
 
     @classmethod
     def load(cls, folder: Path = WEIGHTS) -> Calibration:
@@ -59,6 +107,7 @@ class Calibration:
                 opinion=float(thresholds["opinion"]),
                 abstention=float(thresholds["abstention"]),
                 max_length=int(read["max_length"]),
+                reader=ReaderFit.read(read["reader"]) if "reader" in read else None,
             )
         except (ValueError, KeyError, TypeError) as exc:
             raise ConfigError(
@@ -164,3 +213,26 @@ class ShippedVerifier:
         """Implements `Verifier.probabilities`."""
         rows: NDArray[np.float32] = self._limits.probabilities(self._encoder.run(pairs))[:, self._columns]
         return rows
+
+
+class CarefulReader:
+    """Implements `Verifier` with the model of `reader.onnx`: larger, better and slower. Loads at first use.
+
+    Raises:
+        ConfigError: at first use, a file is missing or damaged.
+    """
+
+    name = "reader"
+
+    def __init__(self, max_length: int, folder: Path = WEIGHTS) -> None:
+        self._load = partial(Encoder.load, self.name, max_length=max_length, folder=folder)
+        if folder == WEIGHTS:
+            self._load = partial(shared_encoder, self.name, max_length)
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        return self._load()
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Implements `Verifier.probabilities`."""
+        return softmax(self._encoder.run(pairs))

@@ -257,15 +257,24 @@ Scored = tuple[EvidencePiece, float]
 """A piece, and a probability in [0, 1]."""
 
 
+Judged = tuple[EvidencePiece, "NDArray[np.float32]"]
+"""A piece, and the verifier's probabilities: supported, contradicted, not enough."""
+
+
 @dataclass(frozen=True)
 class ClaimPieces:
     """The pieces read for one claim: `support` of those that may support, `against` of those that contradict."""
 
-    pieces: Sequence[EvidencePiece]
+    judged: Sequence[Judged]
     needed: float
     """Minimum support that confirms the claim."""
     support: Sequence[Scored]
     against: Sequence[Scored]
+
+    @property
+    def pieces(self) -> list[EvidencePiece]:
+        """The pieces."""
+        return [piece for piece, _ in self.judged]
 
     @property
     def best(self) -> float:
@@ -286,10 +295,18 @@ class ClaimPieces:
         denied = any(piece.origin.source is SourceKind.DOCUMENT for piece, _ in self.against)
         return not self.found and not denied
 
+    def decisive(self) -> list[Judged]:
+        """The piece that speaks most for the claim, and the one that speaks most against it: one or two."""
+        for_it = [row for row in self.judged if row[0].supports]
+        against = [row for row in self.judged if row[0].refutes]
+        best = [max(for_it, key=lambda row: float(row[1][SUPPORTED]))] if for_it else []
+        worst = [max(against, key=lambda row: float(row[1][CONTRADICTED]))] if against else []
+        return best + [row for row in worst if all(row[0] is not piece for piece, _ in best)]
+
     def with_(self, more: ClaimPieces) -> ClaimPieces:
         """These pieces and more."""
         return ClaimPieces(
-            [*self.pieces, *more.pieces],
+            [*self.judged, *more.judged],
             self.needed,
             [*self.support, *more.support],
             [*self.against, *more.against],
