@@ -7,10 +7,13 @@ import gc
 import os
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tests.conftest import GUIDE, guard_with
@@ -48,6 +51,50 @@ def test_the_last_assistant_turn_is_judged_whatever_follows_it(knowledge: Memory
     assert report.findings[0].evidence[0].quote == NOTES
 
 
+ASKED = {"role": "user", "content": "When?"}
+
+
+@pytest.mark.parametrize(
+    "talk",
+    [
+        [ASKED, {"role": "assistant", "content": OPENED}],
+        [HumanMessage("When?"), AIMessage(OPENED)],
+        conversation(user("When?"), assistant(OPENED)),
+    ],
+)
+def test_chat_messages_are_judged_as_they_are_beside_the_documents_given(talk: Any, knowledge: MemoryKnowledge) -> None:
+    report = guard_with(judge(), knowledge).check(talk, documents=NOTES)
+    assert (report.turn_index, report.decision.action, report.findings[0].evidence[0].quote) == (1, Action.ALLOW, NOTES)
+
+
+def test_a_turn_keeps_its_own_documents_beside_those_given(knowledge: MemoryKnowledge) -> None:
+    report = guard_with(judge(), knowledge).check(conversation(assistant(OPENED, NOTES)), documents=["Tea is served."])
+    assert report.findings[0].evidence[0].quote == NOTES
+
+
+def test_plain_deltas_are_streamed_to_a_plain_loop(knowledge: MemoryKnowledge) -> None:
+    guard = guard_with(judge(), knowledge)
+    *texts, report = guard.gated([ASKED], iter([OPENED[:9], OPENED[9:]]), documents=NOTES)
+    assert isinstance(report, TurnReport)
+    assert "".join(map(str, texts)) == report.response == OPENED
+
+
+def test_a_plain_loop_that_ends_early_ends_its_deltas(knowledge: MemoryKnowledge) -> None:
+    ended = threading.Event()
+
+    def deltas() -> Iterator[str]:
+        try:
+            while True:
+                yield f"{OPENED} "
+        finally:
+            ended.set()
+
+    stream = guard_with(judge(), knowledge).gated([ASKED], deltas(), documents=NOTES)
+    assert str(next(iter(stream))).strip() == OPENED
+    stream.close()
+    assert ended.wait(60)
+
+
 def test_given_claims_are_judged_in_place_of_decomposition(knowledge: MemoryKnowledge) -> None:
     turn = assistant(OPENED, NOTES, claims=["It opened.", "It is old."])
     scripted = judge()
@@ -59,6 +106,7 @@ def test_given_claims_are_judged_in_place_of_decomposition(knowledge: MemoryKnow
 @pytest.mark.parametrize(
     ("talk", "message"),
     [
+        (OPENED, "is str; give a Conversation or a list of chat messages"),
         (conversation(), "the conversation is empty"),
         (conversation(user("Hi")), "the conversation has no assistant turn"),
         (conversation(assistant("a" * 101)), r"turn 0 has 101 characters, more than the 100 of limits.turn_chars"),

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tests.policy.test_presets import finding, unchecked
 from tests.policy.test_scoring import report
-from vista_guard import ConfigError, Label, Persona, Span, TurnReport
+from vista_guard import Action, ConfigError, Label, Persona, Span, TurnReport
 from vista_guard.reading.files import read_persona
 from vista_guard.types import DraftSpan
 
@@ -44,6 +44,28 @@ OLD = {
     "decision": {"action": "ALLOW", "reason": "fine"}, "score": None, "evidence_missing": False, "policy": "strict",
     "judge": {"name": "scripted", "version": "1"}, "timings": {}, "created_at": "2026-05-01T12:00:00Z",
 }  # fmt: skip
+
+
+def test_a_report_reads_as_text_and_shows_its_claims_in_a_notebook() -> None:
+    hostile = "The hall <b>opened</b> in 1925.\x1b[2J"
+    written = report(finding(Label.VERIFIED), unchecked()).model_copy(update={"response": hostile})
+    text = str(written)
+    assert "VERIFIED" in text
+    assert "UNCHECKED" in text
+    assert "\x1b" not in text
+    assert text.startswith(written.decision.action)
+    page = written._repr_html_()
+    assert "<b>opened</b>" not in page
+    assert "&lt;b&gt;opened" in page
+
+
+def test_a_notebook_marks_the_claims_of_the_delivered_text() -> None:
+    one = finding(Label.CONTRADICTED)
+    placed = one.model_copy(update={"claim": one.claim.model_copy(update={"span": Span(start=4, end=8)})})
+    flagged = report(placed).model_copy(update={"response": "The hall & more"})
+    flagged = flagged.model_copy(update={"decision": flagged.decision.model_copy(update={"action": Action.FLAG})})
+    assert '<mark title="CONTRADICTED"' in flagged._repr_html_()
+    assert ">hall</mark> &amp; more" in flagged._repr_html_()
 
 
 def test_an_old_report_has_one_id_however_often_it_is_read() -> None:

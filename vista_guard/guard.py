@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import cached_property
+from contextvars import copy_context
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from vista_guard.turn.work import Parts
 
 Answer = TypeVar("Answer")
+
+Talk = Conversation | Sequence[Any]
+"""A conversation, or its chat messages: OpenAI's mappings, LangChain's messages."""
 
 
 class Guard:
@@ -181,52 +185,80 @@ class Guard:
             Conversation(turns=(*question_turns, _turn(Role.ASSISTANT, answer, "answer", documents)))
         )
 
-    def check(self, conversation: Conversation) -> TurnReport:
+    def check(self, conversation: Talk, *, documents: GivenDocuments = ()) -> TurnReport:
         """Judges the conversation's last assistant turn; later turns are ignored.
 
+        Args:
+            conversation: a `Conversation`, or chat messages as they are.
+            documents: what the turn must agree with, besides the documents that it brings.
+
         Raises:
-            InputError: there is no assistant turn, or it is over a limit.
+            InputError: there is no assistant turn, or it is over a limit; a malformed message.
 
         Examples:
-            >>> from vista_guard import Guard, to_conversation
+            >>> from vista_guard import Guard
             >>> guard = Guard.from_settings(store="memory")
             >>> messages = [
             ...     {"role": "user", "content": "When did the whale hall open?"},
             ...     {"role": "assistant", "content": "The whale hall opened in 1925."},
             ... ]
-            >>> report = guard.check(to_conversation(messages, documents=["The whale hall opened in 1925."]))
+            >>> report = guard.check(messages, documents=["The whale hall opened in 1925."])
             >>> print(report.decision.action, report.score)
             ALLOW 1.0
             >>> guard.close()
         """
-        return _aio.run(self.acheck(conversation))
+        return _aio.run(self.acheck(conversation, documents=documents))
 
-    async def acheck(self, conversation: Conversation) -> TurnReport:
+    async def acheck(self, conversation: Talk, *, documents: GivenDocuments = ()) -> TurnReport:
         """Async version of `check`."""
-        return await self._judge(self._last_turn(conversation))
+        return await self._judge(self._last_turn(_conversation(conversation, documents)))
 
-    async def stream(self, conversation: Conversation) -> AsyncIterator[Mapping[str, Any]]:
+    async def stream(self, conversation: Talk, *, documents: GivenDocuments = ()) -> AsyncIterator[Mapping[str, Any]]:
         """Async version of `check` that yields events: each `finding` or `unchecked`, the `decision`, then the `report`."""
         from vista_guard.turn.work import Work
 
-        work = Work(conversation=self._last_turn(conversation))
+        work = Work(conversation=self._last_turn(_conversation(conversation, documents)))
         async for event in (await self._graph()).astream({"guard": work}, stream_mode="custom"):
             yield event
 
+    @overload
     def gated(
         self,
-        conversation: Conversation,
+        conversation: Talk,
         deltas: AsyncIterator[Delta],
         *,
         gate: Gate = "sentence",
         documents: GivenDocuments | GivenFinder = (),
         again: Again | None = None,
         on_outcome: Callable[[Outcome], None] | None = None,
-    ) -> AsyncGenerator[str | Passed | TurnReport, None]:
-        """Streams an assistant turn, each part of it once it is judged.
+    ) -> AsyncGenerator[str | Passed | TurnReport, None]: ...
+
+    @overload
+    def gated(
+        self,
+        conversation: Talk,
+        deltas: Iterable[Delta],
+        *,
+        gate: Gate = "sentence",
+        documents: GivenDocuments | GivenFinder = (),
+        again: Again | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> _aio.Bridged[str | Passed | TurnReport]: ...
+
+    def gated(
+        self,
+        conversation: Talk,
+        deltas: AsyncIterator[Delta] | Iterable[Delta],
+        *,
+        gate: Gate = "sentence",
+        documents: GivenDocuments | GivenFinder = (),
+        again: Again | None = None,
+        on_outcome: Callable[[Outcome], None] | None = None,
+    ) -> AsyncGenerator[str | Passed | TurnReport, None] | _aio.Bridged[str | Passed | TurnReport]:
+        """Streams an assistant turn, each part of it once it is judged: an async generator of async deltas, else a plain one.
 
         Args:
-            conversation: the turns before it.
+            conversation: the turns before it, or their chat messages.
             deltas: the turn's text as it comes, with the host's other objects (tool calls, usage) as `Passed` among it, and the
                 documents that are found meanwhile as `Found`.
             gate: `sentence` lets each sentence out once its claims passed; `turn` holds all until the whole was judged; `none`
@@ -250,9 +282,18 @@ class Guard:
         turn_documents = (
             (lambda talk: given_documents(documents(talk))) if callable(documents) else given_documents(documents)
         )
-        return gated(
-            self.parts, conversation, deltas, gate=gate, documents=turn_documents, again=again, on_outcome=on_outcome
+        run = partial(
+            gated,
+            self.parts,
+            _conversation(conversation),
+            gate=gate,
+            documents=turn_documents,
+            again=again,
+            on_outcome=on_outcome,
         )
+        if isinstance(deltas, AsyncIterator):
+            return run(deltas)
+        return _aio.Bridged(run(_aio.in_thread(lambda: iter(deltas), copy_context())))
 
     async def areplay(
         self,
@@ -535,6 +576,33 @@ class Session:
             yield
         finally:
             self._busy.release()
+
+
+def _conversation(talk: Talk, documents: GivenDocuments = ()) -> Conversation:
+    """The conversation, or that of these messages; `documents` come to those of its last assistant turn."""
+    from vista_guard.reading.chat_json import distinct, given_documents, to_conversation
+
+    if isinstance(talk, str) or not isinstance(talk, Conversation | Sequence):
+        raise InputError(
+            f"the conversation is {type(talk).__name__}; give a Conversation or a list of chat messages. For one answer call "
+            "check_answer(answer, documents=…)"
+        )
+    if isinstance(talk, Conversation):
+        conversation = talk
+    elif all(isinstance(message, Mapping) and "role" in message for message in talk):
+        conversation = to_conversation(talk)
+    else:
+        from vista_guard.graph.host_objects import conversation_of
+
+        conversation = conversation_of(talk)
+    given = given_documents(documents)
+    spoken = [place for place, turn in enumerate(conversation.turns) if turn.role is Role.ASSISTANT]
+    if not given or not spoken:
+        return conversation
+    turns = list(conversation.turns)
+    own = turns[spoken[-1]]
+    turns[spoken[-1]] = own.model_copy(update={"documents": distinct([*own.documents, *given])})
+    return conversation.model_copy(update={"turns": tuple(turns)})
 
 
 def _turn(role: Role, text: object, name: str, documents: GivenDocuments = ()) -> Turn:

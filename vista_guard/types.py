@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from hashlib import sha256
+from html import escape
 from typing import Annotated, Any, Literal, Self
 from uuid import uuid4
 
@@ -337,6 +338,31 @@ def label_of(outcome: Outcome) -> str:
     return outcome.label.value if isinstance(outcome, Finding) else UNCHECKED
 
 
+_COLOURS = {
+    Label.VERIFIED.value: "#d7f0dd",
+    Label.CONTRADICTED.value: "#f9d0d0",
+    Label.LACKING_EVIDENCE.value: "#ffeab3",
+    Label.OUT_OF_SCOPE.value: "#e3e8ee",
+    Label.ABSTENTION.value: "#e3e8ee",
+    UNCHECKED: "#ead9fb",
+}
+"""Of a claim's mark in a notebook."""
+
+
+def _line(outcome: Finding | Unchecked) -> str:
+    """A claim with its label, its best quote or the reason, in a line."""
+    if isinstance(outcome, Unchecked):
+        return f"{UNCHECKED}: {outcome.claim.text} ({outcome.error})"
+    quote = next(iter(outcome.evidence), None)
+    shown = outcome.reason if quote is None else f'{quote.title or quote.source_id}: "{" ".join(quote.quote.split())}"'
+    return f"{outcome.label} {outcome.confidence:.2f}: {outcome.claim.text} ({shown})"
+
+
+def _printable(line: str) -> str:
+    """The line without characters that command a terminal."""
+    return "".join(one if one.isprintable() or one in "\n\t" else "\ufffd" for one in line)
+
+
 class Decision(Noun):
     """The action on a turn, its reason, and the claims behind it."""
 
@@ -497,6 +523,31 @@ class TurnReport(Noun):
             whole = json.dumps(dict(data), sort_keys=True, default=str)
             return {**data, "id": sha256(whole.encode()).hexdigest()[:32]}
         return data
+
+    def __str__(self) -> str:
+        """The decision, the delivered text, and each claim with its label and best quote, a line each."""
+        score = "nothing was judged" if self.score is None else f"score {self.score:.2f}"
+        lines = [f"{self.decision.action} ({self.policy}, {score}): {self.decision.reason}", self.response, ""]
+        return "\n".join(map(_printable, [*lines, *(_line(outcome) for outcome in self.outcomes)])).rstrip()
+
+    def _repr_html_(self) -> str:
+        """The delivered text with its claims marked, then the claims: what a notebook shows."""
+        marks = sorted(
+            (span.start, span.end, label_of(outcome))
+            for outcome in self.outcomes
+            for span in (self.delivered_spans(outcome.claim.span) if outcome.claim.span else ())
+        )
+        parts, at = [], 0
+        for start, end, label in marks:
+            if start >= at:
+                style = f"background:{_COLOURS[label]};color:#111"
+                mark = f'<mark title="{label}" style="{style}">{escape(self.response[start:end])}</mark>'
+                parts += [escape(self.response[at:start]), mark]
+                at = end
+        text = "".join([*parts, escape(self.response[at:])])
+        claims = "".join(f"<li>{escape(_line(outcome))}</li>" for outcome in self.outcomes)
+        head = f"<b>{self.decision.action}</b> {escape(self.decision.reason)}"
+        return f'<p>{head}</p><blockquote style="white-space:pre-wrap">{text}</blockquote><ul>{claims}</ul>'
 
     def delivered_spans(self, span: Span) -> tuple[Span, ...]:
         """Where a place in the judged draft stands in `response`: no span where it was not delivered, several where it was cut.

@@ -17,6 +17,7 @@ from pptx.util import Inches
 
 from vista_guard.errors import InputError
 from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, read_document
+from vista_guard.reading.office import with_rows
 from vista_guard.types import Document
 
 
@@ -174,3 +175,61 @@ def test_entities_of_an_office_file_are_not_expanded(tmp_path: Path) -> None:
 def test_an_empty_office_file_is_skipped() -> None:
     found = read_document(DocumentFile(Path("empty.docx"), "empty.docx"), written(WordDocument().save))
     assert isinstance(found, SkippedFile)
+
+
+PRICES = [["test", "price"], ["Iron", "21 euros"], ["Vitamin D", "34 euros, with advice"]]
+ROWS = "test: Iron; price: 21 euros\ntest: Vitamin D; price: 34 euros, with advice"
+
+
+def html_table() -> str:
+    rows = ("".join(f"<{'td' if number else 'th'}>{cell}" for cell in row) for number, row in enumerate(PRICES))
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'test,price\nIron,21 euros\nVitamin D,"34 euros, with advice"',
+        'test;price\r\nIron;21 euros\r\nVitamin D;"34 euros, with advice"\r\n',
+        "\n".join("\t".join(row) for row in PRICES),
+        html_table(),
+        html_table().upper(),
+        json.dumps([dict(zip(PRICES[0], row, strict=True)) for row in PRICES[1:]]),
+        "\n".join(json.dumps(dict(zip(PRICES[0], row, strict=True))) for row in PRICES[1:]),
+    ],
+)
+def test_a_text_that_is_a_table_is_read_as_its_rows(text: str) -> None:
+    assert with_rows(text).strip().lower() == ROWS.lower()
+
+
+def test_a_table_among_prose_becomes_rows_and_the_prose_stays() -> None:
+    before, behind = "Our prices, as of May:", "All tests need an appointment, please call."
+    text = f"{before}\n\nPrices\ntest;price\nIron;21 euros\n\n{behind}"
+    assert with_rows(text) == f"{before}\n\nPrices\ntest: Iron; price: 21 euros\n\n{behind}"
+    assert with_rows(f"{before}{html_table()}{behind}").split() == f"{before} {ROWS} {behind}".split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "First, we met.\nThen, we ate.\nLast, we sang.",
+        "The pier is 310 m long; it opened in 1925.\nThe hall is older; it opened in 1850.",
+        "[1] Smith, 2019\n[2] Jones, 2020",
+        "{curly} braces\nand more",
+        '["a", "b"]',
+        "1,2\n3,4",
+        "a,a\n1,2",
+        "| test | price |\n|---|---|\n| Iron | 21 |",
+        "name,price",
+        "a,b\n1,2,3",
+        '"open,quote\nnever,closed',
+        '{"a": ' * 200 + "1" + "}" * 200,
+        "<b>bold</b> and <table> alone",
+    ],
+)
+def test_what_may_be_something_else_stays_as_it_is(text: str) -> None:
+    assert with_rows(text) == text
+
+
+def test_nested_records_are_read_as_those_of_a_file() -> None:
+    assert with_rows('{"hall": "Whale", "fee": {"adult": 8}}') == "hall: Whale\nfee.adult: 8"

@@ -164,13 +164,13 @@ def read_request(request: object) -> Conversation:
     if isinstance(request, Conversation):
         return request
     if isinstance(request, BaseMessage):
-        return _conversation([request])
+        return conversation_of([request])
     if isinstance(request, PromptValue):
-        return _conversation(request.to_messages())
+        return conversation_of(request.to_messages())
     if isinstance(request, Mapping):
         return _read_mapping(request)
     if isinstance(request, Sequence):
-        return _conversation(request)
+        return conversation_of(request)
     raise InputError(
         f"the agent was called with {type(request).__name__}; vista-guard reads a text, messages, or a mapping with messages"
     )
@@ -188,7 +188,7 @@ def _request_documents(request: object) -> tuple[Document, ...]:
     if isinstance(request, Mapping):
         return (*read_documents(request), *_request_documents(request.get("messages") or ()))
     if isinstance(request, Sequence) and not isinstance(request, str) and request:
-        return _conversation([*request, AIMessage("-")]).turns[-1].documents
+        return conversation_of([*request, AIMessage("-")]).turns[-1].documents
     return ()
 
 
@@ -285,7 +285,7 @@ def thread_id_of(config: RunnableConfig) -> str | None:
 
 def _read_mapping(request: HostState) -> Conversation:
     if "messages" in request:
-        return _conversation(_items(request["messages"]))
+        return conversation_of(_items(request["messages"]))
     question = next((text for key in QUESTION_KEYS if isinstance(text := request.get(key), str)), None)
     if question is None:
         keys = ", ".join(QUESTION_KEYS)
@@ -293,7 +293,7 @@ def _read_mapping(request: HostState) -> Conversation:
             f"the agent was called with the keys {sorted(map(str, request))}; vista-guard reads messages, {keys}"
         )
     past = next((request[name] for name in HISTORY_KEYS if request.get(name)), ())
-    return _conversation([*_items(past), HumanMessage(content=question)])
+    return conversation_of([*_items(past), HumanMessage(content=question)])
 
 
 def _read_reply_mapping(request: object, reply: HostState) -> ReplyDraft:
@@ -332,12 +332,12 @@ def _is_same(message: object, other: object) -> bool:
 def _draft_of(messages: Sequence[object], new: int | None = None) -> ReplyDraft:
     """The draft: what the last message says, and what those before it say that call no tools. Only the last `new` messages may
     be of it; evidence is in all."""
-    turns = _conversation(messages).turns
+    turns = conversation_of(messages).turns
     added = messages[len(messages) - new :] if new is not None else messages
     places = places_of_draft(added)
     if not places or not turns or turns[-1].role is not Role.ASSISTANT:
         return ReplyDraft(None)
-    texts = [_conversation([added[place]]).turns[-1].text for place in places]
+    texts = [conversation_of([added[place]]).turns[-1].text for place in places]
     return ReplyDraft("\n\n".join(texts), turns[-1].documents)
 
 
@@ -350,7 +350,7 @@ def places_of_draft(messages: Sequence[object]) -> list[int]:
 def _speaks(message: object) -> bool:
     if _role(message) not in ("assistant", "ai"):
         return False
-    turns = _conversation([message]).turns
+    turns = conversation_of([message]).turns
     return bool(turns) and bool(turns[-1].text.strip())
 
 
@@ -358,7 +358,8 @@ def _calls(message: object) -> bool:
     return bool(message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None))
 
 
-def _conversation(messages: Iterable[object]) -> Conversation:
+def conversation_of(messages: Iterable[object]) -> Conversation:
+    """The conversation of chat messages, OpenAI's or LangChain's."""
     return to_conversation([_chat_json(message) for message in messages])
 
 

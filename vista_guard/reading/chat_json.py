@@ -18,6 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from pydantic import ValidationError
 
 from vista_guard.errors import ConfigError, InputError
+from vista_guard.reading.office import row_text, with_rows
 from vista_guard.types import Conversation, Document, Role, Turn
 
 ROLES = {
@@ -87,7 +88,9 @@ def to_conversation(
 def to_document(value: object) -> Document:
     """Converts a text, or a mapping with `text` (or `content`, `page_content`) and optional `id`, `title`, `url`, `metadata`.
 
-    Without an id, a document gets one from its text, so the same text has the same id everywhere.
+    A mapping of plain values without any of these names is the row of a table. Tables in the text (HTML, CSV, TSV, JSON of
+    records) become rows, too, as in the document store. Without an id, a document gets one from its text, so that the same text
+    has the same id everywhere.
 
     Raises:
         InputError: the value is neither, has no text, or has a field of the wrong kind.
@@ -95,21 +98,31 @@ def to_document(value: object) -> Document:
     if isinstance(value, Document):
         return value
     if isinstance(value, str):
-        return Document(id=_text_id(value), text=value)
+        return Document(id=_text_id(value), text=with_rows(value))
     if not isinstance(value, Mapping):
         raise InputError(
             f"a document is {_short_repr(value)}; expected a text or a mapping with {', '.join(TEXT_KEYS)}"
         )
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), None)
+    if text is None and _is_row(value):
+        return to_document(row_text(value))
     if text is None:
         keys = ", ".join(map(str, value)) or "none"
         raise InputError(f"a document has the keys {keys[:80]}; it needs its text under one of {', '.join(TEXT_KEYS)}")
     metadata = value.get("metadata") or {}
     identity = _text_id(text) if value.get("id") is None else str(value["id"])
     try:
-        return Document(id=identity, text=text, title=value.get("title"), url=value.get("url"), metadata=metadata)
+        fields = {"title": value.get("title"), "url": value.get("url"), "metadata": metadata}
+        return Document(id=identity, text=with_rows(text), **fields)
     except ValidationError as exc:
         raise InputError(f"document {identity!r}: {_first_problem(exc)}") from exc
+
+
+def _is_row(value: Mapping[Any, object]) -> bool:
+    """True for the row of a table: columns and plain values, and no name of a document's own fields."""
+    own = {*TEXT_KEYS, "id", "title", "url", "metadata"}
+    plain = all(isinstance(cell, str | int | float | None) for cell in value.values())
+    return plain and len(value) > 1 and all(isinstance(name, str) and name not in own for name in value)
 
 
 DOCUMENT_KEYS = ("documents", "context", "source_documents")
@@ -254,7 +267,7 @@ class _Reader:
         call = message.get("tool_call_id")
         name = message.get("name") or self.tools.get(str(call))
         title = None if name is None else str(name)
-        return Document(id=f"tool:{index if call is None else call}", text=text, title=title)
+        return Document(id=f"tool:{index if call is None else call}", text=with_rows(text), title=title)
 
 
 def _text(message: Mapping[str, Any], where: str) -> str:

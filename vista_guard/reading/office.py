@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time
@@ -15,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from vista_guard.errors import InputError
-from vista_guard.reading.html import INVISIBLE, FileText, first_title, join_pages, one_line
+from vista_guard.reading.html import INVISIBLE, FileText, first_title, join_pages, one_line, read_html
 
 UNPACKED_BYTES = 200_000_000
 """Largest unpacked size of an office file, which is a zip archive."""
@@ -161,6 +162,79 @@ def read_csv(text: str, *, tabs: bool) -> FileText:
     except csv.Error as exc:
         raise InputError(f"is no table: {exc}") from exc
     return FileText(None, "\n".join(table_lines([row for row in rows if any(row)])))
+
+
+_MOST_NAME = 40
+"""Longest name of a column, in characters, in a text that does not say that it is a table."""
+_TABLE = re.compile(r"<table\b.*</table\s*>", re.IGNORECASE | re.DOTALL)
+
+
+def with_rows(text: str) -> str:
+    """The text with its tables as rows, `column: value; column: value`: tables of HTML, CSV and TSV, and JSON of records.
+
+    Text of another kind stays as it is: a text does not say what it is, so that only what can be nothing else is a table.
+
+    >>> with_rows("hall,opened\\nWhale,1925\\nShip,1850")
+    'hall: Whale; opened: 1925\\nhall: Ship; opened: 1850'
+    """
+    start = text.lstrip()[:1]
+    if start in ("[", "{") and (records := _records(text)) is not None:
+        return records
+    if start == "<" and _TABLE.search(text):
+        return read_html(text).text
+    text = _TABLE.sub(lambda found: f"\n\n{read_html(found[0]).text}\n\n", text)
+    return "".join(map(_block_rows, re.split(r"(\n[ \t]*\n\s*)", text)))
+
+
+def row_text(record: Mapping[str, object]) -> str:
+    """A record as a row, `column: value; column: value`."""
+    return "; ".join(f"{name}: {_scalar(value)}" for name, value in record.items() if value is not None)
+
+
+def _records(text: str) -> str | None:
+    """JSON of one or several records, as rows where they are flat; None for anything else."""
+    for read in (lambda: [json.loads(text)], lambda: [_json_lines(text)]):
+        try:
+            (content,) = read()
+        except (InputError, RecursionError, ValueError):
+            continue
+        items = content if isinstance(content, list) else [content]
+        if not items or not all(isinstance(item, Mapping) for item in items):
+            return None
+        if len(items) > 1 and not any(isinstance(value, dict | list) for item in items for value in item.values()):
+            return "\n".join(map(row_text, items))
+        try:
+            return _paragraphs("\n".join(_value_lines(item)) for item in items)
+        except InputError:
+            return None
+    return None
+
+
+def _block_rows(block: str) -> str:
+    """A block of lines as rows, if it is a table under a line that names its columns, and perhaps one above that names it."""
+    lines = block.splitlines()
+    for titles in (0, 1):
+        for separator in ("\t", ";", ","):
+            rows = _cells_of(lines[titles:], separator)
+            if rows:
+                return "\n".join([*lines[:titles], *table_lines(rows)])
+    return block
+
+
+def _cells_of(lines: Sequence[str], separator: str) -> list[list[str]] | None:
+    """The rows of a table with this separator, each as long as the first; None if these lines are something else."""
+    if len(lines) < 2 or not all(separator in line for line in lines):
+        return None
+    try:
+        rows = list(csv.reader(lines, delimiter=separator, strict=True))
+    except csv.Error:
+        return None
+    names = rows[0]
+    spaced = separator != "\t" and any(cell[:1] == " " for row in rows for cell in row)  # as commas in prose are
+    fits = len({len(row) for row in rows}) == 1 and all(0 < len(name.strip()) <= _MOST_NAME for name in names)
+    if spaced or not fits or len(set(names)) < len(names) or any(map(_is_figure, names)):
+        return None
+    return [[one_line(cell) for cell in row] for row in rows]
 
 
 def table_lines(rows: Sequence[Sequence[str]]) -> list[str]:
