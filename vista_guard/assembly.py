@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from vista_guard.stores.qdrant import QdrantDocuments
 
 logger = logging.getLogger("vista_guard")
+RISK_FILES = {"embedded": "risk.json", "embedded-quick": "risk-quick.json"}
+"""The shipped risk table of each judge, by its name."""
 
 SERVERS = ("pgvector", "qdrant")
 MODELS = ("verifier", "decomposer", "embedder")
@@ -114,7 +116,7 @@ def with_decomposer(
     `around` wraps a chat model that the decomposer asks; `on_made` is called with the decomposer.
     """
     choice = decomposer or settings.decomposer
-    if choice is None or (choice == "shipped" and judge.info.name == "embedded"):
+    if choice is None or (choice == "shipped" and judge.info.name in RISK_FILES):
         return judge  # its claims are the shipped ones, for which its risk table holds
     from vista_guard.judges.decomposers.named import attach_decomposer, build_decomposer, cached
 
@@ -224,7 +226,7 @@ def _required_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) ->
         raise ConfigError(f"{setting}, and there is no risk table for the judge {judge.name} {judge.version}: {how}")
     if table.judge != judge:
         raise ConfigError(
-            f"{setting}, and the risk table {path or WEIGHTS / 'risk.json'} was made for the judge {table.judge.name} "
+            f"{setting}, and the risk table {path or WEIGHTS / RISK_FILES[judge.name]} was made for the judge {table.judge.name} "
             f"{table.judge.version}, but {judge.name} {judge.version} judges: {how}"
         )
     return table
@@ -245,9 +247,10 @@ def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
 def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     from vista_guard.inference.onnx import WEIGHTS, weights_file
 
-    if path is None and not (judge.name == "embedded" and (WEIGHTS / "risk.json").is_file()):
+    own = RISK_FILES.get(judge.name, "")
+    if path is None and not (WEIGHTS / own).is_file():
         return None
-    return RiskTable.load(path or weights_file("risk.json"))
+    return RiskTable.load(path or weights_file(own))
 
 
 def _as_object(value: object) -> Any:

@@ -36,8 +36,9 @@ def turns(
 def _mark(weights: Path) -> str:
     """Of all in the folder that decides what becomes of a claim."""
     judge = json.loads((weights / "judge.json").read_text())
-    numbers = json.dumps([judge["version"], judge["temperature"], judge["thresholds"]])
-    files = [file_digest(weights / name) for name in ("verifier.onnx", "heads.npz")]
+    numbers = json.dumps([judge["version"], judge["temperature"], judge["thresholds"], judge.get("reader")])
+    names = ("verifier.onnx", "reader.onnx", "heads.npz")
+    files = [file_digest(weights / name) for name in names if (weights / name).exists()]
     return sha256("".join([numbers, *files]).encode()).hexdigest()[:12]
 
 

@@ -16,11 +16,13 @@ from vista_guard.settings.sources import Settings
 if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
 
+EMBEDDED = ("embedded", "embedded-quick")
 Asking = Callable[["ChatModel", ModelOptions], Judge]
 """Builds a judge from a chat model."""
 
 FORMS = """\
   embedded                          the judge inside this package: no key, no network
+  embedded-quick                    the same without its careful reader: faster, and more often wrong
   openai:MODEL                      a model at OpenAI, or where OPENAI_BASE_URL says; the key is OPENAI_API_KEY
   openai:MODEL@https://host/v1      a model at any endpoint that speaks OpenAI's API: vLLM, Ollama, llama.cpp, DeepSeek
   langchain:PROVIDER:MODEL          a chat model of LangChain, for example langchain:anthropic:claude-sonnet-4-5
@@ -69,7 +71,7 @@ def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
             "verifier_options.multilingual is true, and the shipped verifier reads English alone. Set verifier to a model that "
             "reads the other languages too, for example 'hf:MoritzLaurer/mDeBERTa-v3-base-mnli-xnli', or leave it out"
         )
-    if "embedded" in re.split("[:,]", settings.judge):
+    if any(part in EMBEDDED for part in re.split("[:,]", settings.judge)):
         return
     if name is not None:
         raise ConfigError(
@@ -83,7 +85,9 @@ def _check_verifier(settings: Settings, verifier: Verifier | None) -> None:
         )
 
 
-def _embedded_judge(settings: Settings, embedder: Embedder, verifier: Verifier | None, retriever: Embedder) -> Judge:
+def _embedded_judge(
+    settings: Settings, embedder: Embedder, verifier: Verifier | None, retriever: Embedder, name: str
+) -> Judge:
     """The embedded judge, alone or inside another judge."""
     from vista_guard.judges.embedded import EmbeddedJudge
 
@@ -96,7 +100,7 @@ def _embedded_judge(settings: Settings, embedder: Embedder, verifier: Verifier |
     by_first_passage = settings.weighing == "first"
     named = verifier or settings.verifier
     if named is None and settings.verifier_options.calibration is None and not by_first_passage:
-        return load()
+        return load(quick=name != EMBEDDED[0])
     from vista_guard.judges.verifiers import build_verifier
 
     chosen = build_verifier(named, settings.verifier_options, settings.model)
@@ -114,10 +118,10 @@ def names_model(judge: str) -> bool:
     return kind in ("openai", "langchain") and bool(rest)
 
 
-def _build(name: str, settings: Settings, embedded: Callable[[], Judge], asking: Asking | None) -> Judge:
+def _build(name: str, settings: Settings, embedded: Callable[[str], Judge], asking: Asking | None) -> Judge:
     kind, _, rest = name.strip().partition(":")
-    if kind == "embedded" and not rest:
-        return embedded()
+    if kind in EMBEDDED and not rest:
+        return embedded(kind)
     if kind == "recorded" and rest:
         from vista_guard.judges.composed.stored import StoredJudge
 

@@ -32,6 +32,7 @@ _FILES = (
     "reader_tokenizer.json",
     "heads.npz",
     "risk.json",
+    "risk-quick.json",
 )
 """Files whose hashes stand in ``judge.json``."""
 _QUANTISED = ["MatMul", "Gemm", "Gather"]  # Gather: the embedding tables, half of the file

@@ -156,9 +156,12 @@ class EmbeddedJudge:
 
     @property
     def info(self) -> JudgeInfo:
-        version = self._calibration.version
-        is_shipped = isinstance(self._verifier, ShippedVerifier)
-        return JudgeInfo(name="embedded", version=version if is_shipped else f"{version}+{self._verifier.name}")
+        version, name = self._calibration.version, "embedded"
+        if not isinstance(self._verifier, ShippedVerifier):
+            return JudgeInfo(name=name, version=f"{version}+{self._verifier.name}")
+        return JudgeInfo(
+            name=name if self._reader or not self._calibration.reader else f"{name}-quick", version=version
+        )
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Claims with ids `t{turn index}.c{n}` and spans.
