@@ -6,15 +6,22 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.dashboard.browser import chromium
+from tests.policy.test_presets import finding
+from tests.policy.test_scoring import report
 from tests.proxy.serving import LIE, NOTES, TRUTH, proxy
 from vista_guard.policy.label_policy import MESSAGE
 from vista_guard.testing import ScriptedChatServer
+from vista_guard.types import Action, Claim, Label, Span
 
 ROOT = Path(__file__).parents[2]
 CLIENT = ROOT / "clients/typescript"
@@ -96,3 +103,40 @@ def test_the_middleware_shows_only_what_was_judged(built: Path, served: Any) -> 
         ["closed", "failed", False],
         ["refused", 400, False],
     ]
+
+
+@pytest.fixture
+def page_folder(built: Path) -> Iterator[tuple[Path, str]]:
+    """The compiled client, served on loopback."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(built))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield built, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_element_marks_claims_in_the_delivered_text(page_folder: tuple[Path, str]) -> None:
+    """Places are counted as Python counts them, and nothing of an answer becomes markup."""
+    folder, address = page_folder
+    said, wrong = "\N{SPOUTING WHALE} The hall is free. ", "The <b>hall</b> opened in 1850."
+    claims = [
+        finding(Label.VERIFIED).model_copy(update={"claim": placed(said.strip(), 0)}),
+        finding(Label.CONTRADICTED).model_copy(update={"claim": placed(wrong, len(said))}),
+    ]
+    flagged = report(*claims).model_copy(update={"response": said + wrong, "gate": None})
+    flagged = flagged.model_copy(update={"decision": flagged.decision.model_copy(update={"action": Action.FLAG})})
+    element = '<!doctype html><script type="module" src="dist/element.js"></script><vista-report></vista-report>'
+    (folder / "page.html").write_text(element, encoding="utf-8")
+    with chromium() as browser:
+        page = browser.new_page()
+        page.goto(f"{address}/page.html")
+        drawn = "report => { document.querySelector('vista-report').setAttribute('report', report); }"
+        page.evaluate(drawn, flagged.model_dump_json())
+        marks = "[...document.querySelector('vista-report').shadowRoot.querySelectorAll('mark')]"
+        seen = page.evaluate(f"{marks}.map(mark => [mark.title, mark.textContent, mark.children.length])")
+    assert seen == [["VERIFIED", said.strip(), 0], ["CONTRADICTED", wrong, 0]]
+
+
+def placed(text: str, start: int) -> Claim:
+    """A claim at this place of the answer."""
+    return Claim(id="c", text=text, span=Span(start=start, end=start + len(text)))
