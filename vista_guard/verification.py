@@ -23,7 +23,7 @@ from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.reading.sections import Piece, pieces
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
-from vista_guard.types import Conversation, Document, Evidence, Label, Outcome, Role, Span, Turn, Unchecked
+from vista_guard.types import Conversation, Document, Evidence, Label, Nearest, Outcome, Role, Span, Turn, Unchecked
 
 SCHEMA_VERSION = "1.0"
 """Version of the JSON form: the major part changes when a reader of an older one would break."""
@@ -58,6 +58,8 @@ class ClaimResult(_Part):
     confidence: float | None = None
     evidence: tuple[Evidence, ...] = ()
     reason: str
+    nearest: Nearest | None = None
+    """What came nearest to a claim that no quote decides."""
     code: bool = False
     """True for a block of code, which no document could prove: it counts for no verdict."""
 
@@ -230,6 +232,7 @@ def _claim(outcome: Outcome, offset: int) -> ClaimResult:
         confidence=outcome.confidence,
         evidence=outcome.evidence,
         reason=outcome.reason,
+        nearest=outcome.nearest,
     )
 
 

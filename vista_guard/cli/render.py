@@ -70,7 +70,8 @@ def _claim_result(claim: ClaimResult) -> RenderableType:
     if claim.label is None:
         return _claim("UNCHECKED", "UNCHECKED", claim.text, [_dim(claim.reason)])
     quotes = (evidence.model_copy(update={"quote": " ".join(evidence.quote.split())}) for evidence in claim.evidence)
-    details = [*map(_quoted, quotes), _dim(claim.reason)]
+    near = [] if claim.nearest is None or claim.evidence else [_nearest(claim.nearest)]
+    details = [*map(_quoted, quotes), *near, _dim(claim.reason)]
     return _claim(f"{claim.label} {claim.confidence:.2f}", claim.label, claim.text, details)
 
 
@@ -160,6 +161,9 @@ def _text(result: TextResult, text: str) -> Iterator[str]:
     for claim in result.claims:
         label = f"{claim.label} {claim.confidence:.2f}" if claim.label else "UNCHECKED"
         quotes = "".join(map(_quote, claim.evidence))
+        if claim.nearest is not None and not claim.evidence:
+            quotes = f'<span class="source">nearest, in {_html(claim.nearest.title or claim.nearest.source_id)}</span>'
+            quotes += f"<blockquote>{_html(claim.nearest.quote)}</blockquote>"
         yield f'<tr><td>{label}<td>{_html(claim.text)}<td>{quotes}<span class="note">{_html(claim.reason)}</span></tr>'
     settings = ", ".join(f"{name} {value}" for name, value in result.settings.items())
     yield f'</tbody></table><p class="note">judge {_html(result.judge)}; {_html(settings)}</p>'

@@ -126,7 +126,7 @@ async def test_nothing_to_hold_against_is_no_support(judge: EmbeddedJudge) -> No
         claim=check.claim,
         label=Label.LACKING_EVIDENCE,
         confidence=finding.confidence,
-        reason="Nothing in the documents or in what is known confirms it or speaks against it.",
+        reason="No quote was found that decides it.",
     )
 
 

@@ -420,7 +420,7 @@ class EmbeddedJudge:
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
         sure = check.confidence * (1 - types[OPINION])
         sure = max(sure, NOWHERE) if missing else sure
-        reason = "Nothing in the documents or in what is known confirms it or speaks against it."
+        reason = "No quote was found that decides it."
         if missing:
             reason = f"{missing!r} stands nowhere in the documents or in what is known."
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
