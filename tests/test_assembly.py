@@ -157,3 +157,43 @@ def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_the_embedded_judge_keeps_its_risk_table_with_its_own_claims(name: str | None) -> None:
     with Guard.from_settings(store="memory", decomposer=name) as guard:
         assert guard.parts.turn_risk is not None
+
+
+CHANNEL = (
+    "There is a button below the chat to make an appointment.",
+    "There is a form in which visitors leave their number, and we call back.",
+    "The address is at the bottom of the page.",
+    "A colleague answers by e-mail within two days.",
+    "You can upload a picture of your receipt with the paper clip.",
+    "Prices may change.",
+    "The opening hours are in the menu at the top.",
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "You can make an appointment with the button below.",
+        "Leave your number in the form.",
+        "The address is at the bottom of this page.",
+        "One of my colleagues will reply by e-mail in two days.",
+        "You can send me a photo of the receipt with the paper clip.",
+        "Note: prices may change.",
+        "You will find our opening hours in the menu at the top.",
+    ],
+)
+def test_what_is_said_of_the_chat_itself_passes_where_the_settings_say_it(said: str) -> None:
+    documents = ["Our clinic is open on weekdays from 8 to 17. A first visit costs 40 euros."]
+    actions = []
+    for channel in ((), CHANNEL):
+        with Guard.from_settings(store="memory", policy="strict", retrieve=False, channel=channel) as guard:
+            actions.append(guard.check_answer(said, documents=documents).decision.action)
+    assert actions == [Action.BLOCK, Action.ALLOW]
+
+
+def test_the_chat_comes_beside_the_persona_and_no_lie_about_it_passes() -> None:
+    with Guard.from_settings(store="memory", policy="strict", persona=GUIDE, channel=CHANNEL) as guard:
+        assert guard.parts.persona is not None
+        assert guard.parts.persona.facts == (*GUIDE.facts, *CHANNEL)
+        assert guard.check_answer("The address is at the top of this page.").decision.action is Action.BLOCK
+        assert guard.check_answer("You can pay with the button below.").decision.action is Action.BLOCK

@@ -17,7 +17,7 @@ from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, Kn
 from vista_guard.reading.files import read_persona
 from vista_guard.settings.sources import POLICY_FILES, Settings, policy_file
 from vista_guard.telemetry.config import Telemetry
-from vista_guard.types import JudgeInfo
+from vista_guard.types import JudgeInfo, Persona
 
 if TYPE_CHECKING:
     from vista_guard.judges.decomposers.named import Around
@@ -63,7 +63,7 @@ def assemble(
     return {
         "judge": _judge(named, loaded, embedder, retriever),
         "policy": _as_object(named["policy"]) or build_policy(loaded.policy, loaded.policy_overrides),
-        "persona": _as_object(named["persona"]) or (read_persona(loaded.persona) if loaded.persona else None),
+        "persona": _persona(named["persona"], loaded),
         "sinks": (*sinks, *_report_sinks(loaded), *_score_sinks(loaded)),
         "limits": loaded.limits,
         "context": "none" if loaded.strict_reference else loaded.context,
@@ -251,6 +251,15 @@ def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
     if path is None and not (WEIGHTS / own).is_file():
         return None
     return RiskTable.load(path or weights_file(own))
+
+
+def _persona(given: object, settings: Settings) -> Persona | None:
+    """The persona with what its chat can do."""
+    own: Persona | None = _as_object(given) or (read_persona(settings.persona) if settings.persona else None)
+    if not settings.channel:
+        return own
+    facts = own.facts if own else ()
+    return Persona(name=own.name if own else "this chat", facts=(*facts, *settings.channel))
 
 
 def _as_object(value: object) -> Any:

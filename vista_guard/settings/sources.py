@@ -189,6 +189,9 @@ class Settings(_Sources):
     """What `vista-guard calibrate` wrote: `max_false_alarm_rate` takes thresholds from it. The embedded judge brings one."""
     persona: Path | None = None
     """A YAML file with `name` and `facts` that the agent may take for granted."""
+    channel: tuple[str, ...] = ()
+    """What this chat is and can do, in sentences that the agent may say without a document: buttons, forms, languages,
+    colleagues, house notes. For example `["There is a button below to make an appointment.", "Prices may change."]`."""
     store: Literal["chroma", "memory", "pgvector", "qdrant"] | None = None
     """Where knowledge and documents are kept: `chroma` (extra `chroma`), a folder or a server; `pgvector`, Postgres; `qdrant`; or
     `memory`, until the process ends. When not given, Chroma where it is installed or was used, else memory, with a warning."""

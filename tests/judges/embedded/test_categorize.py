@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vista_guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, Evidence, EvidenceSet, Finding, Label, Role, SourceKind, Turn
@@ -85,3 +86,29 @@ async def test_a_document_speaks_against_nobodys_tastes(judge: EmbeddedJudge, so
     (finding,) = await judge.categorize([check], EvidenceSet())
     assert isinstance(finding, Finding)
     assert (finding.label, finding.evidence) == (label, () if label is Label.OUT_OF_SCOPE else (against,))
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "[not mentioned in the provided context]",
+        "(not stated in the documents)",
+        "[no source found]",
+        "(not in the text).",
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ("The library has a roof garden", Label.ABSTENTION),
+        ("The library opens at ten", Label.CONTRADICTED),
+        ("The library opens at nine", Label.VERIFIED),
+    ],
+)
+def test_what_says_of_itself_that_no_source_has_it_abstains_unless_a_source_decides(
+    said: str, label: Label, mark: str, judge: EmbeddedJudge
+) -> None:
+    guard = Guard(judge, "strict")
+    report = guard.check_answer(f"{said} {mark}", documents=["The library opens at nine on weekdays."])
+    assert [finding.label for finding in report.findings] == [label]
+    assert mark.rstrip(".") in report.findings[0].claim.text

@@ -249,11 +249,13 @@ class EmbeddedJudge:
 
     def _verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> list[Check | Unchecked]:
         unread = _unreadable_claims(claims, evidence, english=not self._multilingual)
-        readable = [claim for claim, why in zip(claims, unread, strict=True) if why is None]
+        readable = [_unmarked(claim) for claim, why in zip(claims, unread, strict=True) if why is None]
         inner = {claim.id: statement for claim in readable if (statement := denied_statement(claim))}
         results = self._verify_readable([*readable, *inner.values()], evidence)
         inside = dict(zip(inner, results[len(readable) :], strict=True))
         checks = [invert(check, inside.get(check.claim.id)) for check in results[: len(readable)]]
+        named = {claim.id: claim for claim in claims}
+        checks = [check.model_copy(update={"claim": named[check.claim.id]}) for check in checks]
         answers = iter(self._without_mere_code(checks, evidence))
         return [why or next(answers) for why in unread]
 
@@ -415,6 +417,9 @@ class EmbeddedJudge:
                 evidence=tuple(against),
                 reason=reason,
             )
+        if cues.marked_unsourced(check.claim.text):
+            reason = "It says of itself that no source has it."
+            return Finding(claim=check.claim, label=Label.ABSTENTION, confidence=1.0, reason=reason)
         if opinion:
             reason = "It is an opinion, an experience, a recommendation or a remark: no source could prove it."
             return Finding(claim=check.claim, label=Label.OUT_OF_SCOPE, confidence=types[OPINION], reason=reason)
@@ -424,6 +429,12 @@ class EmbeddedJudge:
         if missing:
             reason = f"{missing!r} stands nowhere in the documents or in what is known."
         return Finding(claim=check.claim, label=Label.LACKING_EVIDENCE, confidence=sure, reason=reason)
+
+
+def _unmarked(claim: Claim) -> Claim:
+    """The claim to look up: what it says of its sources itself is no part of it."""
+    marked = cues.marked_unsourced(claim.text)
+    return claim.model_copy(update={"text": cues.without_mark(claim.text)}) if marked else claim
 
 
 def _unreadable_claims(claims: Sequence[Claim], evidence: EvidenceSet, *, english: bool) -> list[Unchecked | None]:

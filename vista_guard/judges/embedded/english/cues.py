@@ -190,6 +190,22 @@ def abstains(claim: str) -> bool:
     return any(pattern.search(unquoted) for pattern in (*_ABSTENTION, *_REFUSAL, _SILENT))
 
 
+_UNSOURCED = re.compile(
+    r"[\[(][^\])]{0,40}\b(?:not?|nowhere)\b[^\])]{0,60}\b(?:sources?|context|documents?|passages?|text)\b[^\])]{0,20}[\])]\W*\Z",
+    re.I,
+)
+
+
+def without_mark(claim: str) -> str:
+    """The claim without the brackets at its end that say of it that no source has it: "[not mentioned in the context]"."""
+    return _UNSOURCED.sub(".", claim).replace(" .", ".")
+
+
+def marked_unsourced(claim: str) -> bool:
+    """True if there are such brackets."""
+    return _UNSOURCED.search(claim) is not None
+
+
 def subjective(claim: str) -> bool:
     """True if the claim is a taste, a value judgement, a speaker's own life, advice or a courtesy."""
     return of_a_mind(claim) or any(pattern.search(claim) for pattern in (_ADVICE, _COURTESY))
