@@ -186,7 +186,7 @@ def test_documents_under_each_name(key: str) -> None:
 
 def test_a_document_without_id_is_named_after_its_text() -> None:
     made = to_document("Low water is at 20:31.")
-    assert made == Document(id="doc-ad957f472425", text="Low water is at 20:31.")
+    assert made == Document(id="Low water is at 20:31. #ad957f47", text="Low water is at 20:31.")
     assert to_document({"text": "Low water is at 20:31.", "metadata": {"page": 3}}) == made.model_copy(
         update={"metadata": {"page": 3}}
     )

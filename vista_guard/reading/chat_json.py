@@ -89,8 +89,8 @@ def to_document(value: object) -> Document:
     """Converts a text, or a mapping with `text` (or `content`, `page_content`) and optional `id`, `title`, `url`, `metadata`.
 
     A mapping of plain values without any of these names is the row of a table. Tables in the text (HTML, CSV, TSV, JSON of
-    records) become rows, too, as in the document store. Without an id, a document gets one from its text, so that the same text
-    has the same id everywhere.
+    records) become rows, too, as in the document store. Without an id, a document is called by its `url`, or by its first words
+    and a mark of the whole: the same text has the same id everywhere.
 
     Raises:
         InputError: the value is neither, has no text, or has a field of the wrong kind.
@@ -110,7 +110,8 @@ def to_document(value: object) -> Document:
         keys = ", ".join(map(str, value)) or "none"
         raise InputError(f"a document has the keys {keys[:80]}; it needs its text under one of {', '.join(TEXT_KEYS)}")
     metadata = value.get("metadata") or {}
-    identity = _text_id(text) if value.get("id") is None else str(value["id"])
+    named = value.get("id") if value.get("id") is not None else value.get("url")
+    identity = _text_id(text) if named is None else str(named)
     try:
         fields = {"title": value.get("title"), "url": value.get("url"), "metadata": metadata}
         return Document(id=identity, text=with_rows(text), **fields)
@@ -350,8 +351,15 @@ def _as_list(value: object, what: str) -> list[Any]:
     return list(value)
 
 
+_NAME = 48
+"""Most characters of a text that name it."""
+
+
 def _text_id(text: str) -> str:
-    return f"doc-{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
+    """The text's first words, which people know it by, and a mark of the whole: no other text has the same id."""
+    line = "".join(filter(str.isprintable, " ".join(text[: 4 * _NAME].split())))
+    name = line if len(line) <= _NAME else f"{line[:_NAME].rpartition(' ')[0] or line[:_NAME]} …"
+    return f"{name} #{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}".strip()
 
 
 def _short_repr(value: object) -> str:

@@ -93,7 +93,7 @@ def test_openai_messages(tmp_path: Path) -> None:
     named = {"id": "", "conversation_id": 4, "messages": []}
     log.write_text("\n".join(json.dumps(chat) for chat in (CHAT, nameless, named)), encoding="utf-8")
     question, answer = Turn(role=Role.USER, text="?"), Turn(role=Role.ASSISTANT, text="It is 310 m long.")
-    document = Document(id="doc-a95f2d70566a", text="The old pier is 310 m long.")
+    document = Document(id="The old pier is 310 m long. #a95f2d70", text="The old pier is 310 m long.")
     grounded = answer.model_copy(update={"documents": (document,)})
     assert list(read_log(log)) == [
         LoggedConversation(Conversation(id="c1", turns=(question, grounded)), {}, 1),

@@ -79,9 +79,7 @@ def test_what_an_agents_tools_answered_grounds_it(tmp_path: Path) -> None:
             {"role": "assistant", "content": [{"type": "text", "text": "It is 310 m long."}]},
         ],
     }
-    assert read(written(tmp_path / "log.jsonl", [row])) == {
-        "line-1": [ASKED, ("assistant", LONG[1], ('{"metres": 310}',))]
-    }
+    assert read(written(tmp_path / "log.jsonl", [row])) == {"line-1": [ASKED, ("assistant", LONG[1], ("metres: 310",))]}
 
 
 def test_chats_in_parquet(tmp_path: Path) -> None:
