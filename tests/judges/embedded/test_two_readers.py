@@ -1,0 +1,91 @@
+"""Open claims are read again by the careful reader; settled ones are not, and no claim is without it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from vista_guard import ConfigError, Guard
+from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.judges.embedded import EmbeddedJudge
+from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ReaderFit
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Label
+
+FIT = ReaderFit(
+    open_from=0.1,
+    open_to=0.9,
+    quick=0.0,
+    careful=1.0,
+    bias=(0, 0, 0),
+    supported=0.5,
+    contradicted=0.8,
+    max_length=192,
+)
+NOTES = "The harbour cafe is on the quay. It serves soup until nine. Dogs stay outside."
+SOUP, DOGS = "Soup is served until nine.", "Dogs may come in."
+
+
+class Rows:
+    """Implements `Verifier` with rows by claim, and keeps what it was asked."""
+
+    name = "rows"
+
+    def __init__(self, rows: Mapping[str, Sequence[float]]) -> None:
+        self.rows, self.asked = rows, list[tuple[str, str]]()
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
+        """Implements `Verifier.probabilities`."""
+        self.asked += pairs
+        return np.array([self.rows[claim] for _, claim in pairs], np.float32)
+
+
+def judged(quick: Rows, careful: Rows | None, fit: ReaderFit = FIT) -> dict[str, Label]:
+    """The labels of both claims."""
+    embedder = OnnxEmbedder()
+    limits = replace(Calibration.load(), reader=fit)
+    guard = Guard(EmbeddedJudge(quick, embedder, ClaimTypeHead.load(), limits, reader=careful), "monitor")
+    report = guard.check_answer(f"{SOUP} {DOGS}", documents=[NOTES])
+    return {finding.claim.text: finding.label for finding in report.findings}
+
+
+def test_an_open_claim_is_read_again_and_a_settled_one_is_not() -> None:
+    quick = Rows({SOUP: (0.95, 0.03, 0.02), DOGS: (0.6, 0.2, 0.2)})
+    careful = Rows({DOGS: (0.05, 0.9, 0.05)})
+    assert judged(quick, careful) == {SOUP: Label.VERIFIED, DOGS: Label.CONTRADICTED}
+    assert {claim for _, claim in careful.asked} == {DOGS}
+    assert len(careful.asked) <= 2
+    assert judged(quick, None) == {SOUP: Label.VERIFIED, DOGS: Label.VERIFIED}
+
+
+def test_a_claim_that_nothing_supports_is_settled() -> None:
+    quick = Rows({SOUP: (0.95, 0.03, 0.02), DOGS: (0.01, 0.19, 0.8)})
+    careful = Rows({})
+    assert judged(quick, careful)[DOGS] is Label.LACKING_EVIDENCE
+    assert careful.asked == []
+
+
+def test_both_readers_have_their_say() -> None:
+    quick, careful = (
+        Rows({SOUP: (0.7, 0.2, 0.1), DOGS: (0.7, 0.2, 0.1)}),
+        Rows(dict.fromkeys((SOUP, DOGS), (0.4, 0.3, 0.3))),
+    )
+    whole = replace(FIT, quick=1.0)
+    assert judged(quick, careful)[SOUP] is not Label.VERIFIED
+    assert judged(quick, careful, whole)[SOUP] is Label.VERIFIED
+
+
+def test_a_fit_that_is_not_whole_is_named(tmp_path: Path) -> None:
+    shutil.copy(WEIGHTS / "judge.json", tmp_path)
+    fields = json.loads((tmp_path / "judge.json").read_text())
+    (tmp_path / "judge.json").write_text(json.dumps({**fields, "reader": {"open_from": 0.1}}))
+    with pytest.raises(ConfigError) as raised:
+        Calibration.load(tmp_path)
+    assert "judge.json" in str(raised.value)
