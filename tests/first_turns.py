@@ -14,6 +14,7 @@ from typing import Any
 
 from vista_guard import Guard, to_conversation, to_document
 from vista_guard.inference import onnx
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryDocuments
 
@@ -117,7 +118,7 @@ async def without_embedder() -> Turn:
     """Two turns at once, whose model is missing."""
     find = onnx.weights_file
 
-    def lost(name: str, folder: Any = onnx.WEIGHTS) -> Any:
+    def lost(name: str, folder: Any = WEIGHTS) -> Any:
         return find(name, folder / "gone" if name == "embedder.onnx" else folder)
 
     onnx.weights_file = lost

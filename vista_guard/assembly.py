@@ -214,7 +214,7 @@ def calibrate_policy(policy: Policy, judge: JudgeInfo, table: Path | None) -> tu
 
 def _required_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
     """The judge's table, which a policy with a rate requires."""
-    from vista_guard.inference.onnx import WEIGHTS
+    from vista_guard.inference.weights import WEIGHTS
 
     name = "max_flag_rate" if policy.max_false_alarm_rate is None else "max_false_alarm_rate"
     setting = f"policy.{name} is {getattr(policy, name)}"
@@ -243,7 +243,7 @@ def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
 
 
 def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
-    from vista_guard.inference.onnx import WEIGHTS, weights_file
+    from vista_guard.inference.weights import WEIGHTS, weights_file
 
     if path is None and not (judge.name == "embedded" and (WEIGHTS / "risk.json").is_file()):
         return None

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard import Action, ConfigError, Guard, Label, LabelPolicy, Rule
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.policy.risk import STEP, Alarm, Level, RiskGroup, RiskTable, alarms, needed_turns
 from vista_guard.stores.memory import MemoryKnowledge
