@@ -298,13 +298,9 @@ def test_a_flag_rule_may_keep_its_own_threshold_beside_the_rate(risk: Path, know
 # -- the shipped table ---------------------------------------------------------------------------------------------
 
 
-def test_the_shipped_table_is_the_shipped_judges_and_its_hash_is_pinned() -> None:
-    from hashlib import sha256
-
+def test_the_shipped_table_is_the_shipped_judges() -> None:
     held, shipped = RiskTable.load(WEIGHTS / "risk.json"), json.loads((WEIGHTS / "judge.json").read_text())
     assert held.judge == JudgeInfo(name="embedded", version=shipped["version"])
-    found = sha256((WEIGHTS / "risk.json").read_bytes()).hexdigest()
-    assert shipped["sha256"]["risk.json"] == found
     assert (WEIGHTS / "risk.json").stat().st_size < 20_000
 
 

@@ -35,7 +35,7 @@ def weights_file(name: str, folder: Path = WEIGHTS) -> Path:
     itself: `reader.embeddings` of `reader.onnx`. The first call for a file reads all of it.
 
     Raises:
-        ConfigError: the file is missing; of the shipped ones also: it is damaged, or the package is missing or of another version.
+        ConfigError: the file is missing. Of the shipped ones also: damaged, or their package is missing or of another version.
     """
     path = folder / name
     listed = _listed() if folder == WEIGHTS else {}

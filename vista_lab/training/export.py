@@ -102,6 +102,7 @@ def update_judge(folder: Path, **fields: object) -> None:
     judge = json.loads(path.read_text()) if path.exists() else {}
     judge |= fields
     names = ("verifier.onnx", "embedder.onnx", "tokenizer.json", "heads.npz", "risk.json")
+    names += ("reader.onnx", "reader.embeddings", "reader_tokenizer.json")
     judge["sha256"] = {name: sha256(folder / name) for name in names if (folder / name).exists()}
     order = ("version", "labels", "type_labels", "temperature", "thresholds", "max_length")
     judge = {key: judge[key] for key in order if key in judge} | judge
@@ -168,7 +169,7 @@ def _write_folder(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoint", type=Path, help="verifier checkpoint; without it only the embedder is written")
-    parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--out", type=Path, default=Path("weights/vista_guard_weights"))
     parser.add_argument(
         "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
     )
