@@ -19,7 +19,7 @@ def _find_folder() -> Path:
     try:
         from vista_guard_weights import FOLDER
     except ImportError:
-        # No error yet: judges that ask a model, and tools that only read about weights, need none.
+        # An import raises nothing: `weights_file` says what is missing. The place is where pip would have put it.
         return Path(__file__).parents[2] / "vista_guard_weights"
     return FOLDER
 
