@@ -12,6 +12,9 @@ BIN := $(VENV)/bin
 # A broken half-made environment must not pass for a finished one: the stamps are written last.
 BASE := $(VENV)/.base
 DEV := $(VENV)/.dev
+# The weights are a package of their own, which the code requires in one exact version.
+PROJECTS := pyproject.toml weights/pyproject.toml
+INSTALL := $(BIN)/pip install -q --disable-pip-version-check -e ./weights -e
 
 .PHONY: demo dashboard docs-pictures test check format bench bench-load bench-peers challenge paper-tables docs docs-site picture test-oldest test-plugins test-guardrails-ai test-promptfoo clean
 
@@ -19,7 +22,7 @@ demo: $(BASE)
 	$(BIN)/vista-guard demo
 
 dashboard: $(BASE)
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dashboard]'
+	$(INSTALL) '.[dashboard]'
 	$(BIN)/vista-guard dashboard --demo
 
 # The tests start some hundred processes: each would compile the package for itself. And pytest would compile it once more in
@@ -34,9 +37,9 @@ test: $(DEV)
 test-oldest: .venv-oldest/.made
 	.venv-oldest/bin/python -m pytest -q tests/graph tests/integrations/langgraph tests/integrations/langchain
 
-.venv-oldest/.made: pyproject.toml
+.venv-oldest/.made: $(PROJECTS)
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install -q --disable-pip-version-check -e '.[dev]' langgraph==1.2.0 langchain-core==1.4.0
+	$(@D)/bin/pip install -q --disable-pip-version-check -e ./weights -e '.[dev]' langgraph==1.2.0 langchain-core==1.4.0
 	touch $@
 
 # Tools whose dependencies do not go together with the others', nor with each other's: an environment each.
@@ -49,7 +52,7 @@ test-plugins: $(PLUGINS:%=.venv-plugins/%/.made) test-guardrails-ai
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory test-promptfoo; \
 	else echo "promptfoo was not tried: it needs Node, and npm is not installed"; fi
 
-.venv-plugins/%/.made: tests/plugins/%/requirements.txt pyproject.toml
+.venv-plugins/%/.made: tests/plugins/%/requirements.txt $(PROJECTS)
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install -q --disable-pip-version-check -r $< hypothesis pytest pytest-asyncio pytest-rerunfailures pytest-socket
 	touch $@
@@ -82,11 +85,11 @@ format: $(DEV)
 	$(BIN)/ruff check --fix .
 
 bench: $(DEV)
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(INSTALL) '.[dev,bench]'
 	$(BIN)/python -m benchmarks
 
 bench-load: $(DEV)
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev,bench]'
+	$(INSTALL) '.[dev,bench]'
 	$(BIN)/python -m benchmarks.load
 
 # Each peer has an environment of its own: their dependencies do not agree with each other.
@@ -125,16 +128,16 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
-$(BASE): $(VENV)/.made pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[chroma]'
+$(BASE): $(VENV)/.made $(PROJECTS)
+	$(INSTALL) '.[chroma]'
 	touch $@
 
-$(DEV): $(VENV)/.made pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[dev]'
+$(DEV): $(VENV)/.made $(PROJECTS)
+	$(INSTALL) '.[dev]'
 	touch $(BASE) $@
 
-$(VENV)/.docs: $(VENV)/.made pyproject.toml
-	$(BIN)/pip install -q --disable-pip-version-check -e '.[docs]'
+$(VENV)/.docs: $(VENV)/.made $(PROJECTS)
+	$(INSTALL) '.[docs]'
 	touch $@
 
 clean:

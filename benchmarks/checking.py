@@ -15,7 +15,8 @@ import numpy as np
 from benchmarks.measure import Row, timed, timing_row
 from benchmarks.turns import FACTS, known_claims, long_document, turn
 from vista_guard import Guard
-from vista_guard.inference.onnx import EXACT_PRODUCTS, Encoder, shared_encoder, weights_file
+from vista_guard.inference.onnx import EXACT_PRODUCTS, Encoder, shared_encoder
+from vista_guard.inference.weights import weights_file
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration
 from vista_guard.protocols import KnowledgeStore

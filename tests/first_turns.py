@@ -14,6 +14,7 @@ from typing import Any
 
 from vista_guard import Guard, to_conversation, to_document
 from vista_guard.inference import onnx
+from vista_guard.inference.weights import WEIGHTS, weights_file
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryDocuments
 
@@ -115,12 +116,12 @@ async def middleware() -> Turn:
 
 async def without_embedder() -> Turn:
     """Two turns at once, whose model is missing."""
-    find = onnx.weights_file
+    loading: Any = onnx
 
-    def lost(name: str, folder: Any = onnx.WEIGHTS) -> Any:
-        return find(name, folder / "gone" if name == "embedder.onnx" else folder)
+    def lost(name: str, folder: Any = WEIGHTS) -> Any:
+        return weights_file(name, folder / "gone" if name == "embedder.onnx" else folder)
 
-    onnx.weights_file = lost
+    loading.weights_file = lost
     judging = guard()
     return lambda: asyncio.gather(judging.acheck(TALK), judging.acheck(TALK))
 

@@ -31,6 +31,7 @@ from training import false_alarms
 from training.data import data_argument
 from training.turn_risk import fitting
 from vista_guard.inference.onnx import Encoder
+from vista_guard.inference.weights import VERSION, WEIGHTS
 from vista_guard.judges.embedded.models import softmax
 from vista_guard.types import Label
 from vista_lab.suites import evalsets
@@ -39,7 +40,6 @@ from vista_lab.suites.tasks import read_conversations, replay
 from vista_lab.training.export import update_judge
 from vista_lab.training.rows import LABELS
 
-VERSION = "1.4.0"
 MAX_LENGTH = 256
 ABSTENTION, OPINION = 0.75, 0.65
 FIRST_SUPPORTED = 0.6
@@ -159,15 +159,19 @@ def provenance(run: Path) -> dict[str, object]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--weights", type=Path, default=Path("weights/vista_guard_weights"))
     parser.add_argument("--run", type=Path, help="folder of the training run, for its date, seed and data fingerprint")
     parser.add_argument("--version", default=VERSION)
     parser.add_argument("--only-risk", action="store_true", help="write risk.json for the judge.json that is there")
     args = parser.parse_args()
     weights = args.weights.resolve()
-    if args.only_risk:
-        update_judge(weights, version=args.version)  # risk.json names the judge that it was made for
-    else:
+    if weights == WEIGHTS and args.version != VERSION:
+        parser.error(
+            f"version {args.version} ships once VERSION in vista_guard/inference/weights.py and the requirement in "
+            f"pyproject.toml say so; they say {VERSION}"
+        )
+    update_judge(weights, version=args.version)  # no other version is loaded, and risk.json names its judge's
+    if not args.only_risk:
         tune(weights, args.data, args.version, args.run)
     table = false_alarms.write(weights, args.data)
     update_judge(weights)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from training.data import data_argument
 from vista_guard.guard import Guard
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge, signals, trust
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.protocols import Judge
@@ -192,7 +193,7 @@ def chosen(rows: Sequence[Row], names: Sequence[str]) -> Callable[[Check], float
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--fit", action="store_true", help="fit the weights of trust anew, and use those")
     args = parser.parse_args()
     first = EmbeddedJudge.load(OnnxEmbedder(), args.weights)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vista_guard.errors import InputError
+from vista_guard.inference.weights import WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     State = Mapping[str, NDArray[Any]]
 
 FILE = Path("build/training/judge.npz")
-SHIPPED = Path("vista_guard/weights/verifier.onnx")
+SHIPPED = WEIGHTS / "verifier.onnx"
 WORDS = "encoder.words.weight"
 _PARTS = {"last": "final.pt", "mean": "mean.pt"}
 _SCALE = ".scale"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from vista_guard.inference.weights import WEIGHTS
 from vista_lab.training.shipped import read_state
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def main() -> None:
     from vista_lab.training.model import EncoderConfig, Verifier, base_folder
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights/verifier.onnx"))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS / "verifier.onnx")
     parser.add_argument("--out", type=Path, required=True, help="folder for final.pt")
     parser.add_argument("--check", type=int, default=200, help="pairs to compare the two on")
     args = parser.parse_args()

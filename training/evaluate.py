@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from training.data import data_argument
+from vista_guard.inference.weights import WEIGHTS
 from vista_lab.suites.product import HEADER, Bench, Product, failure, line
 from vista_lab.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 
@@ -56,7 +57,7 @@ def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--split", choices=(DEV, TEST), default=DEV)
     parser.add_argument("--final", action="store_true", help="needed to open test files")
     parser.add_argument("--limit", type=int, default=0, help="at most so many rows of each set, evenly spaced")

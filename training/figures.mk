@@ -4,7 +4,7 @@
 # named after the weights. After a change of code alone: another folder (FIGURES=…), or delete the files. Test files and the sealed half of
 # the challenge are never opened here. LIMIT: few rows of the large sets, to see that everything works. BESIDE="1.1.1=old/verifier.onnx": more
 # columns for verifiers.md. Extras: dev, bench; torch is not needed.
-WEIGHTS := vista_guard/weights
+WEIGHTS := weights/vista_guard_weights
 ifndef FIGURES
 FIGURES := build/figures/$(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' $(WEIGHTS)/judge.json)-$(firstword $(shell cksum $(WEIGHTS)/judge.json))$(if $(LIMIT),-limit$(LIMIT))
 endif

@@ -1,4 +1,4 @@
-"""Does the conformal promise hold? ``python -m training.halving [--weights vista_guard/weights] [--times 200]``.
+"""Does the conformal promise hold? ``python -m training.halving [--weights DIR] [--times 200]``.
 
 The fine turns of each group of ``risk.json`` are split at random into halves; the threshold of LACKING_EVIDENCE is taken from one
 half and applied to the other. Prints the table of ``docs/design/risk-control.md``. Reads the file alone: nothing is judged.
@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean, stdev
 
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.policy.risk import Level, RiskGroup, RiskTable, alarms, smallest_threshold
 from vista_guard.types import Label
 
@@ -59,7 +60,7 @@ def lines(table: RiskTable, times: int, seed: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--weights", type=Path, default=WEIGHTS)
     parser.add_argument("--times", type=int, default=200, help="halvings (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=13)
     args = parser.parse_args()

@@ -97,7 +97,7 @@ def fit(inputs: np.ndarray, kinds: np.ndarray, hidden: int, alpha: float, seed: 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     data_argument(parser)
-    parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--out", type=Path, default=Path("weights/vista_guard_weights"))
     parser.add_argument("--generated", type=int, default=12000)
     parser.add_argument("--hidden", type=int, default=64)
     parser.add_argument("--alpha", type=float, default=1e-3)

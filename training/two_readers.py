@@ -30,7 +30,7 @@ import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from training.comparison import labelled
-from training.comparison.sets import THREE, Item
+from training.comparison.sets import THREE, Item, spaced
 from training.data import data_argument
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded.judge import EmbeddedJudge
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 LENGTH = 192
 FOLDS = 5
+WRITTEN = 1500
+"""Written claims, about."""
 BEFORE = ReaderFit(0, 1, quick=0.5, careful=0.5, bias=(0, 0, 0), supported=0.5, contradicted=0.9, max_length=LENGTH)
 Fitted = tuple[float, float, float, float]
 """Weight of the quick and of the careful reader, bias of contradicted and of not enough."""
@@ -106,12 +108,18 @@ def items_as_cases(source: str, items: Iterable[Item]) -> Iterator[Case]:
         yield Case(source, item.pieces[0], ending_with(item.claim, [Document(id="d", text=item.pieces[0])]), item.gold)
 
 
+def twins(items: Sequence[Item], most: int) -> Iterator[Item]:
+    """Evenly spaced items, with the others of their twins."""
+    chosen = {item.group for item in spaced(items, most // 2)}
+    return (item for item in items if item.group in chosen)
+
+
 def cases(data: Path) -> list[Case]:
     """All of them."""
     return [
         *challenges(),
         *attributions(data),
-        *items_as_cases("written", labelled.development(data, "written")),
+        *items_as_cases("written", twins(labelled.development(data, "written"), WRITTEN)),
         *items_as_cases("MTRAG-UN", labelled.mtrag(data)),
     ]
 

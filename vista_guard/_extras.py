@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import url2pathname
 
 from vista_guard.errors import ConfigError
@@ -32,12 +34,7 @@ def how_to_install(extra: str) -> str:
 
     Never by the package's bare name: on the index that name is not ours yet.
     """
-    try:
-        direct_url = distribution("vista-guard").read_text("direct_url.json")
-        direct = json.loads(direct_url) if direct_url else {}
-    except (PackageNotFoundError, ValueError):
-        direct = {}
-    url = urlsplit(str(direct.get("url", "")))
+    direct, url = _origin()
     if url.scheme == "file":
         in_place = "-e " if direct.get("dir_info", {}).get("editable") else ""
         return f"pip install {in_place}'{url2pathname(url.path)}[{extra}]'"
@@ -46,3 +43,26 @@ def how_to_install(extra: str) -> str:
     checkout = Path(__file__).parent.parent
     place = str(checkout) if (checkout / "pyproject.toml").is_file() else "."
     return f"pip install -e '{place}[{extra}]'{', in the checkout of vista-guard' if place == '.' else ''}"
+
+
+def how_to_install_weights(version: str) -> str:
+    """The command that installs the weights of this version, from where this package came from."""
+    direct, url = _origin()
+    if vcs := direct.get("vcs_info", {}).get("vcs"):
+        return f"pip install --force-reinstall 'vista-guard-weights @ {vcs}+{url.geturl()}#subdirectory=weights'"
+    place = Path(url2pathname(url.path)) if url.scheme == "file" else Path(__file__).parent.parent
+    if place.suffix == ".whl":
+        return f"pip install --force-reinstall '{place.with_name(f'vista_guard_weights-{version}-py3-none-any.whl')}'"
+    if (place / "weights" / "pyproject.toml").is_file():
+        return f"pip install --force-reinstall -e '{place / 'weights'}'"
+    return f"pip install --force-reinstall vista-guard-weights=={version}"
+
+
+def _origin() -> tuple[Mapping[str, Any], SplitResult]:
+    """What pip noted of where it took this package from, and its URL; both empty for an index and where pip was not used."""
+    try:
+        direct_url = distribution("vista-guard").read_text("direct_url.json")
+        direct = json.loads(direct_url) if direct_url else {}
+    except (PackageNotFoundError, ValueError):
+        direct = {}
+    return direct, urlsplit(str(direct.get("url", "")))

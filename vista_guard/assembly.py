@@ -216,7 +216,7 @@ def calibrate_policy(policy: Policy, judge: JudgeInfo, table: Path | None) -> tu
 
 def _required_table(policy: LabelPolicy, judge: JudgeInfo, path: Path | None) -> RiskTable:
     """The judge's table, which a policy with a rate requires."""
-    from vista_guard.inference.onnx import WEIGHTS
+    from vista_guard.inference.weights import WEIGHTS
 
     name = "max_flag_rate" if policy.max_false_alarm_rate is None else "max_false_alarm_rate"
     setting = f"policy.{name} is {getattr(policy, name)}"
@@ -245,7 +245,7 @@ def _own_table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
 
 
 def _table(judge: JudgeInfo, path: Path | None) -> RiskTable | None:
-    from vista_guard.inference.onnx import WEIGHTS, weights_file
+    from vista_guard.inference.weights import WEIGHTS, weights_file
 
     own = RISK_FILES.get(judge.name, "")
     if path is None and not (WEIGHTS / own).is_file():

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from tests.stores.test_reports_contract import report
 from vista_guard import Guard, InputError
-from vista_guard._extras import how_to_install
+from vista_guard._extras import how_to_install, how_to_install_weights
 from vista_guard.cli import app
 from vista_guard.openai_api.fields import Sifting, sift_completion
 from vista_guard.stores.reports import SqlReports
@@ -158,6 +158,23 @@ def test_an_extra_is_installed_from_where_the_package_came_from(told: str, monke
     assert how_to_install("proxy") == DIRECT[told]
 
 
+WEIGHTS = {
+    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{"editable": true}}}}': f"-e '{ROOT / 'weights'}'",
+    f'{{"url": "{ROOT.as_uri()}", "dir_info": {{}}}}': f"-e '{ROOT / 'weights'}'",
+    '{"url": "file:///src/g.whl"}': "'/src/vista_guard_weights-1.4.0-py3-none-any.whl'",
+    '{"url": "file:///src/gone"}': "vista-guard-weights==1.4.0",
+    '{"url": "https://host/g.git", "vcs_info": {"vcs": "git"}}': "'vista-guard-weights @ git+https://host/g.git#subdirectory=weights'",
+    "": f"-e '{ROOT / 'weights'}'",
+}
+
+
+@pytest.mark.parametrize("told", WEIGHTS)
+def test_the_weights_are_installed_from_where_the_package_came_from(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Distribution, "read_text", lambda *_: told)
+    monkeypatch.setattr("vista_guard._extras.distribution", lambda _: Distribution.__new__(Named))
+    assert how_to_install_weights("1.4.0") == f"pip install --force-reinstall {WEIGHTS[told]}"
+
+
 class Named(Distribution):
     """A distribution of which only one file is asked for."""
 
@@ -177,6 +194,22 @@ def test_no_page_installs_the_bare_name() -> None:
     ]
     bare = re.compile(r"pip install (?:-U )?['\"]?vista-guard(?!\S* @)")
     assert [str(page) for page in pages if bare.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_a_checkout_is_installed_with_its_weights() -> None:
+    folders = (
+        "docs/**/*.md",
+        "examples/**/*.*",
+        "*.md",
+        "training/*.md",
+        ".github/workflows/*.yml",
+        ".ci/*",
+        "Makefile",
+    )
+    lines = [line for folder in folders for path in ROOT.glob(folder) for line in path.read_text("utf-8").splitlines()]
+    checkout = [line for line in lines if re.search(r"pip install .*-e ['\"]?\.(?!/)", line)]
+    assert len(checkout) > 20
+    assert [line for line in checkout if "-e ./weights" not in line] == []
 
 
 GERMAN = ["Das Museum öffnet um neun Uhr.", "Die Walhalle wurde 1925 eröffnet.", "Der Eintritt ist sonntags frei."]

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from vista_guard.cli import app
 from vista_guard.demo import run
 from vista_guard.demo.museum import VISIT
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.testing import ScriptedJudge
 from vista_guard.types import Action
 

@@ -128,11 +128,13 @@ def test_the_dockerfile_builds_what_is_there() -> None:
     assert text.count("HEALTHCHECK") == text.count("\nCMD ") == 2
 
 
-def test_the_image_has_what_the_wheel_is_built_from() -> None:
+def test_the_image_has_what_the_wheels_are_built_from() -> None:
     kept = (DEPLOY / "Dockerfile.dockerignore").read_text("utf-8").split()
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert kept[0] == "*"
-    assert {f"!{name}" for name in (*wheel["packages"], "pyproject.toml", PROJECT["readme"])} <= set(kept[1:])
+    assert {f"!{name}" for name in (*wheel["packages"], "pyproject.toml", PROJECT["readme"], "weights")} <= set(
+        kept[1:]
+    )
     assert all((ROOT / name.removeprefix("!")).exists() for name in kept[1:])
 
 
@@ -162,7 +164,17 @@ def test_a_workflow_may_do_only_what_it_says(workflow: str) -> None:
 
 
 def test_a_release_needs_no_token_and_is_attested() -> None:
-    publish = WORKFLOWS["release"]["jobs"]["publish"]
-    assert publish["permissions"]["id-token"] == publish["permissions"]["attestations"] == "write"
+    jobs = WORKFLOWS["release"]["jobs"]
+    for publish in (jobs["publish"], jobs["publish-weights"]):
+        assert publish["permissions"]["id-token"] == publish["permissions"]["attestations"] == "write"
     assert "secrets." not in (ROOT / ".github/workflows/release.yml").read_text("utf-8")
     assert [step for step in steps("release") if step.get("with", {}).get("password")] == []
+
+
+def test_weights_are_released_before_the_code_that_needs_them_and_only_when_they_are_new() -> None:
+    jobs = WORKFLOWS["release"]["jobs"]
+    assert "publish-weights" in jobs["publish"]["needs"]
+    assert jobs["publish-weights"]["if"] == "needs.build.outputs.weights == 'true'"
+    assert jobs["build"]["outputs"]["weights"] == "${{ steps.weights.outputs.new }}"
+    (found,) = [step["run"] for step in steps("release") if step.get("id") == "weights"]
+    assert 'cmp - "weights/$judge"' in found  # what was published under this version is what the tag has

@@ -16,7 +16,8 @@ import pytest
 
 from vista_guard.errors import ConfigError
 from vista_guard.inference.batching import Passes, shared_passes
-from vista_guard.inference.onnx import WEIGHTS, shared_encoder
+from vista_guard.inference.onnx import shared_encoder
+from vista_guard.inference.weights import WEIGHTS
 
 WAIT_S = 20.0
 

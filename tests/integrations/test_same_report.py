@@ -18,7 +18,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 
 from tests.proxy.serving import Kept, serving
 from vista_guard import Guard, TurnReport
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.integrations.langchain import VistaGuardMiddleware
 from vista_guard.integrations.langgraph import guard_node
 from vista_guard.integrations.openai import guarded

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vista_guard import Action, ConfigError, Guard, Label, LabelPolicy, Rule
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.policy.label_policy import PRESETS, build_policy
 from vista_guard.policy.risk import STEP, Alarm, Level, RiskGroup, RiskTable, alarms, needed_turns
 from vista_guard.stores.memory import MemoryKnowledge
@@ -298,13 +298,9 @@ def test_a_flag_rule_may_keep_its_own_threshold_beside_the_rate(risk: Path, know
 # -- the shipped table ---------------------------------------------------------------------------------------------
 
 
-def test_the_shipped_table_is_the_shipped_judges_and_its_hash_is_pinned() -> None:
-    from hashlib import sha256
-
+def test_the_shipped_table_is_the_shipped_judges() -> None:
     held, shipped = RiskTable.load(WEIGHTS / "risk.json"), json.loads((WEIGHTS / "judge.json").read_text())
     assert held.judge == JudgeInfo(name="embedded", version=shipped["version"])
-    found = sha256((WEIGHTS / "risk.json").read_bytes()).hexdigest()
-    assert shipped["sha256"]["risk.json"] == found
     assert (WEIGHTS / "risk.json").stat().st_size < 20_000
 
 

@@ -7,13 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.stores.entries import OnnxEmbedder, nearest
 from vista_guard.types import Passage, SourceKind
 
-pytestmark = pytest.mark.skipif(
-    not (WEIGHTS / "embedder.onnx").is_file(), reason="the weights are not in vista_guard/weights"
-)
+pytestmark = pytest.mark.skipif(not (WEIGHTS / "embedder.onnx").is_file(), reason="the weights are not here")
 
 TEXTS = ["The pier opened in 1911.", "", "She sells fish at the market.", "港は静かだ。", "\ud83d", "x" * 100_000]
 

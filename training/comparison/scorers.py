@@ -34,7 +34,8 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _exported(path: Path) -> Scorer:
-    from vista_guard.inference.onnx import WEIGHTS, Encoder
+    from vista_guard.inference.onnx import Encoder
+    from vista_guard.inference.weights import WEIGHTS
 
     folder = path.parent.resolve()
     if not (folder / "tokenizer.json").exists():

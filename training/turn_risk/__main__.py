@@ -1,6 +1,6 @@
 """Fit the turn's risk for the judge of a weights folder, write it into its ``risk.json``, and say what it comes to.
 
-    python -m training.turn_risk --data DIR [--weights vista_guard/weights] [--work build/turn_risk]
+    python -m training.turn_risk --data DIR [--weights OUT] [--work build/turn_risk]
     python -m training.turn_risk --data DIR --measure
     python -m training.turn_risk --data DIR --twins FILE [--part dev]
 
@@ -30,7 +30,7 @@ from vista_guard.policy.turn_risk import TurnRisk
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     data_argument(parser)
-    parser.add_argument("--weights", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--weights", type=Path, default=Path("weights/vista_guard_weights"))
     parser.add_argument("--work", type=Path, default=WORK, help="folder for the judged turns")
     parser.add_argument("--anew", action="store_true", help="judge again: the judge's code has changed")
     parser.add_argument(

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard._aio import load_once
-from vista_guard.errors import ConfigError
 from vista_guard.inference.batching import Passes, shared_passes
+from vista_guard.inference.weights import WEIGHTS, damaged, weights_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,25 +18,10 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
 
-WEIGHTS = Path(__file__).parents[1] / "weights"
-"""Folder of the shipped files; `MODEL_CARD.md` in it says what they are."""
-
 Text = str | tuple[str, str]
 
 _FEW = 64
 """Most texts that the calling thread tokenises alone."""
-
-
-def weights_file(name: str, folder: Path = WEIGHTS) -> Path:
-    """Path of a shipped file.
-
-    Raises:
-        ConfigError: the file is missing.
-    """
-    path = folder / name
-    if not path.is_file():
-        raise ConfigError(f"weights file {path} is missing. Reinstall: pip install --force-reinstall vista-guard")
-    return path
 
 
 class Encoder:
@@ -72,7 +57,7 @@ class Encoder:
         try:
             session = InferenceSession(model, _options(), providers=["CPUExecutionProvider"])
         except Exception as exc:  # onnxruntime raises bare Exception subclasses for a damaged file
-            raise _damaged(model, exc) from exc
+            raise damaged(model, exc) from exc
         return cls(session, _with_limit(tokenizer, max_length))
 
     def tokens(self, texts: Sequence[Text]) -> list[Encoding]:
@@ -106,12 +91,6 @@ class Encoder:
         return row
 
 
-def _damaged(path: Path, why: object) -> ConfigError:
-    return ConfigError(
-        f"weights file {path} cannot be loaded ({why}). Reinstall: pip install --force-reinstall vista-guard"
-    )
-
-
 def _read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
     from tokenizers import Tokenizer
 
@@ -119,7 +98,7 @@ def _read_tokenizer(folder: Path, name: str = "tokenizer.json") -> Tokenizer:
     try:
         return Tokenizer.from_file(str(path))
     except Exception as exc:  # tokenizers raises bare Exceptions for a damaged file
-        raise _damaged(path, exc) from exc
+        raise damaged(path, exc) from exc
 
 
 @load_once

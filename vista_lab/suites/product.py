@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from vista_guard.errors import JudgeError
 from vista_guard.guard import Guard
-from vista_guard.inference.onnx import WEIGHTS, Encoder
+from vista_guard.inference.onnx import Encoder
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ShippedVerifier
 from vista_guard.protocols import KnowledgeStore

@@ -204,7 +204,7 @@ def _write_folder(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--checkpoint", type=Path, help="verifier checkpoint; without it only the embedder is written")
-    parser.add_argument("--out", type=Path, default=Path("vista_guard/weights"))
+    parser.add_argument("--out", type=Path, default=Path("weights/vista_guard_weights"))
     parser.add_argument(
         "--keep-fp32", type=Path, help="folder for the float32 ONNX files (for the fp32/int8 comparison)"
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tokenizers import Tokenizer
 
-from vista_guard.inference.onnx import WEIGHTS, weights_file
+from vista_guard.inference.weights import WEIGHTS, weights_file
 from vista_lab.training.trainers import checkpoints
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from tests.judges.model.asking import (
     user_text,
 )
 from vista_guard import ConfigError
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.model.chat.calling import ChatRequest
 from vista_guard.judges.model.prompts import ANSWERS, STAGES, Prompts, Roles
 from vista_guard.types import EvidenceSet, Label, Role, Turn

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -17,6 +20,7 @@ kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="kuberne
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy/chart"
 BIN = Path(sys.executable).parent
+MEGABYTES = 1_000_000
 LEAST = {
     "image": {"repository": "registry.example.com/guard"},
     "upstream": "https://api.example.com/v1",
@@ -139,10 +143,49 @@ def test_actionlint_finds_nothing(tmp_path: Path) -> None:
     assert [line for line in done.stdout.splitlines() if 'scope "attestations"' not in line] == []
 
 
-def test_wheel_and_sdist_can_be_published(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT)]
-    subprocess.run(build, capture_output=True, check=True)
-    files = sorted(tmp_path.iterdir())
-    assert [path.suffix for path in files] == [".whl", ".gz"] or [path.suffix for path in files] == [".gz", ".whl"]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with wheel and sdist of the code and of the weights."""
+    folder = tmp_path_factory.mktemp("dist")
+    for project in (ROOT, ROOT / "weights"):
+        build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(project)]
+        subprocess.run(build, capture_output=True, check=True)
+    return folder
+
+
+def test_wheels_and_sdists_can_be_published(built: Path) -> None:
+    files = sorted(built.iterdir())
+    assert sorted(path.suffix for path in files) == [".gz", ".gz", ".whl", ".whl"]
     done = subprocess.run([BIN / "twine", "check", "--strict", *files], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.count("PASSED")) == (0, 2), done.stdout
+    assert (done.returncode, done.stdout.count("PASSED")) == (0, 4), done.stdout
+
+
+def test_the_codes_wheel_is_small_and_holds_no_weights(built: Path) -> None:
+    (wheel,) = built.glob("vista_guard-*.whl")
+    assert wheel.stat().st_size <= 2.5 * MEGABYTES
+    names = [entry.filename for entry in ZipFile(wheel).infolist()]
+    assert [name for name in names if "weights/" in name or name.endswith((".onnx", ".npz"))] == []
+
+
+def test_the_weights_fit_on_an_index(built: Path) -> None:
+    (wheel,) = built.glob("vista_guard_weights-*.whl")
+    (source,) = built.glob("vista_guard_weights-*.tar.gz")
+    assert max(wheel.stat().st_size, source.stat().st_size) < 100 * MEGABYTES
+    held = {entry.filename: entry.file_size for entry in ZipFile(wheel).infolist()}
+    assert max(held.values()) < 100 * MEGABYTES
+    names = json.loads((ROOT / "weights/vista_guard_weights/judge.json").read_text("utf-8"))["sha256"]
+    assert {
+        f"vista_guard_weights/{name}" for name in [*names, "judge.json", "MODEL_CARD.md", "py.typed"]
+    } <= held.keys()
+
+
+def test_what_is_installed_judges_outside_the_checkout(built: Path, tmp_path: Path) -> None:
+    """Both wheels into an empty folder, beside the libraries of this environment."""
+    wheels = map(str, built.glob("*.whl"))
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(tmp_path / "site")]
+    subprocess.run([*install, *wheels], capture_output=True, check=True)
+    (tmp_path / "notes.txt").write_text("The hall opened in 1925.", encoding="utf-8")
+    check = [sys.executable, "-m", "vista_guard", "check", "--document", "notes.txt", "The hall opened in 1925."]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "VISTA_GUARD_DATA_DIR": str(tmp_path / "data")}
+    done = subprocess.run(check, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, "VERIFIED" in done.stdout) == (0, True), done.stderr

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from vista_guard._aio import run_long
 from vista_guard.errors import JudgeError
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.contract import growing
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.english.asides import inner_statements

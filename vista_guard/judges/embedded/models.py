@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from zipfile import BadZipFile
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.onnx import WEIGHTS, Encoder, shared_encoder, weights_file
+from vista_guard.inference.onnx import Encoder, shared_encoder
+from vista_guard.inference.weights import WEIGHTS, weights_file
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,7 @@
+"""The models of vista-guard's embedded judge: files, no code. `MODEL_CARD.md` says what each one is."""
+
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent
+"""Folder of the files; `judge.json` in it has their version, settings and SHA-256."""
