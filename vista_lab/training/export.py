@@ -94,7 +94,7 @@ def optimise(path: Path) -> None:
 
 
 def move_words(path: Path) -> None:
-    """Moves the embedding table out of the graph, into NAME.embeddings beside it: indexes and code hosts take files up to 100 MB."""
+    """Moves the embedding table into NAME.embeddings beside the graph: indexes and code hosts take files up to 100 MB."""
     import onnx
     from onnx.external_data_helper import set_external_data
 

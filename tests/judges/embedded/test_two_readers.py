@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from vista_guard import ConfigError, Guard
-from vista_guard.inference.onnx import WEIGHTS
+from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, ClaimTypeHead, ReaderFit
 from vista_guard.stores.entries import OnnxEmbedder
