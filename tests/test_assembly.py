@@ -145,6 +145,11 @@ def test_what_is_no_policy_is_refused_at_once() -> None:
         Guard(ScriptedJudge({}), 5)  # type: ignore[arg-type]
 
 
+def test_a_policy_says_whether_it_withholds_and_repairs() -> None:
+    with pytest.raises(ConfigError, match="withholds"):
+        Guard(ScriptedJudge({}), lambda outcomes, *, evidence_missing: None)  # type: ignore[arg-type]
+
+
 def test_missing_weights_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from vista_guard.judges.embedded import EmbeddedJudge
     from vista_guard.testing import WordEmbedder

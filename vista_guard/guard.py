@@ -102,6 +102,9 @@ class Guard:
 
         if not callable(policy) and not isinstance(policy, str):
             raise ConfigError(f"policy is {policy!r}; give a preset's name or a policy")
+        for field in ("withholds", "repairs"):
+            if not isinstance(policy, str) and not hasattr(policy, field):
+                raise ConfigError(f"policy is {policy!r}, which has no attribute {field}; set it to True or False")
         base_policy = build_policy(policy) if isinstance(policy, str) else policy
         final_policy, turn_risk = calibrate_policy(
             base_policy, judge.info, None if risk_table is None else Path(risk_table)

@@ -293,6 +293,16 @@ class Policy(Protocol):
         """The text shown to the user in place of a withheld turn."""
         ...
 
+    @property
+    def withholds(self) -> bool:
+        """True if it ever decides REPAIR or BLOCK: a stream must then hold back what is not judged yet."""
+        ...
+
+    @property
+    def repairs(self) -> bool:
+        """True if it ever decides REPAIR: a stream whose turn may be regenerated shows nothing before the decision."""
+        ...
+
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision: ...
 
 

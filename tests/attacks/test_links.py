@@ -407,6 +407,7 @@ class Quiet:
     repair = fallback = RepairMode.REFUSE
     max_attempts = 0
     message = "No."
+    withholds = repairs = False
 
     def __call__(self, outcomes: Sequence[Outcome], *, evidence_missing: bool) -> Decision:
         return Decision(action=Action.ALLOW, reason="fine")

@@ -350,6 +350,7 @@ class Counting:
     """A policy that lets everything through, and knows how often it was asked about how much."""
 
     name, repair, fallback, max_attempts, message = "counting", RepairMode.REFUSE, RepairMode.REFUSE, 0, "no"
+    withholds = repairs = False
 
     def __init__(self) -> None:
         self.asked: list[int] = []

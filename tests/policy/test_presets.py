@@ -37,6 +37,25 @@ def test_presets(outcome: Outcome, monitor: Action, balanced: Action, strict: Ac
     assert actions == [monitor, balanced, strict]
 
 
+@pytest.mark.parametrize(
+    ("preset", "overrides", "withholds", "repairs"),
+    [
+        ("monitor", {}, False, False),
+        ("balanced", {}, True, False),
+        ("strict", {}, True, True),
+        ("balanced", {"rules": {"CONTRADICTED": {"action": "FLAG"}}, "block_at_risk": None}, False, False),
+        ("balanced", {"rules": {"CONTRADICTED": {"action": "FLAG"}}, "block_at_risk": 0.9}, True, False),
+        ("balanced", {"on_code": "REPAIR"}, True, True),
+        ("balanced", {"rules": {"ABSTENTION": {"action": "FLAG", "otherwise": "REPAIR"}}}, True, True),
+    ],
+)
+def test_a_policy_knows_what_it_may_decide(
+    preset: str, overrides: dict[str, object], withholds: bool, repairs: bool
+) -> None:
+    policy = build_policy(preset, overrides)
+    assert (policy.withholds, policy.repairs) == (withholds, repairs)
+
+
 def test_the_hardest_rule_wins_and_the_reason_names_the_claims_that_asked_for_it() -> None:
     outcomes = [
         finding(Label.VERIFIED, id="c1"), finding(Label.LACKING_EVIDENCE, 0.7, "c2"),

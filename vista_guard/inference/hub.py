@@ -29,6 +29,10 @@ SMALL_FILES = (
 )
 """Configuration, tokenizer and pooling, in whatever form: kilobytes to a few megabytes."""
 
+HUB_FORM = "a model of the Hugging Face hub, from the local cache or downloaded; hf:ORG/MODEL@REVISION"
+FOLDER_FORM = "a folder with config.json, a tokenizer, and model.onnx or weights for torch"
+"""What `model_folder` takes, in words for errors."""
+
 
 def model_folder(name: str, role: str, *, file: str | None = None) -> ModelFolder:
     """Finds or downloads the folder of `hf:ORG/MODEL`, `hf:ORG/MODEL@REVISION` or a path.

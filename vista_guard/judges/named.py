@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 from vista_guard.errors import ConfigError
 from vista_guard.protocols import Embedder, Judge, Verifier
 from vista_guard.settings.model import ModelOptions
+from vista_guard.settings.names import Kinds
 from vista_guard.settings.sources import Settings
 
 if TYPE_CHECKING:
@@ -20,15 +22,12 @@ EMBEDDED = ("embedded", "embedded-quick")
 Asking = Callable[["ChatModel", ModelOptions], Judge]
 """Builds a judge from a chat model."""
 
-FORMS = """\
-  embedded                          the judge inside this package: no key, no network
-  embedded-quick                    the same without its careful reader: faster, and more often wrong
-  openai:MODEL                      a model at OpenAI, or where OPENAI_BASE_URL says; the key is OPENAI_API_KEY
-  openai:MODEL@https://host/v1      a model at any endpoint that speaks OpenAI's API: vLLM, Ollama, llama.cpp, DeepSeek
-  langchain:PROVIDER:MODEL          a chat model of LangChain, for example langchain:anthropic:claude-sonnet-4-5
-  recorded:FILE                     what an earlier run recorded (judge_recording), answered again
-  cascade:FIRST,SECOND              FIRST judges; what it is unsure of goes to SECOND
-  ensemble:A,B,C                    all judge; agreement is confidence"""
+
+@dataclass(frozen=True)
+class _Making:
+    settings: Settings
+    embedded: Callable[[str], Judge]
+    asking: Asking | None
 
 
 def build_judge(
@@ -55,7 +54,7 @@ def build_judge(
     """
     _check_verifier(settings, verifier)
     embedded = partial(_embedded_judge, settings, embedder, verifier, retriever or embedder)
-    judge = _build(settings.judge, settings, embedded, asking)
+    judge = JUDGES.build(settings.judge, _Making(settings, embedded, asking))
     judge = behind(judge) if behind else judge
     if settings.judge_recording is None:
         return judge
@@ -118,62 +117,71 @@ def names_model(judge: str) -> bool:
     return kind in ("openai", "langchain") and bool(rest)
 
 
-def _build(name: str, settings: Settings, embedded: Callable[[str], Judge], asking: Asking | None) -> Judge:
-    kind, _, rest = name.strip().partition(":")
-    if kind in EMBEDDED and not rest:
-        return embedded(kind)
-    if kind == "recorded" and rest:
-        from vista_guard.judges.composed.stored import StoredJudge
-
-        if not Path(rest).is_file():
-            raise ConfigError(
-                f"judge is {name!r}, and {rest} is not a file; record one with judge_recording = {rest!r}"
-            )
-        return StoredJudge.replayed(Path(rest))
-    if names_model(name):
-        return _model_judge(name.strip(), settings, asking)
-    if kind == "cascade" and rest:
-        from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
-
-        first, second = (_build(part, settings, embedded, asking) for part in _split(name, rest, 2))
-        cascade = settings.cascade
-        return CascadeJudge(
-            first,
-            second,
-            threshold=DEFAULT_THRESHOLD if cascade.threshold is None else cascade.threshold,
-            decompose=cascade.decompose,
-            on_second_failure=cascade.on_second_failure,
-        )
-    if kind == "ensemble" and rest:
-        from vista_guard.judges.composed.ensemble import EnsembleJudge
-
-        return EnsembleJudge([_build(part, settings, embedded, asking) for part in _split(name, rest, 9)])
-    raise ConfigError(f"judge is {name!r}, which does not exist. The judges are:\n{FORMS}")
+def _embedded(name: str, making: _Making) -> Judge:
+    return making.embedded(name)
 
 
-def _split(name: str, rest: str, most: int) -> Sequence[str]:
-    parts = [part.strip() for part in rest.split(",")]
-    nested = [part for part in parts if part.startswith(("cascade:", "ensemble:"))]
-    if nested or not 2 <= len(parts) <= most or not all(parts):
-        wanted = "two judges" if most == 2 else f"2 to {most} judges"
-        raise ConfigError(
-            f"judge is {name!r}; it takes {wanted} with commas between them, none of them a cascade or an ensemble. "
-            "For more, pass a judge object"
-        )
-    return parts
+def _recorded(name: str, _: _Making) -> Judge:
+    from vista_guard.judges.composed.stored import StoredJudge
+
+    file = name.partition(":")[2]
+    if not Path(file).is_file():
+        raise ConfigError(f"judge is {name!r}, and {file} is not a file; record one with judge_recording = {file!r}")
+    return StoredJudge.replayed(Path(file))
 
 
-def _model_judge(name: str, settings: Settings, asking: Asking | None) -> Judge:
+def _cascade(name: str, making: _Making) -> Judge:
+    from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge
+
+    first, second = (JUDGES.build(part, making) for part in JUDGES.parts(name))
+    cascade = making.settings.cascade
+    return CascadeJudge(
+        first,
+        second,
+        threshold=DEFAULT_THRESHOLD if cascade.threshold is None else cascade.threshold,
+        decompose=cascade.decompose,
+        on_second_failure=cascade.on_second_failure,
+    )
+
+
+def _ensemble(name: str, making: _Making) -> Judge:
+    from vista_guard.judges.composed.ensemble import EnsembleJudge
+
+    return EnsembleJudge([JUDGES.build(part, making) for part in JUDGES.parts(name, most=9)])
+
+
+def _asking(name: str, making: _Making) -> Judge:
     from vista_guard.judges.model import ModelJudge, chat_model
 
-    options = settings.model
+    settings, options = making.settings, making.settings.model
     if settings.strict_reference:
         # The reference implementation asks sequentially, shows the history to decomposition only, and believes its model.
         options = options.model_copy(update={"strategy": "per_claim", "concurrency": 1})
-    ask = asking or partial(ModelJudge, net=not settings.strict_reference)
+    ask = making.asking or partial(ModelJudge, net=not settings.strict_reference)
     judge = ask(chat_model(name, options), options)
     if settings.judge_cache is None:
         return judge
     from vista_guard.judges.composed.stored import StoredJudge
 
     return StoredJudge.cached(judge, settings.judge_cache)
+
+
+JUDGES = Kinds[_Making, Judge](
+    "judge",
+    {
+        "embedded": (_embedded, "the judge inside this package: no key, no network"),
+        "embedded-quick": (_embedded, "the same without its careful reader: faster, and more often wrong"),
+        "openai:MODEL": (_asking, "a model at OpenAI, or where OPENAI_BASE_URL says; the key is OPENAI_API_KEY"),
+        "openai:MODEL@https://host/v1": (
+            _asking,
+            "a model at any endpoint that speaks OpenAI's API: vLLM, Ollama, llama.cpp, DeepSeek",
+        ),
+        "langchain:PROVIDER:MODEL": (
+            _asking,
+            "a chat model of LangChain, for example langchain:anthropic:claude-sonnet-4-5",
+        ),
+        "recorded:FILE": (_recorded, "what an earlier run recorded (judge_recording), answered again"),
+        "cascade:FIRST,SECOND": (_cascade, "FIRST judges; what it is unsure of goes to SECOND"),
+        "ensemble:A,B,C": (_ensemble, "all judge; agreement is confidence"),
+    },
+)

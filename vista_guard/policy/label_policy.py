@@ -110,8 +110,7 @@ class LabelPolicy(BaseModel):
     @model_validator(mode="after")
     def _monitor_withholds_nothing(self) -> Self:
         if self.name == "monitor":
-            choices = (self.on_unchecked, self.on_no_evidence, self.on_code)
-            if any(map(_withholds, choices)) or any(rule.withholds for rule in self.rules.values()):
+            if any(map(_withholds, self._actions())):
                 raise ValueError("the monitor policy never withholds: use ALLOW or FLAG, or start from balanced")
             if self.links == "remove":
                 raise ValueError(
@@ -122,6 +121,20 @@ class LabelPolicy(BaseModel):
         if self.fallback is RepairMode.REGENERATE:
             raise ValueError("fallback is what happens when regenerating failed: use redact, annotate or refuse")
         return self
+
+    @property
+    def withholds(self) -> bool:
+        """Implements `Policy.withholds`: by a rule, an explicit choice or the turn's risk."""
+        return self.block_at_risk is not None or any(map(_withholds, self._actions()))
+
+    @property
+    def repairs(self) -> bool:
+        """Implements `Policy.repairs`."""
+        return Action.REPAIR in self._actions()
+
+    def _actions(self) -> set[Action]:
+        rules = [action for rule in self.rules.values() for action in (rule.action, rule.otherwise)]
+        return {self.on_unchecked, self.on_no_evidence, self.on_code, *rules}
 
     @property
     def awaits_calibration(self) -> bool:

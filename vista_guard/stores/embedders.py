@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
-from vista_guard.inference.hub import model_folder
+from vista_guard.inference.hub import FOLDER_FORM, HUB_FORM, model_folder
 from vista_guard.inference.local_models import (
     VECTOR_OUTPUTS,
     EncoderGraph,
@@ -20,16 +20,13 @@ from vista_guard.inference.local_models import (
 from vista_guard.protocols import Embedder
 from vista_guard.reading.visible import storable
 from vista_guard.settings.model import EMBEDDER_DEFAULTS, EmbedderOptions, Pooling
+from vista_guard.settings.names import Kinds
 from vista_guard.stores.entries import OnnxEmbedder, VectorCache
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMS = """\
-  shipped                           the model inside this package
-  hf:ORG/MODEL                      a model of the Hugging Face hub, from the local cache or downloaded; hf:ORG/MODEL@REVISION
-  PATH                              a folder with config.json, a tokenizer, and model.onnx or weights for torch"""
 BATCH_SIZE = 8
 LONGEST = 512
 """Most tokens of a text, unless the model takes fewer: longer passages blur their vector."""
@@ -45,12 +42,7 @@ def build_embedder(given: Embedder | str | Path | None, options: EmbedderOptions
     """
     if given is not None and not isinstance(given, str | Path):
         return given
-    name = "shipped" if given is None else str(given).strip()
-    if name == "shipped":
-        return OnnxEmbedder()
-    if name.startswith("hf:") or Path(name).expanduser().is_dir():
-        return LocalEmbedder.load(name, options)
-    raise ConfigError(f"embedder is {name!r}, which is neither an embedder nor a folder. The embedders are:\n{FORMS}")
+    return EMBEDDERS.build("shipped" if given is None else str(given), options)
 
 
 class LocalEmbedder:
@@ -185,3 +177,13 @@ def _prefixes(folder: ModelFolder, options: EmbedderOptions) -> tuple[str, str]:
         str(query) if options.query_prefix is None else options.query_prefix,
         str(passage) if options.passage_prefix is None else options.passage_prefix,
     )
+
+
+EMBEDDERS = Kinds[EmbedderOptions, Embedder](
+    "embedder",
+    {
+        "shipped": (lambda *_: OnnxEmbedder(), "the model inside this package"),
+        "hf:ORG/MODEL": (LocalEmbedder.load, HUB_FORM),
+        "PATH": (LocalEmbedder.load, FOLDER_FORM),
+    },
+)

@@ -30,7 +30,6 @@ from vista_guard.types import (
     Claim,
     Document,
     EarnedClaim,
-    Label,
     Passage,
     Persona,
     Retrieval,
@@ -338,70 +337,6 @@ class SearchedDocuments(ABC):
     async def _probe(self) -> NDArray[np.float32]:
         vector: NDArray[np.float32] = (await asyncio.to_thread(self._embedder.embed, [PROBE]))[0]
         return vector
-
-
-class ServedKnowledge(ABC):
-    """A `KnowledgeStore` that reads a conversation's turns from a server and ranks their claims in process."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self._embedder = embedder
-        self._seeded: set[str] = set()
-
-    async def seed(self, persona: Persona) -> None:
-        """Records the persona's key, a fingerprint of its facts, so that the facts need not be stored."""
-        if persona.key not in self._seeded:
-            await self._put_persona(persona)
-            self._seeded.add(persona.key)
-
-    async def recall(
-        self, conversation_id: str, *, persona: Persona | None, query: str, limit: int, exclude_turn: str | None = None
-    ) -> Sequence[Passage]:
-        """Returns the persona's facts and the conversation's claims nearest to the query."""
-        known = list(persona_passages(persona)) if persona is not None and await self._is_seeded(persona.key) else []
-        for turn, claims in await self._turns(digest(conversation_id)):
-            if turn != exclude_turn:
-                known += [_knowledge_passage(claim) for claim in claims]
-        return await asyncio.to_thread(nearest, self._embedder, query, known, limit)
-
-    async def remember(self, conversation_id: str, turn_key: str, claims: Sequence[Claim]) -> None:
-        """Stores a turn's claims. The first call for a turn counts."""
-        passages = claim_passages(turn_key, claims)
-        rows = [passage.model_dump(mode="json", include={"source_id", "text", "label"}) for passage in passages]
-        await self._put_turn(digest(conversation_id), turn_key, rows)
-
-    async def delivered(self, conversation_id: str) -> frozenset[str]:
-        """Returns the keys of the conversation's delivered turns."""
-        return frozenset(turn for turn, _ in await self._turns(digest(conversation_id)))
-
-    async def forget(self, conversation_id: str) -> int:
-        """Deletes the conversation's claims; returns their number."""
-        return await self._drop(digest(conversation_id))
-
-    async def _is_seeded(self, key: str) -> bool:
-        if key not in self._seeded and await self._has_persona(key):
-            self._seeded.add(key)
-        return key in self._seeded
-
-    @abstractmethod
-    async def _put_persona(self, persona: Persona) -> None: ...
-
-    @abstractmethod
-    async def _has_persona(self, key: str) -> bool: ...
-
-    @abstractmethod
-    async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None: ...
-
-    @abstractmethod
-    async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
-        """Keys and claims of a conversation's turns, oldest first."""
-
-    @abstractmethod
-    async def _drop(self, owner: str) -> int: ...
-
-
-def _knowledge_passage(row: Mapping[str, Any]) -> Passage:
-    label = None if row["label"] is None else Label(row["label"])
-    return Passage(source=SourceKind.KNOWLEDGE, source_id=row["source_id"], text=row["text"], label=label)
 
 
 DIMENSION = 384

@@ -5,12 +5,10 @@ Words are ranked by BM25 in SQL over a table of their postings, since Postgres' 
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vista_guard._extras import require
@@ -20,8 +18,6 @@ from vista_guard.reading.visible import storable
 from vista_guard.stores.entries import (
     ListedDocument,
     Ranking,
-    SearchedDocuments,
-    ServedKnowledge,
     Written,
     digest,
     document_passage,
@@ -29,6 +25,7 @@ from vista_guard.stores.entries import (
     search_text,
     version_of,
 )
+from vista_guard.stores.served import ServedDocuments, ServedKnowledge, StoreServer
 from vista_guard.stores.words import K1, B, terms
 from vista_guard.types import Document, Passage, Persona, SearchMode, Span
 
@@ -98,7 +95,7 @@ SELECT key, source_id, title, headings, body, starts, ends, url FROM vista_passa
 _HAS_URL = "SELECT 1 FROM pg_attribute WHERE attrelid = 'vista_passages'::regclass AND attname = 'url'"
 
 
-class Postgres:
+class Postgres(StoreServer["Connection[Any]"]):
     """A pool of connections that both stores may share; each failure is a `StoreError`.
 
     Args:
@@ -108,6 +105,8 @@ class Postgres:
         ConfigError: the extra `pgvector` is not installed.
         StoreError: no database answers there.
     """
+
+    kind = "Postgres"
 
     def __init__(self, url: str) -> None:
         require("a store in Postgres", "psycopg", "psycopg_pool", extra="pgvector")
@@ -130,38 +129,24 @@ class Postgres:
             )
             self._pool.open()
         except Exception as exc:
-            raise StoreError(f"cannot open Postgres: {_line(exc)}. Check store_url, and that the server runs") from exc
-
-    async def run(self, operation: str, call: Callable[[Connection[Any]], T]) -> T:
-        """Runs `call` in its own transaction, in a thread.
-
-        Raises:
-            StoreError: Postgres failed; `operation` completes "cannot ...".
-        """
-
-        def work() -> T:
-            with self._pool.connection() as connection:
-                return call(connection)
-
-        try:
-            return await asyncio.to_thread(work)
-        except StoreError:
-            raise
-        except Exception as exc:
-            message = _SERVER.sub(f"at {self.place}", _line(exc))
-            raise StoreError(f"cannot {operation} in Postgres at {self.place}: {message}") from exc
-
-    async def rows(self, operation: str, query: str, given: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-        """The rows of a query, in its own transaction."""
-        return await self.run(operation, lambda connection: connection.execute(query, given).fetchall())
+            raise StoreError(
+                f"cannot open Postgres: {super()._told(exc)}. Check store_url, and that the server runs"
+            ) from exc
 
     def close(self) -> None:
-        """Closes the connections."""
         self._pool.close()
 
+    def _call(self, call: Callable[[Connection[Any]], T]) -> T:
+        """Each call is a transaction."""
+        with self._pool.connection() as connection:
+            return call(connection)
 
-def _line(exc: BaseException) -> str:
-    return " ".join(str(exc).split()) or type(exc).__name__
+    def _told(self, exc: BaseException) -> str:
+        return _SERVER.sub(f"at {self.place}", super()._told(exc))
+
+
+def _rows(query: str, given: Sequence[Any] | Mapping[str, Any]) -> Callable[[Connection[Any]], list[Any]]:
+    return lambda connection: connection.execute(query, given).fetchall()
 
 
 def _create_tables(connection: Connection[Any], statements: str) -> None:
@@ -170,26 +155,16 @@ def _create_tables(connection: Connection[Any], statements: str) -> None:
         connection.execute(statement)  # our own text
 
 
-class PgvectorDocuments(SearchedDocuments):
+class PgvectorDocuments(ServedDocuments["Connection[Any]"]):
     """A `DocumentStore` in Postgres. Its answers are those of `ChromaDocuments`, in the same order.
 
     A document is replaced in one transaction. A query is compared with every vector; for hundreds of thousands of passages make
-    an index of pgvector on `vista_passages.vector`. Closing the store closes `postgres`.
+    an index of pgvector on `vista_passages.vector`. Closing the store closes the connections.
     """
 
     def __init__(self, postgres: Postgres, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
-        super().__init__(embedder, search)
-        self._postgres = postgres
-        self._tenant = ""
-        self._tenants = [""]
+        super().__init__(postgres, embedder, search=search)
         self._ready: list[bool] = []
-
-    def of_tenant(self, tenant: str, *, shared: bool = False) -> PgvectorDocuments:
-        """Returns a store of the tenant's own documents; with `shared`, searching finds this store's documents too."""
-        own = copy(self)
-        own._tenant = digest(tenant)
-        own._tenants = [own._tenant, *self._tenants] if shared else [own._tenant]
-        return own
 
     async def delete(self, document_id: str) -> int:
         await self._open()
@@ -199,16 +174,11 @@ class PgvectorDocuments(SearchedDocuments):
             connection.execute("DELETE FROM vista_documents WHERE tenant = %s AND owner = %s", owner)
             return connection.execute("DELETE FROM vista_passages WHERE tenant = %s AND owner = %s", owner).rowcount
 
-        return await self._postgres.run(f"delete the document {document_id!r}", drop)
+        return await self._server.run(f"delete the document {document_id!r}", drop)
 
-    async def stored(self) -> Sequence[ListedDocument]:
+    async def _listed(self) -> Iterable[ListedDocument]:
         await self._open()
-        rows = await self._postgres.rows("list the documents", _LISTED, [self._tenant])
-        return tuple(sorted(map(_listed, rows), key=lambda document: document.id))
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await asyncio.to_thread(self._postgres.close)
+        return map(_listed, await self._server.run("list the documents", _rows(_LISTED, [self._tenant])))
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         await self._open()
@@ -217,14 +187,16 @@ class PgvectorDocuments(SearchedDocuments):
         near: Ranking = []
         shared: Ranking = []
         if vector is not None:
-            near = await self._postgres.rows("search the documents", _BY_VECTORS, values | {"vector": _literal(vector)})
+            near = await self._server.run(
+                "search the documents", _rows(_BY_VECTORS, values | {"vector": _literal(vector)})
+            )
         if self.search_mode != "vectors":
             words = list(dict.fromkeys(terms(storable(query))))
-            shared = await self._postgres.rows("search the documents", _BY_WORDS, values | {"words": words})
+            shared = await self._server.run("search the documents", _rows(_BY_WORDS, values | {"words": words}))
         return near, shared
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
-        rows = await self._postgres.rows("search the documents", _ROWS, [self._tenants, keys])
+        rows = await self._server.run("search the documents", _rows(_ROWS, [self._tenants, keys]))
         return {
             key: document_passage(source_id, body, title, (start, end), headings, url)
             for key, source_id, title, headings, body, start, end, url in rows
@@ -251,9 +223,9 @@ class PgvectorDocuments(SearchedDocuments):
             row = connection.execute("SELECT probe::text FROM vista_probe").fetchone()
             return str(row[0]) if row else "[]"
 
-        stored = json.loads(await self._postgres.run("open the documents", check))
+        stored = json.loads(await self._server.run("open the documents", check))
         remedy = "Drop its tables vista_*, or use another database"
-        expect_model(stored, probe, f"Postgres at {self._postgres.place}", remedy)
+        expect_model(stored, probe, f"Postgres at {self._server.place}", remedy)
         self._ready.append(True)
 
     async def _replace(self, document: Document) -> Written:
@@ -286,48 +258,37 @@ class PgvectorDocuments(SearchedDocuments):
                         copying.write_row(row)
             return old
 
-        old = await self._postgres.run(f"add the document {document.id!r}", store)
+        old = await self._server.run(f"add the document {document.id!r}", store)
         return Written(len(rows), {document.id: _listed(old[0])} if old else {})
 
 
-class PgvectorKnowledge(ServedKnowledge):
-    """A `KnowledgeStore` in Postgres. Closing the store closes `postgres`."""
+class PgvectorKnowledge(ServedKnowledge["Connection[Any]"]):
+    """A `KnowledgeStore` in Postgres."""
 
-    def __init__(self, postgres: Postgres, embedder: Embedder) -> None:
-        super().__init__(embedder)
-        self._postgres = postgres
-        self._ready = False
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await asyncio.to_thread(self._postgres.close)
+    def _create(self, connection: Connection[Any]) -> None:
+        _create_tables(connection, _KNOWLEDGE)
 
     async def _put_persona(self, persona: Persona) -> None:
         insert = "INSERT INTO vista_personas VALUES (%s) ON CONFLICT DO NOTHING RETURNING persona"
-        await self._rows(f"store the persona {persona.name!r}", insert, [persona.key])
+        await self._run(f"store the persona {persona.name!r}", _rows(insert, [persona.key]))
 
     async def _has_persona(self, key: str) -> bool:
-        return bool(await self._rows("recall the persona", "SELECT 1 FROM vista_personas WHERE persona = %s", [key]))
+        query = "SELECT 1 FROM vista_personas WHERE persona = %s"
+        return bool(await self._run("recall the persona", _rows(query, [key])))
 
     async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None:
         insert = "INSERT INTO vista_turns (conversation, turn, claims) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING RETURNING turn"
-        await self._rows("remember a turn", insert, [owner, turn, json.dumps(claims)])
+        await self._run("remember a turn", _rows(insert, [owner, turn, json.dumps(claims)]))
 
     async def _turns(self, owner: str) -> Sequence[tuple[str, list[dict[str, Any]]]]:
         query = "SELECT turn, claims FROM vista_turns WHERE conversation = %s ORDER BY position"
-        rows = await self._rows("recall a conversation", query, [owner])
+        rows = await self._run("recall a conversation", _rows(query, [owner]))
         return [(turn, json.loads(claims)) for turn, claims in rows]
 
     async def _drop(self, owner: str) -> int:
         drop = "DELETE FROM vista_turns WHERE conversation = %s RETURNING claims"
-        rows = await self._rows("forget a conversation", drop, [owner])
+        rows = await self._run("forget a conversation", _rows(drop, [owner]))
         return sum(len(json.loads(claims)) for (claims,) in rows)
-
-    async def _rows(self, operation: str, query: str, values: Sequence[str]) -> list[Any]:
-        if not self._ready:
-            await self._postgres.run("open the knowledge", lambda connection: _create_tables(connection, _KNOWLEDGE))
-            self._ready = True
-        return await self._postgres.rows(operation, query, values)
 
 
 def _listed(row: Sequence[Any]) -> ListedDocument:

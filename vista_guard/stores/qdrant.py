@@ -6,12 +6,10 @@ rarity. Ranks may therefore differ a little from those of the other stores, whic
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from copy import copy
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
@@ -27,8 +25,6 @@ from vista_guard.stores.entries import (
     DOCUMENTS,
     ListedDocument,
     Ranking,
-    SearchedDocuments,
-    ServedKnowledge,
     StoredVersion,
     Written,
     best_of,
@@ -40,6 +36,7 @@ from vista_guard.stores.entries import (
     search_text,
     version_of,
 )
+from vista_guard.stores.served import ServedDocuments, ServedKnowledge, StoreServer
 from vista_guard.stores.words import K1, B, terms
 from vista_guard.types import Document, Passage, Persona, SearchMode, Span
 
@@ -56,7 +53,7 @@ _BATCH = 500
 _TURNS, _PERSONAS = "vista_guard.turns", "vista_guard.personas"
 
 
-class Qdrant:
+class Qdrant(StoreServer["QdrantClient"]):
     """A client that both stores may share; each failure is a `StoreError`.
 
     Args:
@@ -68,13 +65,15 @@ class Qdrant:
         StoreError: the folder cannot be used.
     """
 
+    kind = "Qdrant"
+
     def __init__(self, location: str | Path, *, api_key: str | None = None) -> None:
         require("a store in Qdrant", "qdrant_client", extra="qdrant")
         from qdrant_client import QdrantClient
 
         self.place = str(location)
         try:
-            if self.place.startswith(("http://", "https://")):
+            if not _is_local(self.place):
                 self._client = QdrantClient(
                     url=self.place, api_key=api_key, timeout=TIMEOUT_S, check_compatibility=False
                 )
@@ -88,52 +87,27 @@ class Qdrant:
             raise StoreError(
                 f"cannot open Qdrant at {self.place}: {exc}. Check store_url, or use another folder"
             ) from exc
-        self._lock = Lock() if self.is_local else nullcontext()
-
-    @property
-    def is_local(self) -> bool:
-        """True for a folder or for memory: no server, no indexes, one call at a time."""
-        return not self.place.startswith(("http://", "https://"))
-
-    async def run(self, operation: str, call: Callable[[QdrantClient], T]) -> T:
-        """Runs `call(client)` in a thread.
-
-        Raises:
-            StoreError: Qdrant failed; `operation` completes "cannot ...".
-        """
-
-        def work() -> T:
-            with self._lock:
-                return call(self._client)
-
-        try:
-            return await asyncio.to_thread(work)
-        except StoreError:
-            raise
-        except Exception as exc:
-            raise StoreError(f"cannot {operation} in Qdrant at {self.place}: {' '.join(str(exc).split())}") from exc
+        self._lock = Lock() if _is_local(self.place) else nullcontext()
 
     def close(self) -> None:
-        """Closes the client."""
         self._client.close()
 
+    def _call(self, call: Callable[[QdrantClient], T]) -> T:
+        with self._lock:
+            return call(self._client)
 
-class QdrantDocuments(SearchedDocuments):
-    """A `DocumentStore` in Qdrant, with a collection for each tenant. Closing the store closes `qdrant`."""
+
+class QdrantDocuments(ServedDocuments["QdrantClient"]):
+    """A `DocumentStore` in Qdrant, with a collection for each tenant. Closing the store closes the client."""
 
     def __init__(self, qdrant: Qdrant, embedder: Embedder, *, search: SearchMode = "hybrid") -> None:
-        super().__init__(embedder, search)
-        self._qdrant = qdrant
-        self._name = DOCUMENTS
-        self._searched = [DOCUMENTS]
+        super().__init__(qdrant, embedder, search=search)
+        self._is_local = _is_local(qdrant.place)
         self._checked: set[str] = set()
 
-    def of_tenant(self, tenant: str, *, shared: bool = False) -> QdrantDocuments:
-        """Returns a store of the tenant's own documents; with `shared`, searching finds this store's documents too."""
-        own = copy(self)
-        own._name = f"{DOCUMENTS}.{digest(tenant)}"
-        own._searched = [own._name, *self._searched] if shared else [own._name]
-        return own
+    @property
+    def _name(self) -> str:
+        return _collection(self._tenant)
 
     async def delete(self, document_id: str) -> int:
         if not await self._exists(self._name):
@@ -145,19 +119,14 @@ class QdrantDocuments(SearchedDocuments):
             client.delete(self._name, _selector(where), wait=True)
             return count
 
-        return await self._qdrant.run(f"delete the document {document_id!r}", drop)
+        return await self._server.run(f"delete the document {document_id!r}", drop)
 
-    async def stored(self) -> Sequence[ListedDocument]:
+    async def _listed(self) -> Iterable[ListedDocument]:
         if not await self._exists(self._name):
             return ()
-        rows = await self._qdrant.run(
-            "list the documents", lambda client: _scroll(client, self._name, _where(first=True))
-        )
-        return tuple(sorted(map(_listed_document, rows), key=lambda document: document.id))
-
-    async def aclose(self) -> None:
-        """Closes the client."""
-        await asyncio.to_thread(self._qdrant.close)
+        where = _where(first=True)
+        rows = await self._server.run("list the documents", lambda client: _scroll(client, self._name, where))
+        return map(_listed_document, rows)
 
     async def _rankings(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         from qdrant_client.models import SearchParams
@@ -165,7 +134,7 @@ class QdrantDocuments(SearchedDocuments):
         names, vector = await self._existing_collections(), await self._query_vector(query)
         meaning = None if vector is None else vector.tolist()
         words = None if self.search_mode == "vectors" else _sparse(dict.fromkeys(terms(storable(query)), 1.0))
-        exact = None if self._qdrant.is_local else SearchParams(exact=True)  # a folder is always searched exactly
+        exact = None if self._is_local else SearchParams(exact=True)  # a folder is always searched exactly
 
         def call(client: QdrantClient) -> tuple[Ranking, Ranking]:
             near, shared = dict[str, float](), dict[str, float]()
@@ -177,7 +146,7 @@ class QdrantDocuments(SearchedDocuments):
                     scores |= {(point.payload or {})["key"]: round(point.score, 5) for point in answer.points}
             return best_of(near, depth), best_of(shared, depth)
 
-        return await self._qdrant.run("search the documents", call)
+        return await self._server.run("search the documents", call)
 
     async def _passages(self, keys: list[str]) -> Mapping[str, Passage]:
         names, ids = await self._existing_collections(), list(map(_id, keys))
@@ -185,7 +154,7 @@ class QdrantDocuments(SearchedDocuments):
         def call(client: QdrantClient) -> list[dict[str, Any]]:
             return [point.payload or {} for name in names for point in client.retrieve(name, ids)]
 
-        rows = await self._qdrant.run("search the documents", call)
+        rows = await self._server.run("search the documents", call)
         return {
             row["key"]: document_passage(
                 row["source_id"], row["text"], row["title"], (row["start"], row["end"]), row["headings"], row.get("url")
@@ -194,18 +163,18 @@ class QdrantDocuments(SearchedDocuments):
         }
 
     async def _exists(self, name: str) -> bool:
-        return await self._qdrant.run("open the documents", lambda client: client.collection_exists(name))
+        return await self._server.run("open the documents", lambda client: client.collection_exists(name))
 
     async def _existing_collections(self) -> list[str]:
         """Existing collections, checked to be of this embedding model."""
-        existing = [name for name in self._searched if await self._exists(name)]
+        existing = [name for name in map(_collection, self._tenants) if await self._exists(name)]
         for name in existing:
             await self._check(name)
         return existing
 
     async def _check(self, name: str) -> None:
         if name not in self._checked:
-            points = await self._qdrant.run("open the documents", lambda client: client.retrieve(name, [_id("probe")]))
+            points = await self._server.run("open the documents", lambda client: client.retrieve(name, [_id("probe")]))
             stored = (points[0].payload or {}).get("probe", []) if points else []
             expect_model(stored, await self._probe(), name, "Delete that collection, or use another location")
             self._checked.add(name)
@@ -234,11 +203,11 @@ class QdrantDocuments(SearchedDocuments):
                 client.upsert(
                     self._name, [PointStruct(id=_id("probe"), vector={}, payload={"probe": probe})], wait=True
                 )
-                if not self._qdrant.is_local:  # which has none, and warns
+                if not self._is_local:  # which has none, and warns
                     client.create_payload_index(self._name, "owner", PayloadSchemaType.KEYWORD, wait=True)
                     client.create_payload_index(self._name, "first", PayloadSchemaType.BOOL, wait=True)
 
-            await self._qdrant.run("open the documents", make)
+            await self._server.run("open the documents", make)
         await self._check(self._name)
 
     async def _replace(self, document: Document) -> Written:
@@ -278,7 +247,7 @@ class QdrantDocuments(SearchedDocuments):
                     return Written(len(points), {document.id: old[0]} if old else {})
             raise StoreError(f"others delete the document {document.id!r} as soon as it is added; add it again")
 
-        return await self._qdrant.run(f"add the document {document.id!r}", store)
+        return await self._server.run(f"add the document {document.id!r}", store)
 
     def _versions(self, client: QdrantClient, owner: str) -> dict[str, StoredVersion]:
         """The versions of a document, by the stamps in their first points."""
@@ -289,24 +258,14 @@ class QdrantDocuments(SearchedDocuments):
         return found
 
 
-class QdrantKnowledge(ServedKnowledge):
-    """A `KnowledgeStore` in Qdrant. Closing the store closes `qdrant`."""
-
-    def __init__(self, qdrant: Qdrant, embedder: Embedder) -> None:
-        super().__init__(embedder)
-        self._qdrant = qdrant
-        self._ready = False
-
-    async def aclose(self) -> None:
-        """Closes the client."""
-        await asyncio.to_thread(self._qdrant.close)
+class QdrantKnowledge(ServedKnowledge["QdrantClient"]):
+    """A `KnowledgeStore` in Qdrant."""
 
     async def _put_persona(self, persona: Persona) -> None:
         await self._put(f"store the persona {persona.name!r}", _PERSONAS, persona.key, {"persona": persona.key})
 
     async def _has_persona(self, key: str) -> bool:
-        await self._open()
-        return bool(await self._qdrant.run("recall the persona", lambda client: client.retrieve(_PERSONAS, [_id(key)])))
+        return bool(await self._run("recall the persona", lambda client: client.retrieve(_PERSONAS, [_id(key)])))
 
     async def _put_turn(self, owner: str, turn: str, claims: list[dict[str, Any]]) -> None:
         rows = await self._stored(owner)
@@ -322,34 +281,36 @@ class QdrantKnowledge(ServedKnowledge):
     async def _drop(self, owner: str) -> int:
         count = sum(len(claims) for _, claims in await self._turns(owner))
         selector = _selector(_where(conversation=owner))
-        await self._qdrant.run("forget a conversation", lambda client: client.delete(_TURNS, selector, wait=True))
+        await self._run("forget a conversation", lambda client: client.delete(_TURNS, selector, wait=True))
         return count
 
     async def _stored(self, owner: str) -> list[dict[str, Any]]:
-        await self._open()
         where = _where(conversation=owner)
-        return await self._qdrant.run("recall a conversation", lambda client: _scroll(client, _TURNS, where))
+        return await self._run("recall a conversation", lambda client: _scroll(client, _TURNS, where))
 
     async def _put(self, operation: str, name: str, key: str, payload: dict[str, Any]) -> None:
         from qdrant_client.models import PointStruct
 
-        await self._open()
         point = PointStruct(id=_id(key), vector={}, payload=payload)
-        await self._qdrant.run(operation, lambda client: client.upsert(name, [point], wait=True))
+        await self._run(operation, lambda client: client.upsert(name, [point], wait=True))
 
-    async def _open(self) -> None:
+    def _create(self, client: QdrantClient) -> None:
         from qdrant_client.models import PayloadSchemaType
 
-        def make(client: QdrantClient) -> None:
-            for name in (_TURNS, _PERSONAS):
-                if not client.collection_exists(name):
-                    client.create_collection(name, vectors_config={})
-            if not self._qdrant.is_local:
-                client.create_payload_index(_TURNS, "conversation", PayloadSchemaType.KEYWORD, wait=True)
+        for name in (_TURNS, _PERSONAS):
+            if not client.collection_exists(name):
+                client.create_collection(name, vectors_config={})
+        if not _is_local(self._server.place):
+            client.create_payload_index(_TURNS, "conversation", PayloadSchemaType.KEYWORD, wait=True)
 
-        if not self._ready:
-            await self._qdrant.run("open the knowledge", make)
-            self._ready = True
+
+def _collection(tenant: str) -> str:
+    return f"{DOCUMENTS}.{tenant}" if tenant else DOCUMENTS
+
+
+def _is_local(place: str) -> bool:
+    """True for a folder or for memory: no server, no indexes, one call at a time."""
+    return not place.startswith(("http://", "https://"))
 
 
 def _listed_document(row: Mapping[str, Any]) -> ListedDocument:

@@ -6,12 +6,10 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from math import inf
 
 from vista_guard.errors import InputError
 from vista_guard.judges import contract
-from vista_guard.policy.links import link_mode
 from vista_guard.protocols import Judge, Policy
 from vista_guard.stream.source import Delta, close, join_documents, resume
 from vista_guard.telemetry.spans import TurnTrace
@@ -28,7 +26,6 @@ from vista_guard.types import (
     EvidenceSet,
     Finding,
     JudgeInfo,
-    Label,
     Outcome,
     RepairMode,
     Role,
@@ -80,27 +77,7 @@ def broken_off_warning(exc: BaseException) -> str:
 
 
 def regenerates(policy: Policy) -> bool:
-    return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and Action.REPAIR in _actions(policy)
-
-
-def withholds(policy: Policy) -> bool:
-    return link_mode(policy) == "remove" or not _actions(policy).isdisjoint((Action.REPAIR, Action.BLOCK))
-
-
-def _actions(policy: Policy) -> set[Action]:
-    """The policy's action for one outcome of each kind."""
-    return {policy([outcome], evidence_missing=missing).action for outcome in _probes() for missing in (False, True)}
-
-
-@lru_cache(maxsize=1)
-def _probes() -> tuple[Outcome, ...]:
-    claim = Claim(id="t0.c1", text="?")
-    probes = (
-        Finding(claim=claim, label=label, confidence=confidence, reason="?")
-        for label in Label
-        for confidence in (0.0, 0.5, 1.0)
-    )
-    return (Unchecked(claim=claim, error="?"), *probes)
+    return policy.repair is RepairMode.REGENERATE and policy.max_attempts > 0 and policy.repairs
 
 
 def _error_name(exc: BaseException) -> str:

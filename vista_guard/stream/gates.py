@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from vista_guard.errors import ConfigError
+from vista_guard.policy.links import link_mode
 from vista_guard.protocols import Policy
-from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning, regenerates, withholds
+from vista_guard.stream.draft import Again, Draft, NoAnswer, ask_again, broken_off_warning, regenerates
 from vista_guard.stream.sentence_gate import SentenceGate
 from vista_guard.stream.source import Delivery, Delta, Found, Passed, Source, close, undisturbed
 from vista_guard.telemetry.spans import TurnTrace
@@ -184,7 +185,7 @@ async def gated(
 
 def check_gate(gate: str | None, policy: Policy, name: str = "gate") -> None:
     """Passes when the gate can hold what the policy withholds; else ConfigError, which names the setting."""
-    if gate == "none" and withholds(policy):
+    if gate == "none" and (policy.withholds or link_mode(policy) == "remove"):
         raise ConfigError(
             f"{name} is none, and the policy {policy.name} withholds, but streamed text cannot be withheld. Choose the gate "
             "sentence or turn, or the policy monitor"

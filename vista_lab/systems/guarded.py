@@ -13,6 +13,7 @@ from vista_guard.assembly import MODELS, with_decomposer
 from vista_guard.errors import ConfigError
 from vista_guard.guard import Guard
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.ensemble import JudgeAround
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.judges.named import build_judge, names_model
 from vista_guard.policy.label_policy import rules_key
@@ -56,7 +57,7 @@ class NoKnowledge(MemoryKnowledge):
         await super().remember(conversation_id, turn_key, claims[:0])
 
 
-class Ablated:
+class Ablated(JudgeAround):
     """Implements `TurnJudge` around a judge, hiding part of its input. Its version names what is hidden.
 
     Args:
@@ -69,7 +70,7 @@ class Ablated:
     def __init__(
         self, judge: Judge, *, history: bool = True, knowledge: Collection[Sees] = ("verify", "categorize")
     ) -> None:
-        self._judge = judge
+        super().__init__(judge)
         self._history = history
         self._knowledge = frozenset(knowledge)
 
@@ -80,13 +81,6 @@ class Ablated:
         hidden = [] if self._history else ["no history in decompose"]
         hidden += [f"no knowledge in {stage}" for stage in ("verify", "categorize") if stage not in self._knowledge]
         return JudgeInfo(name=inner.name, version="; ".join([inner.version, *hidden]))
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
-    async def aclose(self) -> None:
-        await ensemble.aclose(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         claims = await self._judge.decompose(turn, history if self._history else ())

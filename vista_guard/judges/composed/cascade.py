@@ -15,6 +15,7 @@ from typing import Literal
 from vista_guard.errors import ConfigError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.ensemble import JudgeAround
 from vista_guard.judges.contract import meter
 from vista_guard.protocols import Judge
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, SourceKind, Turn, Unchecked
@@ -91,7 +92,7 @@ DEFAULT_THRESHOLD = 0.84
 """Minimum trust to keep the first judge's label: the knee in docs/design/cascade.md."""
 
 
-class CascadeJudge:
+class CascadeJudge(JudgeAround):
     """Implements `TurnJudge`. The first judge verifies and categorises; the second repeats this for claims with less trust
     than `threshold`. `judged_by` names the judge.
 
@@ -126,6 +127,7 @@ class CascadeJudge:
         """
         if not 0.0 <= threshold <= 1.0:
             raise ConfigError(f"the cascade's threshold is {threshold}; it must lie in [0, 1]")
+        super().__init__(first, second)
         self._first = first
         self._second = second
         self._threshold = threshold
@@ -170,14 +172,6 @@ class CascadeJudge:
         """Implements `Judge.categorize`. Checks of `verify` have findings already; other checks go to the second judge."""
         answers = await ensemble.label(self._second, checks, evidence)
         return [ensemble.finding(answer) for answer in answers]
-
-    def warm(self) -> None:
-        """Loads what the judges' first turn would load. Blocks."""
-        ensemble.warm(self._first, self._second)
-
-    async def aclose(self) -> None:
-        """Closes both judges."""
-        await ensemble.aclose(self._first, self._second)
 
     async def _pass_on(self, answers: Sequence[Check | Unchecked], evidence: EvidenceSet) -> list[Check | Unchecked]:
         """The first judge's answers where it is sure, else the second's."""

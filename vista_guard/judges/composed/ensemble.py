@@ -113,7 +113,58 @@ SEVERITY = (Label.CONTRADICTED, Label.LACKING_EVIDENCE, Label.ABSTENTION, Label.
 _Votes = dict[str, Check]
 
 
-class EnsembleJudge:
+class JudgeAround:
+    """Implements `Judge` around another one, which answers whatever a subclass does not.
+
+    It has no `judge_turn`, which would bypass the methods of a subclass. Budgets, loading and closing concern the judge and the
+    `others`: decomposers, further judges.
+
+    Example:
+        >>> from vista_guard.testing import ScriptedJudge
+        >>> class Renamed(JudgeAround):
+        ...     info = JudgeInfo(name="house", version="1")
+        >>> Renamed(ScriptedJudge({})).info.name
+        'house'
+    """
+
+    _others: tuple[object, ...] = ()
+
+    def __init__(self, judge: Judge, *others: object) -> None:
+        self._judge = judge
+        self._others = others
+
+    @property
+    def info(self) -> JudgeInfo:
+        """The inner judge's info."""
+        return self._judge.info
+
+    @property
+    def why_exhausted(self) -> str | None:
+        """The first spent budget, as in `ChatModel.why_exhausted`."""
+        return why_exhausted(self._judge, *self._others)
+
+    def warm(self) -> None:
+        """Loads what the first turn would load. Blocks."""
+        warm(self._judge, *self._others)
+
+    async def aclose(self) -> None:
+        """Closes the judge and the others; everything else is the caller's."""
+        await aclose(self._judge, *self._others)
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        """Implements `Judge.decompose`."""
+        return await self._judge.decompose(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        """Implements `Judge.verify`."""
+        return await self._judge.verify(claims, evidence)
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        """Implements `Judge.categorize`."""
+        return await self._judge.categorize(checks, evidence)
+
+
+class EnsembleJudge(JudgeAround):
     """Implements `TurnJudge`. The first judge takes turns apart; all judge its claims, at once.
 
     A claim is supported if more than half of the judges that answered support it; a tie is no support. Its label is the most
@@ -131,6 +182,7 @@ class EnsembleJudge:
         """
         if len(judges) < 2:
             raise ConfigError(f"an ensemble needs two judges or more; got {len(judges)}")
+        super().__init__(*judges)
         self._judges = tuple(judges)
 
     @property
@@ -140,15 +192,6 @@ class EnsembleJudge:
             name=f"ensemble:{','.join(info.name for info in infos)}",
             version="; ".join(f"{info.name} {info.version}" for info in infos),
         )
-
-    @property
-    def why_exhausted(self) -> str | None:
-        """The first spent budget of the judges, as in `ChatModel.why_exhausted`."""
-        return why_exhausted(*self._judges)
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        """Implements `Judge.decompose` with the first judge."""
-        return await self._judges[0].decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """Implements `Judge.verify`. Unsupported checks have their `finding`: the votes are known only here."""
@@ -172,14 +215,6 @@ class EnsembleJudge:
         votes: list[_Votes] = [dict.fromkeys(names, check) for check in checks]
         labelled = await self._labels(checks, votes, evidence)
         return [finding(answer) for answer in labelled]
-
-    def warm(self) -> None:
-        """Loads what the judges' first turn would load. Blocks."""
-        warm(*self._judges)
-
-    async def aclose(self) -> None:
-        """Closes all judges."""
-        await aclose(*self._judges)
 
     async def _agreed_checks(
         self, claims: Sequence[Claim], answers: Sequence[Sequence[Check | Unchecked]], evidence: EvidenceSet

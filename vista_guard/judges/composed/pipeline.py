@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from vista_guard.errors import JudgeError, StoreError
 from vista_guard.judges import contract
 from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.ensemble import JudgeAround
 from vista_guard.judges.contract import NOT_ENOUGH, SUPPORTED
 from vista_guard.protocols import Decomposer, DocumentStore, Embedder, Judge, NeighbourStore, QueryEmbedder, Verifier
 from vista_guard.types import (
@@ -36,38 +37,11 @@ Find = Callable[[str], Awaitable[Sequence[Passage]]]
 """Finds passages for a claim, best first. Raises `JudgeError` or `StoreError` if the search fails."""
 
 
-class _JudgeAround:
-    """A judge that delegates to another, except for the methods of its subclasses."""
-
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-
-    @property
-    def info(self) -> JudgeInfo:
-        """The inner judge's info."""
-        return self._judge.info
-
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
-    def warm(self) -> None:
-        """Loads what the judge's first turn would load. Blocks."""
-        ensemble.warm(self._judge)
-
-    async def aclose(self) -> None:
-        """Closes the judge only; the caller owns everything else."""
-        await ensemble.aclose(self._judge)
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return await self._judge.decompose(turn, history)
-
-
-class DecomposingJudge(_JudgeAround):
+class DecomposingJudge(JudgeAround):
     """Implements `Judge`: a decomposer takes turns apart, the judge verifies and categorises."""
 
     def __init__(self, judge: Judge, decomposer: Decomposer) -> None:
-        super().__init__(judge)
+        super().__init__(judge, decomposer)
         self._decomposer = decomposer
 
     @property
@@ -76,23 +50,12 @@ class DecomposingJudge(_JudgeAround):
         inner, decomposer = self._judge.info, self._decomposer.info
         return JudgeInfo(name=inner.name, version=f"{inner.version}; claims by {decomposer.name} {decomposer.version}")
 
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge, self._decomposer)
-
-    async def aclose(self) -> None:
-        """Closes both."""
-        await ensemble.aclose(self._judge, self._decomposer)
-
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         return await self._decomposer.decompose(turn, history)
 
     async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
         """The judge's verdicts, except on sentences that the decomposer failed on."""
         return await contract.except_unchecked(claims, lambda left: self._judge.verify(left, evidence))
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return await self._judge.categorize(checks, evidence)
 
 
 async def retrieve(documents: DocumentStore, query: str, limit: int, neighbours: int) -> tuple[Passage, ...]:
@@ -103,7 +66,7 @@ async def retrieve(documents: DocumentStore, query: str, limit: int, neighbours:
     return (*passages, *await documents.neighbours(passages, neighbours))
 
 
-class RetrievingJudge(_JudgeAround):
+class RetrievingJudge(JudgeAround):
     """Implements `TurnJudge`: searches the document store for each claim, and checks the claim against its passages.
 
     Turns with documents of their own are passed to the judge unchanged. For others the claim's passages replace the turn's,
@@ -196,7 +159,7 @@ def _with_passages(evidence: EvidenceSet, passages: tuple[Passage, ...]) -> Evid
     return evidence.model_copy(update={"documents": passages, "retrieved": True})
 
 
-class FirstPassageJudge(_JudgeAround):
+class FirstPassageJudge(JudgeAround):
     """Implements `Judge` by Algorithm 1 of LLM-OASIS: the first passage that is not neutral decides.
 
     In rank order, the first passage that entails the claim supports it, and the first that contradicts the claim contradicts

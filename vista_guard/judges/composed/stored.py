@@ -74,8 +74,9 @@ class StoredJudge:
         `StoredJudge.cached(judge, "answers")` asks the judge about each claim once, in all runs with this folder.
     """
 
-    def __init__(self, shelf: _Cache | _Recorder | _Replay) -> None:
+    def __init__(self, shelf: _Cache | _Recorder | _Replay, judge: Judge | None = None) -> None:
         self._shelf = shelf
+        self._judge = judge
 
     @classmethod
     def cached(cls, judge: Judge, folder: Path | str, *, max_bytes: int = 1 << 30) -> StoredJudge:
@@ -97,7 +98,7 @@ class StoredJudge:
             ConfigError: the extra `model` is missing.
             StoreError: the folder cannot be written, or holds something else.
         """
-        return cls(_Cache(judge, AnswerShelf(Path(folder), max_bytes)))
+        return cls(_Cache(judge, AnswerShelf(Path(folder), max_bytes)), judge)
 
     @classmethod
     def recorded(cls, judge: Judge, file: Path | str) -> StoredJudge:
@@ -109,7 +110,7 @@ class StoredJudge:
         Raises:
             RecordingError: the file exists, or cannot be written.
         """
-        return cls(_Recorder(judge, Path(file)))
+        return cls(_Recorder(judge, Path(file)), judge)
 
     @classmethod
     def replayed(cls, file: Path | str) -> StoredJudge:
@@ -130,7 +131,7 @@ class StoredJudge:
     @property
     def why_exhausted(self) -> str | None:
         """The inner judge's spent budget, as in `ChatModel.why_exhausted`. None in a replay."""
-        return self._shelf.why_exhausted
+        return ensemble.why_exhausted(self._judge)
 
     async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
         """Implements `Judge.decompose`."""
@@ -156,11 +157,11 @@ class StoredJudge:
 
     def warm(self) -> None:
         """Loads the inner judge's models; a replay has none. Blocks."""
-        self._shelf.warm()
+        ensemble.warm(self._judge)
 
     async def aclose(self) -> None:
         """Closes the file or cache, and the inner judge."""
-        await self._shelf.aclose()
+        await ensemble.aclose(self._shelf, self._judge)
 
 
 async def _ask_judge(judge: Judge, method: Method, inputs: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -180,10 +181,6 @@ class _Cache:
     def info(self) -> JudgeInfo:
         return self._judge.info
 
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
     async def ask(self, method: Method, *inputs: Any) -> Any:
         if method in ("verify", "categorize"):
             return await self._ask_by_claim(method, *inputs)
@@ -194,12 +191,8 @@ class _Cache:
 
         return (await self._answers(method, [key], ask))[key]
 
-    def warm(self) -> None:
-        ensemble.warm(self._judge)
-
     async def aclose(self) -> None:
         await self._disk.aclose()
-        await ensemble.aclose(self._judge)
 
     async def _ask_by_claim(self, method: Method, questions: Sequence[Claim | Check], evidence: EvidenceSet) -> Any:
         keys = [self._key(method, _without_claim(question), evidence) for question in questions]
@@ -432,10 +425,6 @@ class _Recorder:
         except OSError as exc:
             raise RecordingError(f"the recording {file} cannot be written: {exc}. Name a file that can be") from exc
 
-    @property
-    def why_exhausted(self) -> str | None:
-        return ensemble.why_exhausted(self._judge)
-
     async def ask(self, method: Method, *inputs: Any) -> Any:
         if method == "judge_turn" and not self._judges_turns:
             return None
@@ -469,16 +458,8 @@ class _Recorder:
                 f"the recording {self._file} cannot be written: {exc}. Make room, and record anew"
             ) from exc
 
-    def warm(self) -> None:
-        ensemble.warm(self._judge)
-
-    async def aclose(self) -> None:
-        await ensemble.aclose(self._judge)
-
 
 class _Replay:
-    why_exhausted = None
-
     def __init__(self, file: Path) -> None:
         self._file = file
         self._header, calls = _read(file)
@@ -511,12 +492,6 @@ class _Replay:
             f"{self._file} was asked {how}: {method} of {_excerpt(inputs)!r}. "
             "Replay what was recorded, from its beginning, with the same texts, evidence and settings; or record anew"
         )
-
-    def warm(self) -> None:
-        pass
-
-    async def aclose(self) -> None:
-        pass
 
 
 def _read(file: Path) -> tuple[_Header, list[_Call]]:

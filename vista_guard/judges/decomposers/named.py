@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from vista_guard.errors import ConfigError
+from vista_guard.judges.named import names_model
 from vista_guard.protocols import Decomposer, Embedder, Judge
 from vista_guard.settings.model import DECOMPOSER_DEFAULTS, MODEL_DEFAULTS, DecomposerOptions, ModelOptions
+from vista_guard.settings.names import Kinds
 
 if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
@@ -16,34 +18,13 @@ if TYPE_CHECKING:
 Around = Callable[["ChatModel"], "ChatModel"]
 """Wraps a chat model: returns the model itself, or one that only counts."""
 
-CHAT_FORMS: Mapping[str, str] = {
-    "": "a chat model takes the turn apart in one call",
-    "steps:": "four steps of thought, one call a sentence",
-    "factscore:": "atomic facts, one call a sentence (FActScore)",
-    "veriscore:": "verifiable claims alone, one call a sentence (VeriScore)",
-    "veriscore-sft:": "the same of a model that VeriScore's makers fine-tuned",
-    "claimify:": "select, disambiguate, decompose: three calls a sentence (Claimify)",
-    "dydecomp:": "splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)",
-}
-"""Decomposers on any chat model, by the prefix before `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`."""
 
-RULES = {
-    "shipped": "the rules of the embedded judge, before any judge",
-    "sentence": "each sentence is a claim",
-    "steps:embedded": "the four steps by rules of English: finer claims than shipped, no model",
-}
-"""Decomposers without a model."""
-
-FORMS = "\n".join(
-    [
-        *(f"  {name:<32}  {said}" for name, said in RULES.items()),
-        "  hf:ORG/MODEL[@REVISION]           an encoder-decoder of the Hugging Face hub, such as a T5",
-        "  PATH                              a folder with config.json, a tokenizer, and ONNX files of an encoder and a decoder,",
-        "                                    or weights for torch",
-        *(f"  {prefix + 'CHAT':<32}  {said}" for prefix, said in CHAT_FORMS.items()),
-        "CHAT is openai:MODEL, openai:MODEL@https://host/v1 (any endpoint that speaks OpenAI's API) or langchain:PROVIDER:MODEL",
-    ]
-)
+@dataclass(frozen=True)
+class _Making:
+    embedder: Embedder
+    options: DecomposerOptions
+    model: ModelOptions
+    around: Around | None
 
 
 def build_decomposer(
@@ -57,7 +38,7 @@ def build_decomposer(
     """Builds the decomposer with this name, or returns the object unchanged; None if the judge decomposes by itself.
 
     Args:
-        given: a name in one of the forms of `FORMS`, or an object.
+        given: a name that `DECOMPOSERS` knows, or an object.
         embedder: the shipped one, for the shipped rules.
         options: how to load and run a local model, and how much of a turn a chat model sees.
         model: parameters and budget of a chat model.
@@ -68,21 +49,7 @@ def build_decomposer(
     """
     if given is None or not isinstance(given, str | Path):
         return given
-    name = str(given).strip()
-    if name in RULES:
-        return _rule_decomposer(name, embedder, options)
-    for prefix in CHAT_FORMS:
-        provider, _, rest = name.removeprefix(prefix).partition(":")
-        if name.startswith(prefix) and provider in ("openai", "langchain") and rest:
-            return _model_decomposer(prefix, name.removeprefix(prefix), options, model, around)
-    if (name.startswith("hf:") and name != "hf:") or Path(name).expanduser().is_dir():
-        from vista_guard.judges.decomposers.coverage import Covering
-        from vista_guard.judges.decomposers.local import LocalDecomposer
-
-        return Covering(LocalDecomposer.load(name, options), history=False)
-    raise ConfigError(
-        f"decomposer is {name!r}, which is neither a decomposer nor a folder. The decomposers are:\n{FORMS}"
-    )
+    return DECOMPOSERS.build(str(given), _Making(embedder, options, model, around))
 
 
 def attach_decomposer(judge: Judge, decomposer: Decomposer) -> Judge:
@@ -91,35 +58,6 @@ def attach_decomposer(judge: Judge, decomposer: Decomposer) -> Judge:
     from vista_guard.judges.decomposers.dydecomp import DyDecomp
 
     return decomposer.around(judge) if isinstance(decomposer, DyDecomp) else DecomposingJudge(judge, decomposer)
-
-
-def _model_decomposer(
-    prefix: str, name: str, options: DecomposerOptions, model: ModelOptions, around: Around | None
-) -> Decomposer:
-    from vista_guard.judges.decomposers.dydecomp import DyDecomp
-    from vista_guard.judges.decomposers.steps import RivalDecomposer, RivalName, StepsDecomposer
-    from vista_guard.judges.model import ModelJudge, chat_model
-
-    chat = chat_model(name, model)
-    chat = around(chat) if around else chat
-    if not prefix:
-        return ModelJudge(chat, model)
-    if prefix == "steps:":
-        return StepsDecomposer(chat, model, options)
-    if prefix == "dydecomp:":
-        return DyDecomp(chat, model)
-    rival = cast(RivalName, prefix.removesuffix(":"))
-    return RivalDecomposer(rival, chat, model, keep_steps=options.keep_steps)
-
-
-def _rule_decomposer(name: str, embedder: Embedder, options: DecomposerOptions) -> Decomposer:
-    if name == "shipped":
-        from vista_guard.judges.embedded import EmbeddedJudge
-
-        return EmbeddedJudge.load(embedder)
-    from vista_guard.judges.decomposers.rules import EmbeddedSteps, SentenceDecomposer
-
-    return SentenceDecomposer() if name == "sentence" else EmbeddedSteps(keep_steps=options.keep_steps)
 
 
 def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
@@ -132,3 +70,63 @@ def cached(decomposer: Decomposer, folder: Path | None) -> Decomposer:
     from vista_guard.judges.composed.stored import StoredJudge
 
     return StoredJudge.cached(cast(Judge, decomposer), folder)  # only `decompose` is called
+
+
+def _by_rules(name: str, making: _Making) -> Decomposer:
+    if name == "shipped":
+        from vista_guard.judges.embedded import EmbeddedJudge
+
+        return EmbeddedJudge.load(making.embedder)
+    from vista_guard.judges.decomposers.rules import EmbeddedSteps, SentenceDecomposer
+
+    return SentenceDecomposer() if name == "sentence" else EmbeddedSteps(keep_steps=making.options.keep_steps)
+
+
+def _local(name: str, making: _Making) -> Decomposer:
+    from vista_guard.judges.decomposers.coverage import Covering
+    from vista_guard.judges.decomposers.local import LocalDecomposer
+
+    return Covering(LocalDecomposer.load(name, making.options), history=False)
+
+
+def _by_model(name: str, making: _Making) -> Decomposer:
+    from vista_guard.judges.decomposers.dydecomp import DyDecomp
+    from vista_guard.judges.decomposers.steps import RivalDecomposer, RivalName, StepsDecomposer
+    from vista_guard.judges.model import ModelJudge, chat_model
+
+    kind, _, rest = ("", "", name) if names_model(name) else name.partition(":")
+    if not names_model(rest):
+        raise DECOMPOSERS.unknown(name)
+    chat, options = chat_model(rest, making.model), making.options
+    chat = making.around(chat) if making.around else chat
+    if not kind:
+        return ModelJudge(chat, making.model)
+    if kind == "steps":
+        return StepsDecomposer(chat, making.model, options)
+    if kind == "dydecomp":
+        return DyDecomp(chat, making.model)
+    return RivalDecomposer(cast(RivalName, kind), chat, making.model, keep_steps=options.keep_steps)
+
+
+DECOMPOSERS = Kinds[_Making, Decomposer](
+    "decomposer",
+    {
+        "shipped": (_by_rules, "the rules of the embedded judge, before any judge"),
+        "sentence": (_by_rules, "each sentence is a claim"),
+        "steps:embedded": (_by_rules, "the four steps by rules of English: finer claims than shipped, no model"),
+        "hf:ORG/MODEL[@REVISION]": (_local, "an encoder-decoder of the Hugging Face hub, such as a T5"),
+        "PATH": (
+            _local,
+            "a folder with config.json, a tokenizer, and an encoder and a decoder in ONNX, or weights for torch",
+        ),
+        "openai:MODEL": (_by_model, "a chat model takes the turn apart in one call"),
+        "langchain:PROVIDER:MODEL": (_by_model, "the same by LangChain"),
+        "steps:CHAT": (_by_model, "four steps of thought, one call a sentence"),
+        "factscore:CHAT": (_by_model, "atomic facts, one call a sentence (FActScore)"),
+        "veriscore:CHAT": (_by_model, "verifiable claims alone, one call a sentence (VeriScore)"),
+        "veriscore-sft:CHAT": (_by_model, "the same of a model that VeriScore's makers fine-tuned"),
+        "claimify:CHAT": (_by_model, "select, disambiguate, decompose: three calls a sentence (Claimify)"),
+        "dydecomp:CHAT": (_by_model, "splits a turn in two while the judge becomes surer of it (DyDecomp, greedy)"),
+    },
+    "CHAT is openai:MODEL, openai:MODEL@https://host/v1 (any endpoint that speaks OpenAI's API) or langchain:PROVIDER:MODEL",
+)

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vista_guard.errors import ConfigError
+from vista_guard.inference.hub import FOLDER_FORM, HUB_FORM
 from vista_guard.judges.composed import ensemble
 from vista_guard.judges.contract import CONTRADICTED, NOT_ENOUGH, SUPPORTED
 from vista_guard.judges.verifiers.calibrated import CalibratedVerifier, EndpointVerifier, VerifierCalibration
 from vista_guard.judges.verifiers.local import LocalVerifier
 from vista_guard.protocols import Verifier
 from vista_guard.settings.model import MODEL_DEFAULTS, VERIFIER_DEFAULTS, ModelOptions, VerifierOptions
+from vista_guard.settings.names import Kinds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,13 +81,6 @@ class SplitVerifier(_Pair):
 
 
 SHIPPED = "shipped"
-FORMS = """\
-  shipped                           the model inside this package
-  hf:ORG/MODEL                      a model of the Hugging Face hub, from the local cache or downloaded; hf:ORG/MODEL@REVISION
-  PATH                              a folder with config.json, a tokenizer, and model.onnx or weights for torch
-  openai:MODEL@https://host/v1      a fact-checking model at any endpoint that speaks OpenAI's API: yes or no
-  veto:FIRST,SECOND                 supported only as far as SECOND agrees, for example a LettuceDetect
-  split:FIRST,SECOND                FIRST says what is supported, SECOND what of the rest is contradicted"""
 
 
 @dataclass(frozen=True)
@@ -106,7 +101,7 @@ def build_verifier(
     """Builds the verifier with this name, or takes the object unchanged, and applies its calibration.
 
     Args:
-        given: a name in one of the forms of `FORMS`, or an object; None for the shipped one.
+        given: a name that `VERIFIERS` knows, or an object; None for the shipped one.
         options: how to load and run a local model, and its calibration file.
         model: an endpoint's parameters and budget.
         calibrated: whether to apply the calibration.
@@ -115,7 +110,7 @@ def build_verifier(
         ConfigError: unknown verifier, one that cannot be loaded, or another verifier's calibration.
     """
     name = SHIPPED if given is None else str(given) if isinstance(given, str | Path) else None
-    verifier: Verifier = given if name is None else _build(name, options, model)  # type: ignore[assignment]  # not a name
+    verifier: Verifier = given if name is None else VERIFIERS.build(name, (options, model))  # type: ignore[assignment]  # not a name
     if options.calibration is None or not calibrated:
         return Chosen(verifier)
     fitted = VerifierCalibration.load(options.calibration, verifier.name)
@@ -123,34 +118,46 @@ def build_verifier(
     return Chosen(CalibratedVerifier(verifier, fitted), thresholds)
 
 
-def _build(name: str, options: VerifierOptions, model: ModelOptions) -> Verifier:
-    name = name.strip()
-    kind, _, rest = name.partition(":")
-    if kind == SHIPPED and not rest:
-        from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
-
-        return ShippedVerifier.load(Calibration.load())
-    if kind == "openai" and rest:
-        return EndpointVerifier.from_name(rest, model)
-    if kind in ("veto", "split") and rest:
-        first, second = (_build(part, options, model) for part in _parts(name, rest, options))
-        return VetoedVerifier(first, second) if kind == "veto" else SplitVerifier(first, second)
-    if (kind == "hf" and rest) or Path(name).expanduser().is_dir():
-        return LocalVerifier.load(name, options)
-    raise ConfigError(f"verifier is {name!r}, which is neither a verifier nor a folder. The verifiers are:\n{FORMS}")
+_Options = tuple[VerifierOptions, ModelOptions]
 
 
-def _parts(name: str, rest: str, options: VerifierOptions) -> Sequence[str]:
-    parts = [part.strip() for part in rest.split(",")]
-    if len(parts) != 2 or not all(parts) or any(part.startswith(("veto:", "split:")) for part in parts):
-        raise ConfigError(
-            f"verifier is {name!r}; it takes two verifiers with a comma between them, neither of them a veto or a split. "
-            "For more, pass a verifier object"
-        )
+def _shipped(*_: object) -> Verifier:
+    from vista_guard.judges.embedded.models import Calibration, ShippedVerifier
+
+    return ShippedVerifier.load(Calibration.load())
+
+
+def _local(name: str, options: _Options) -> Verifier:
+    return LocalVerifier.load(name, options[0])
+
+
+def _endpoint(name: str, options: _Options) -> Verifier:
+    return EndpointVerifier.from_name(name.partition(":")[2], options[1])
+
+
+def _pair(name: str, options: _Options) -> Verifier:
+    parts = VERIFIERS.parts(name)
     local = [part for part in parts if part != SHIPPED and not part.startswith("openai:")]
-    if len(local) > 1 and (options.family or options.labels or options.file):
+    if len(local) > 1 and (options[0].family or options[0].labels or options[0].file):
         raise ConfigError(
             f"verifier is {name!r}, and verifier_options.family, labels or file are set, which could be meant for either part; "
             "leave them out, or pass a verifier object"
         )
-    return parts
+    first, second = (VERIFIERS.build(part, options) for part in parts)
+    return VetoedVerifier(first, second) if name.startswith("veto:") else SplitVerifier(first, second)
+
+
+VERIFIERS = Kinds[_Options, Verifier](
+    "verifier",
+    {
+        SHIPPED: (_shipped, "the model inside this package"),
+        "hf:ORG/MODEL": (_local, HUB_FORM),
+        "PATH": (_local, FOLDER_FORM),
+        "openai:MODEL@https://host/v1": (
+            _endpoint,
+            "a fact-checking model at any endpoint that speaks OpenAI's API: yes or no",
+        ),
+        "veto:FIRST,SECOND": (_pair, "supported only as far as SECOND agrees, for example a LettuceDetect"),
+        "split:FIRST,SECOND": (_pair, "FIRST says what is supported, SECOND what of the rest is contradicted"),
+    },
+)

@@ -232,6 +232,31 @@ def test_no_broken_verdict_turns_into_a_pass() -> None:
         assert not _passes(text, []), text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"label": "VERIFIED',
+        '{"label": VERIFIED',
+        '{"quote": "", "label": "VERIFIED but',
+        '{"label": "VERIFIED" or',
+        '{"supported": tr',
+        '{"label": "CONTRADICTED", {"label": "VERIFIED"}',
+        '[{"label": "CONTRADICTED"} {"label": "VERIFIED"}]',
+        '{"a": {"label": "CONTRADICTED",}, "b": {"label": "VERIFIED"',
+        '{"answers": [{"id": "c1", "label": "CONTRADICTED", {"id": "c1", "label": "VERIFIED"}]}',
+        '{"label": !VERIFIED}',
+        '{"label": -VERIFIED}',
+        '{"label": "!VERIFIED"}',
+        "!VERIFIED",
+        "~~VERIFIED~~",
+        "❌ VERIFIED",
+        "CATEGORY: ¬VERIFIED",
+    ],
+)
+def test_cut_crossed_out_and_quarrelling_labels_are_no_pass(text: str) -> None:
+    assert not _passes(text, [])
+
+
 def test_no_broken_list_of_claims_loses_one() -> None:
     claims = [f"The {word} is open." for word in ("museum", "shop", "café", "park")]
     whole = json.dumps({"claims": [{"claim": claim, "quote": f'a "{claim}"'} for claim in claims]})

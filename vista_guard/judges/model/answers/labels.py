@@ -84,6 +84,8 @@ _TAKEN_BACK = re.compile(
     r"|[\W_]{0,4}(?:is|was|would|cannot|can't|isn't|does)\b",
     re.IGNORECASE,
 )
+_CROSSED = re.compile(r"(?:!|[¬~✗✘✖❌]\s?)[\W_]?$")
+"""Signs before a label that deny it, or strike it out."""
 _STOP = re.compile(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?][\"'”’)*_`]{0,3}\s+")
 _DENYING = re.compile(rf"(?<!\w)(?:{_NO}|partial(?:ly)?|partly|mostly|hardly|yet|fully|be)[\W_]*$", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"[\s\W_]{0,6}(?:or|and|vs\.?|versus|/|\||,|&)[\s\W_]{0,6}$", re.IGNORECASE)
@@ -151,6 +153,8 @@ def _mention(line: str, match: re.Match[str], offset: int) -> Mention | None:
     begin = max((stop.end() for stop in _STOP.finditer(line, max(0, match.start() - 400), match.start())), default=0)
     before, after = line[begin : match.start()], line[match.end() : match.end() + 200]
     if _TAKEN_BACK.match(after) and (label is Label.VERIFIED or after.lstrip()[:1] == "?"):
+        return None
+    if label is Label.VERIFIED and _CROSSED.search(before):
         return None
     capital = match[0].upper() == match[0]
     quoting = _is_quoted(line, match)

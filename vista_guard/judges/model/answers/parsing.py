@@ -27,6 +27,7 @@ from vista_guard.judges.model.answers.tolerant import (
     CLAIM_KEYS,
     LABEL_KEYS,
     RAW_CHARS,
+    JsonPiece,
     ReadableAnswer,
     clean,
     read,
@@ -291,13 +292,29 @@ def _winner(text: str, answer: ReadableAnswer, untrusted: Untrusted) -> Mention:
 
 def _label_mentions(answer: ReadableAnswer, untrusted: Untrusted) -> Iterator[Mention]:
     """The label in the JSON answer about one claim. Only label fields are read: quotes elsewhere set no label."""
+    for pieces in _one_after_another(answer, untrusted):
+        found = [(piece, entries) for piece, entries in pieces if entries or not piece.whole]
+        labels = {label_of(entry) for _, entries in found for entry in entries}
+        for piece, entries in found:
+            cut = not piece.closed and answer.text[piece.end - 1].isalnum()
+            single = next(iter(labels)) if len(labels) == 1 and entries and not cut else None
+            yield Mention(piece.start, piece.end, single, declared=True, entry=entries[-1] if entries else {})
+
+
+def _one_after_another(
+    answer: ReadableAnswer, untrusted: Untrusted
+) -> Iterator[list[tuple[JsonPiece, list[dict[str, object]]]]]:
+    """JSON values with their labelled objects, together where no word stands between them: a later one corrects none then."""
+    together: list[tuple[JsonPiece, list[dict[str, object]]]] = []
     for piece in answer.pieces:
-        entries = list(labelled_objects(piece.value))
-        if (not entries and piece.whole) or untrusted.hold(answer.text[piece.start : piece.end]):
+        if untrusted.hold(answer.text[piece.start : piece.end]):
             continue
-        labels = {label_of(entry) for entry in entries}
-        single = labels.pop() if len(labels) == 1 else None
-        yield Mention(piece.start, piece.end, single, declared=True, entry=entries[-1] if entries else {})
+        between = answer.text[together[-1][0].end : piece.start] if together else ""
+        if piece.whole and any(map(str.isalnum, between)):
+            yield together
+            together = []
+        together.append((piece, list(labelled_objects(piece.value))))
+    yield together
 
 
 def _answers(

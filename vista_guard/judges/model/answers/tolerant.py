@@ -217,7 +217,12 @@ def _repair(body: str) -> dict[str, object] | None:
         value = loads(body)
     except (ValueError, RecursionError):
         return None
-    return _object(list(value.items())) if isinstance(value, dict) else None
+    if not isinstance(value, dict):
+        return None
+    fields = _object(list(value.items()))
+    labels = (label for key in LABEL_KEYS if isinstance(label := fields.get(key), str))
+    # A repair may lose a sign before the label, such as a "!" or a "-".
+    return fields if all(re.search(rf"[\s:=\"'“”‘’`]{re.escape(label)}", body) for label in labels) else None
 
 
 def _repair_list(body: str) -> object:
