@@ -112,7 +112,7 @@ challenge: $(DEV)
 	$(BIN)/python -m vista_lab.suites.challenge
 
 paper-tables: $(DEV)
-	$(BIN)/python -m vista_lab.tables.printed
+	$(BIN)/python -m vista_lab.evaluate.vista.printed
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

@@ -135,7 +135,7 @@ NEEDS = {
     ),
     "page to send around": (
         "evaluation",
-        "from pathlib import Path\nfrom vista_lab.tables.html import check_place\ncheck_place(Path('page.html'))",
+        "from pathlib import Path\nfrom vista_lab.policies.html import check_place\ncheck_place(Path('page.html'))",
         "the HTML report needs jinja2",
     ),
     "log in Parquet": (

@@ -226,7 +226,7 @@ def test_a_number_ends_no_sentence(text: str, count: int) -> None:
 _SHEETS = {
     "verified texts": VERIFIED_STYLE,
     "answers": ANSWERS_STYLE,
-    "policies": (ROOT / "vista_lab/tables/policies.css").read_text("utf-8"),
+    "policies": (ROOT / "vista_lab/policies/page.css").read_text("utf-8"),
     "dashboard": (ROOT / "vista_guard/dashboard/elements/tree.css").read_text("utf-8"),
 }
 _BESIDE = """text => {

@@ -16,8 +16,9 @@ import pytest
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError, InputError
 from vista_guard.judges.verifiers.local import LocalVerifier
-from vista_lab.training.oasis import CARD, TRAINING, Job, read_training, train
+from vista_lab.training.oasis import Job, train
 from vista_lab.training.recipes import read_recipe
+from vista_lab.training.record import CARD, TRAINING, read_training
 from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, Split, VerifierRow
 
 WHY = "the extra `train` is not installed: no part of the pipeline can be trained"

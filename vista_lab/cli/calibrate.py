@@ -117,7 +117,7 @@ def tables(found: Calibration) -> RenderableType:
     """Thresholds by rate, and the reliability table."""
     from rich.console import Group
 
-    from vista_lab.tables.terminal import reliability_table, risk_table, turn_risk_table
+    from vista_lab.policies.terminal import reliability_table, risk_table, turn_risk_table
 
     parts = [risk_table(found.table, found.missed)]
     if found.fit is not None:
@@ -266,3 +266,9 @@ def table(found: VerifierCalibration) -> RenderableType:
     shown.add_row("supported or not, right (other documents)", f"{on.supported_or_not:.1%}")
     shown.add_row("called contradicted, and not supported (other documents)", precision)
     return shown
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to the app."""
+    app.command("calibrate")(calibrate)
+    app.add_typer(verifiers, name="verifiers")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,28 +10,16 @@ import typer
 
 from vista_guard.cli.common import exit_codes, visible
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.tables import FiguresOption, FormatsOption, OutOption, print_or_write
+from vista_lab.registry import load, named
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from vista_lab.tables.output import Picture
+    from vista_lab.tables.output import PaperTables
     from vista_lab.tables.runs import RunMeasures
-    from vista_lab.tables.writers import Sheet
 
-
-Paper = Literal["vista", "oasis", "dad"]
-
-FormatsOption = Annotated[
-    str, typer.Option("--format", metavar="LIST", help="md, tex, csv or html; several, with commas, need --out.")
-]
-OutOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", help="Write files here, replacing earlier ones.  [default: print]"),
-]
-FiguresOption = Annotated[
-    bool,
-    typer.Option("--figures", help="Also draw figures, as SVG and PNG, into --out (needs the extra evaluation)."),
-]
+    Paper = str
+else:
+    Paper = Literal[tuple(named("tables"))]  # typer reads the choices
 
 
 def compare(
@@ -42,7 +30,7 @@ def compare(
     paper: Annotated[
         Paper,
         typer.Option(
-            help="Whose tables: those of VISTA; Tables 4, 5, 8 and Figure 2 of LLM-OASIS; or Tables 1 to 4 of DAD."
+            help="Whose tables: those of VISTA; Tables 4, 5, 8 and Figure 2 of LLM-OASIS; or Tables 1 to 4 of DAD.",
         ),
     ] = "vista",
     tables: Annotated[
@@ -83,74 +71,32 @@ def compare(
         wanted = chosen_formats(formats, out, figures=figures)
         _check_given(runs or [], scores or [], paper)
         measured = [read_measured(folder, name) for name, folder in find_folders(runs or []).items()]
-        sheets, empty, draw = _fill(paper, measured, tables, scores or [])
+        layouts: PaperTables = load(named("tables")[paper])
+        filled = layouts.fill(measured, None if tables is None else layouts.chosen(tables), scores or [])
         if errors is not None:
-            _write_errors(measured, paper, errors)
-        for note in empty:
+            _write_errors(layouts, measured, errors)
+        for note in filled.empty:
             typer.echo(note, err=True)
         for run in measured:
             if not run.complete:
                 progress = f"{len(run.reports):,} of {run.rows.turns:,} turns are reported"
                 typer.echo(f"{run.name} is not complete: {progress}; its figures are of these", err=True)
-        if not sheets:
+        if not filled.sheets:
             raise InputError(
                 f"no run fills a table of --paper {paper}; --tables with a number says what that one needs"
             )
-        print_or_write(sheets, wanted, out, draw if figures else None)
+        print_or_write(filled.sheets, wanted, out, filled.draw if figures else None)
 
 
-Draw = Callable[[Path], "list[Picture]"]
-
-
-def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: Paper) -> None:
+def _check_given(runs: Sequence[Path], scores: Sequence[Path], paper: str) -> None:
     if scores and paper != "oasis":
         raise ConfigError("--scores fills Table 8 and Figure 2 of LLM-OASIS; give --paper oasis")
     if not runs and not scores:
         raise ConfigError("nothing to compare; give folders that vista-guard eval wrote")
 
 
-def _fill(
-    paper: Paper, runs: Sequence[RunMeasures], tables: str | None, scores: Sequence[Path]
-) -> tuple[list[Sheet], list[str], Draw]:
-    """The paper's tables, notes on those without runs, and a function that draws the figures."""
-    from vista_lab.tables import dad, oasis, output
-    from vista_lab.tables.pictures import draw
-
-    if paper == "oasis":
-        material = oasis.OasisMaterial(runs, [oasis.read_scores(path) for path in scores])
-        sheets, empty = oasis.sheets(material, None if tables is None else oasis.numbers(tables))
-        return sheets, empty, lambda folder: [*draw(runs, folder), *oasis.draw(material.scores, folder)]
-    layouts = dad if paper == "dad" else output
-    sheets, empty = layouts.sheets(runs, None if tables is None else layouts.numbers(tables))
-    return sheets, empty, lambda folder: draw(runs, folder)
-
-
-def _write_errors(runs: Sequence[RunMeasures], paper: Paper, path: Path) -> None:
-    from vista_lab.people.dad_errors import write_errors
-
-    if paper != "dad":
+def _write_errors(layouts: PaperTables, runs: Sequence[RunMeasures], path: Path) -> None:
+    if not layouts.errors:
         raise ConfigError("--errors lists sentences and responses as DAD judges them; give --paper dad")
-    written = write_errors(runs, path)
+    written = load(layouts.errors)(runs, path)
     typer.echo(f"wrote {written:,} units to {visible(str(path))}", err=True)
-
-
-def print_or_write(
-    found: Sequence[Sheet], formats: Sequence[str], out: Path | None, draw: Draw | None, title: str | None = None
-) -> None:
-    """Prints tables in their first format, or writes them to a folder and prints the files' names.
-
-    `draw` draws pictures into a folder; `title` is the HTML page's.
-    """
-    from vista_lab.tables.output import TITLE, text, write
-
-    if out is None:
-        typer.echo(text(found, formats[0], title or TITLE), nl=False)
-    else:
-        pictures = draw(out / "figures") if draw is not None else []
-        tell_written(write(found, formats, out, pictures, title or TITLE))
-
-
-def tell_written(paths: Iterable[Path], *, err: bool = False) -> None:
-    """Prints the written files, one per line."""
-    for path in paths:
-        typer.echo(f"wrote {visible(str(path))}", err=err)

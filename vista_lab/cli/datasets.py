@@ -11,6 +11,7 @@ import typer
 
 from vista_guard.cli.common import WRONG_INPUT, exit_codes, visible
 from vista_guard.errors import InputError
+from vista_lab.cli.options import DATA_VARIABLE, DataOption
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,17 +19,11 @@ if TYPE_CHECKING:
     from vista_lab.datasets.files import DataSet
     from vista_lab.datasets.opening import Survey
 
-DATA_VARIABLE = "VISTA_GUARD_DATA"
 SHOWN_DIGITS = 12
 """Digits of a fingerprint in the table; `datasets NAME` and `--json` have all 64."""
 
 WIDE = 180
 """Width of the output without a terminal: a pipe, a file."""
-
-DataOption = Annotated[
-    Path | None,
-    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the publishers' files, at any depth."),
-]
 
 
 def datasets(

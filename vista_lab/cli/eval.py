@@ -21,12 +21,13 @@ from vista_guard.cli.common import (
     exit_codes,
     visible,
 )
-from vista_guard.errors import ConfigError, InputError
+from vista_guard.errors import ConfigError
 from vista_lab.cli.replay import CacheOption, Claims
 
 if TYPE_CHECKING:
-    from vista_lab.runs.evaluate import Evaluation, RunSettings
-    from vista_lab.runs.plan import Plan, Source
+    from vista_lab.runs.evaluate import Evaluation
+    from vista_lab.runs.loop import RunSettings
+    from vista_lab.runs.plan import Plan
     from vista_lab.systems.catalogue import SystemOrder
     from vista_lab.systems.evidence import EvidenceOrder
     from vista_lab.systems.guarded import GuardSystem
@@ -181,9 +182,8 @@ def evaluate(
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
         from vista_lab.runs.cluster import SERVICE
-        from vista_lab.runs.evaluate import RunSettings
-        from vista_lab.runs.loop import ClaimsMode
-        from vista_lab.runs.plan import fit_options, make_plan
+        from vista_lab.runs.loop import ClaimsMode, RunSettings
+        from vista_lab.runs.plan import fit_options, make_plan, source_of
         from vista_lab.systems.catalogue import SystemOrder, asks_judge
 
         place = _workers(engine, workers, each, address)
@@ -260,7 +260,7 @@ def run(
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
     """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
-    from vista_lab.synthesis.exports import gate_of
+    from vista_lab.runs.plan import gate_of
 
     gate = gate_of(log)
     measured = judge if judge not in (None, "embedded") else verifier or SHIPPED
@@ -343,24 +343,6 @@ async def _rehearse(order: SystemOrder, plan: Plan, out: Path, made: RunSettings
     if usage.cost is not None and max_cost is not None and usage.cost * share > max_cost:
         typer.echo(f"that is more than --max-cost {max_cost:g}: the run stops at the limit; rerun to resume", err=True)
     return info
-
-
-def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
-    """The data set of this name, else the log at this path: `./fade` is a file or folder, `fade` a data set."""
-    from vista_lab.datasets.questions import PUBLISHED
-    from vista_lab.datasets.registry import all_datasets
-    from vista_lab.runs.plan import of_dataset, of_log
-
-    if data in PUBLISHED and not Path(data).exists():
-        raise InputError(
-            f"{data} has questions and no answers; have an assistant answer: vista-guard knowmt run {data}"
-        )
-    if data not in all_datasets():
-        if Path(data).exists():
-            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
-        if Path(data).suffix or "/" in data:
-            raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
-    return of_dataset(data, folder)
 
 
 def _disjoint(data: str) -> str:

@@ -15,7 +15,7 @@ from vista_guard.cli.common import DataDirOption, command_group, exit_codes, vis
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.cli.reports import reviews as reviews_app
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.compare import tell_written
+from vista_lab.cli.tables import tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -106,9 +106,9 @@ def export(
     added, and labelled. Sheets hold no label of the judge or the data set. The folder study beside them does: keep it.
     """
     with exit_codes():
-        from vista_lab.cli.eval import source_of
         from vista_lab.people.forms import load_form
         from vista_lab.people.study import Sampling, draw, draw_items, of_turns, read_run
+        from vista_lab.runs.plan import source_of
 
         names, shape = [name.strip() for name in annotators.split(",")], load_form(form)
         wanted = Sampling(names, _counts(sample), _labels(enrich), seed, suggestions, shape)
@@ -537,7 +537,6 @@ def _remind(results: Results | FormResults, out: Path | None, queue: Path | None
 # Decisions of reviewers and annotators
 
 
-@reviews_app.command("export")
 def export_decided(
     out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
     labels: Annotated[
@@ -566,3 +565,10 @@ def export_decided(
         typer.echo(f"wrote {exported.turns:,} turns of {exported.judge} and {exported.labels:,} labels", err=True)
         for why, count in exported.left_out.items():
             typer.echo(f"left out: {count:,} {why}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to the app, and one to the guard's `reviews`."""
+    app.add_typer(annotations_app, name="annotations")
+    app.command("agree")(agree)
+    reviews_app.command("export")(export_decided)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from vista_guard.cli.common import visible
-from vista_guard.errors import ConfigError
 from vista_guard.policy.labels import Gold
 from vista_guard.settings.sources import Settings
 from vista_lab.policies.named import NamedPolicy, named_policy, policies_by_judge
@@ -33,20 +32,15 @@ class Against:
     heard: LogNotes = field(default_factory=LogNotes)
 
     @classmethod
-    def parse(cls, policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Self | None:
-        """Parses the options of the command line; None without a second policy.
+    def parse(cls, policy: str, against: str, log: Path, labels: Path | None, html: Path | None) -> Self:
+        """Parses the options of the command line.
 
         Raises:
-            ConfigError: a policy is unknown, the page cannot be written, or labels or a page lack a second policy.
+            ConfigError: a policy is unknown, or the page cannot be written.
             InputError: the labels are invalid.
         """
-        if against is None:
-            if labels is not None or html is not None:
-                option = "--labels" if labels is not None else "--html"
-                raise ConfigError(f"{option} needs a second policy; name it with --against")
-            return None
         if html is not None:
-            from vista_lab.tables.html import check_place
+            from vista_lab.policies.html import check_place
 
             check_place(html)
         settings = Settings.load()
@@ -66,13 +60,13 @@ class Against:
         """Shows both policies over the reports on the terminal, and writes the page if one was asked for."""
         from rich.console import Console
 
-        from vista_lab.tables.terminal import policies_table
+        from vista_lab.policies.terminal import policies_table
 
         replayed = decide(out, self.heard, self.policies, self.gold)
         console = Console(highlight=False)
         console.print(policies_table(replayed, self._changes(out, replayed)))
         if self.html is not None:
-            from vista_lab.tables.html import write_page
+            from vista_lab.policies.html import write_page
 
             write_page(self.html, self.log.name, out, self.heard, replayed, now=datetime.now(UTC))
             console.print(f"wrote {visible(str(self.html))}", markup=False, soft_wrap=True)

@@ -19,6 +19,7 @@ from vista_guard.cli.common import (
     VerifierOption,
     exit_codes,
 )
+from vista_guard.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,10 +140,9 @@ def replay(
     """
     with exit_codes():
         from vista_guard.telemetry.sdk import configured
-        from vista_lab.cli.policies import Against
         from vista_lab.logs.formats import Columns
 
-        comparison = Against.parse(policy, against, log, labels, html)
+        comparison = _comparison(policy, against, log, labels, html)
         mapped = None if columns is None else Columns.parse(columns)
         models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
         guard = _guard(models, policy if comparison is None else None, persona, cache, max_cost)
@@ -161,6 +161,18 @@ def replay(
     raise typer.Exit(code)
 
 
+def _comparison(policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Against | None:
+    """The two policies to compare; None without a second one. Raises ConfigError, InputError: as `Against.parse`."""
+    if against is None:
+        if labels is not None or html is not None:
+            option = "--labels" if labels is not None else "--html"
+            raise ConfigError(f"{option} needs a second policy; name it with --against")
+        return None
+    from vista_lab.cli.policies import Against
+
+    return Against.parse(policy, against, log, labels, html)
+
+
 def _guard(
     models: Mapping[str, str | None],
     policy: str | None,
@@ -173,7 +185,7 @@ def _guard(
     from vista_guard.guard import Guard
     from vista_guard.policy.label_policy import PRESETS
     from vista_guard.settings.sources import Settings
-    from vista_lab.systems.catalogue import with_cost
+    from vista_lab.systems.protocol import with_cost
 
     options = with_cost({} if cache is None else {"judge_cache": cache}, max_cost)
     options |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
@@ -231,8 +243,8 @@ def run(
 
     from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
     from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
-    from vista_lab.runs.evaluate import replay
     from vista_lab.runs.loop import ClaimsMode
+    from vista_lab.runs.replaying import replay
     from vista_lab.tables.terminal import summary_table
 
     named = None if log_format == "auto" else LogFormat(log_format)

@@ -12,7 +12,6 @@ import typer
 
 from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url
-from vista_guard.cli.reports import reports as reports_app
 
 
 class Format(StrEnum):
@@ -31,7 +30,6 @@ class Done(StrEnum):
     BLOCK = "BLOCK"
 
 
-@reports_app.command()
 def export(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write; it must not exist.")],
     format: Annotated[
@@ -73,7 +71,6 @@ def export(
         typer.echo(f"wrote {count:,} reports to {out}", err=True)
 
 
-@reports_app.command("list")
 def list_reports(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="The newest N.")] = 20,
     action: Annotated[

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf, isfinite
-from statistics import fmean
+from statistics import fmean, harmonic_mean
 
 from vista_guard.errors import InputError
 
@@ -81,12 +81,12 @@ class Delivery:
     @property
     def s_f(self) -> float:
         """Factual F1 of this answer."""
-        return harmonic(self.p_f, self.r_f)
+        return harmonic_mean((self.p_f, self.r_f))
 
     @property
     def s_h(self) -> float:
         """Hallucination F1 of this answer."""
-        return harmonic(self.p_fc, self.r_m)
+        return harmonic_mean((self.p_fc, self.r_m))
 
     @property
     def d_f(self) -> float:
@@ -156,16 +156,6 @@ class DeliveryFigures:
         return self.answers / (self.answers + self.unjudged)
 
 
-def harmonic(first: float, second: float) -> float:
-    """The harmonic mean; 0 where both are 0.
-
-    Examples:
-        >>> harmonic(0.5, 0.5), harmonic(0.0, 0.0)
-        (0.5, 0.0)
-    """
-    return 2 * first * second / (first + second) if first + second else 0.0
-
-
 def delivery(answer: JudgedAnswer, reading: PairReading = PairReading.CODE) -> Delivery:
     """The figures of one answer.
 
@@ -215,8 +205,8 @@ def figures(answers: Sequence[JudgedAnswer], reading: PairReading = PairReading.
     }
     return DeliveryFigures(
         **means,
-        s_f_of_means=harmonic(means["p_f"], means["r_f"]),
-        s_h_of_means=harmonic(means["p_fc"], means["r_m"]),
+        s_f_of_means=harmonic_mean((means["p_f"], means["r_f"])),
+        s_h_of_means=harmonic_mean((means["p_fc"], means["r_m"])),
         d_f=_cost(deliveries, lambda answer: answer.d_f, lambda answer: answer.told),
         d_h=_cost(deliveries, lambda answer: answer.d_h, lambda answer: answer.contradicted),
         d_r=_cost(deliveries, lambda answer: answer.d_r, lambda answer: answer.r_f),

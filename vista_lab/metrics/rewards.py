@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
-from statistics import fmean, geometric_mean
+from statistics import fmean, geometric_mean, harmonic_mean
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -145,7 +145,7 @@ def response_support(probabilities: Sequence[float]) -> float | None:
     _check_probabilities(probabilities)
     if not probabilities:
         return None
-    return 0.0 if 0 in probabilities else len(probabilities) / sum(1 / p for p in probabilities)
+    return float(harmonic_mean(probabilities))
 
 
 class CheckAnswer(StrEnum):

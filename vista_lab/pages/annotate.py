@@ -10,6 +10,7 @@ from vista_guard.dashboard.elements import address, tree
 from vista_guard.dashboard.elements.address import Filters, filter_bar, from_address
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, problem, show_problem, shown
 from vista_guard.dashboard.page import Desk, name_of
+from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
@@ -322,3 +323,6 @@ def _form_marks(batches: FormBatches, batch: FormBatch, who: str, task: FormTask
             st.session_state.pop(f"form-{key}", None)
             st.session_state[f"epoch-{key}"] = st.session_state.get(f"epoch-{key}", 0) + 1
             st.rerun()
+
+
+PAGE = PageInfo("Annotate", "annotate", "edit_note", annotate, Permission.ANNOTATE)

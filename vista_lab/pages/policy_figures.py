@@ -11,17 +11,18 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import Final
 
 from vista_guard.dashboard.elements import address
 from vista_guard.dashboard.elements.address import Filters, to
 from vista_guard.dashboard.elements.charts import table
 from vista_guard.dashboard.elements.looks import look
-from vista_guard.dashboard.elements.tree import Act, Node, chip, el, shorten, sign
+from vista_guard.dashboard.elements.tree import Act, Node, chip, el, shorten
 from vista_guard.dashboard.scoped import ScopedReports
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Decision, JudgeInfo
 from vista_lab.metrics.intervals import Share
+from vista_lab.pages.parts import table_of_labels
 from vista_lab.policies import replayed
 from vista_lab.policies.comparison import ChangedTurn, Comparison, PolicyAgreement, PolicyCase, case_of, without_texts
 from vista_lab.policies.named import fit_of
@@ -147,32 +148,6 @@ def matrix(found: Comparison, names: Sequence[str], chosen: tuple[Action, Action
     box = table_of_labels(f"{names[0]} ↓  {names[1]} →", list(Action), rows, "Transitions")
     text = el("p", "Press a number to see these turns alone.", cls="small faint")
     return el("section", el("h2", "From one to the other"), text, box)
-
-
-def table_of_labels(corner: str, columns: Sequence[str], rows: Mapping[Any, Sequence[Node]], about: str) -> Node:
-    """A table whose columns and rows are labels or actions, each with its sign and word; `rows` have the cells."""
-    heads = (el("th", sign(label), f" {look(label).word}", scope="col", cls="number") for label in columns)
-    body = (
-        el("tr", el("th", sign(label), f" {look(label).word}", scope="row"), *cells) for label, cells in rows.items()
-    )
-    grid = el("table", el("thead", el("tr", el("th", corner, scope="col"), *heads)), el("tbody", *body))
-    return el("div", grid, cls="figures", tabindex="0", role="region", aria_label=about)
-
-
-def first_shown(address_value: str | None, size: int, total: int) -> int:
-    """The place of the first example that the address names; that of the last page if it names a later one."""
-    text, last = address_value or "", max(total - 1, 0) // size * size
-    return min(int(text), last) if text.isdecimal() and len(text) < 19 else 0
-
-
-def pager(start: int, size: int, total: int) -> Node:
-    """Buttons to the examples before and after; their act is `show`, with the place of the first one."""
-    places = {"Previous": (start - size, start > 0), "Next": (start + size, start + size < total)}
-    buttons = (
-        el("button", f"{name} {size}", cls="plain", act=Act("show", str(max(place, 0)))) if available else None
-        for name, (place, available) in places.items()
-    )
-    return el("div", *buttons, cls="row")
 
 
 def _cell(comparison: Comparison, one: Action, other: Action, chosen: tuple[Action, Action] | None) -> Node:

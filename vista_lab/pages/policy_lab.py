@@ -17,11 +17,13 @@ from vista_guard.dashboard.elements.address import Filters, filter_bar, from_add
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, draw, el, show_problem
 from vista_guard.dashboard.page import Desk, Words, download
+from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.scoped import GuardedTurn
 from vista_guard.errors import ConfigError
 from vista_guard.policy.label_policy import PRESETS, LabelPolicy, Recipe, rules_key
 from vista_guard.types import Action, Decision, Label
 from vista_lab.pages import policy_figures
+from vista_lab.pages.parts import first_shown, pager
 from vista_lab.pages.policy_figures import Sample, read, samples
 from vista_lab.policies.comparison import (
     ChangedTurn,
@@ -365,7 +367,7 @@ def _draw_changed_turns(
 ) -> None:
     """Draws the turns on which the policies differ, a page at a time."""
     changes = [change for change in comparison.changed if chosen is None or (change.first, change.second) == chosen]
-    first = policy_figures.first_shown(address.read("show"), EXAMPLES, len(changes))
+    first = first_shown(address.read("show"), EXAMPLES, len(changes))
     part = changes[first : first + EXAMPLES]
     turns = desk.reports.turns([change.case.report_id for change in part])
     heading = f"turns that change: {len(changes):,}" if chosen is None else f"turns of this cell: {len(changes):,}"
@@ -377,7 +379,7 @@ def _draw_changed_turns(
         )
         for change in part
     ]
-    more = policy_figures.pager(first, EXAMPLES, len(changes))
+    more = pager(first, EXAMPLES, len(changes))
     body = el("ol", *rows, cls="examples") if rows else el("p", "None: both decide alike.", cls="note")
     section = el("section", el("h2", "Turns that change"), el("p", heading, cls="small faint"), body, more)
     event = draw(section, key="lab-changed")
@@ -434,3 +436,6 @@ def _nothing(filters: Filters) -> Node:
         "Policies decide here on turns that a guard stored before. Keep some, then come back.",
         command="vista-guard dashboard --demo",
     )
+
+
+PAGE = PageInfo("Policy lab", "lab", "science", lab)

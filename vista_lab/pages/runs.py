@@ -16,13 +16,14 @@ from vista_guard.dashboard.elements.charts import diagram, table
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.dashboard.elements.tree import Act, Node, chip, draw, el, show_problem
 from vista_guard.dashboard.page import Desk, download
+from vista_guard.dashboard.registry import PageInfo
 from vista_guard.dashboard.settings import Permission
 from vista_guard.errors import InputError
 from vista_guard.policy.labels import Gold, Word
 from vista_guard.policy.risk import Reliability
 from vista_guard.types import Finding, Label, Outcome, label_of
 from vista_lab.metrics.intervals import Share
-from vista_lab.pages.policy_figures import first_shown, pager, table_of_labels
+from vista_lab.pages.parts import first_shown, pager, table_of_labels
 from vista_lab.runs.comparing import (
     ClaimPair,
     PairedRuns,
@@ -314,3 +315,6 @@ def _one(files: Sequence[RunFile]) -> Node:
         return tree.empty("Twice the same run", "Choose another run on one of the sides.")
     text = "There is one run. Replay the same log with another judge or policy into another file in the folder."
     return tree.empty("One run alone", text, command="vista-guard replay LOG --policy strict --out runs/second.jsonl")
+
+
+PAGE = PageInfo("Runs", "runs", "compare_arrows", runs)

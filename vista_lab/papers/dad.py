@@ -10,8 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from vista_lab.metrics.detection import Detection
-from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import agrees, table
+from vista_lab.papers.printed import Check, Verdict, agrees, count, figure, table, verdict
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""

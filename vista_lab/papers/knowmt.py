@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from statistics import harmonic_mean
 from typing import Any
 
 from vista_guard._extras import require
-from vista_lab.metrics.delivery import harmonic
-from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import agrees, table
+from vista_lab.papers.printed import Check, Verdict, agrees, count, figure, table, verdict
 
 R_F, P_F, S_F, R_M, P_FC, S_H, D_F, D_H, D_R = range(9)
 """Places in a row of Table 12."""
@@ -78,7 +77,7 @@ def equations() -> Iterator[Check]:
     for setting in ("single", "multi"):
         for model, row in printed("table12")[setting].items():
             for name, place, parts in (("S_f", S_F, (P_F, R_F)), ("S_h", S_H, (P_FC, R_M))):
-                computed = harmonic(float(row[parts[0]]), float(row[parts[1]]))
+                computed = harmonic_mean((float(row[parts[0]]), float(row[parts[1]])))
                 yield figure(12, f"{model}, {setting}, {name} by its equation", row[place], computed)
 
 

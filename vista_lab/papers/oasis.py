@@ -11,8 +11,7 @@ from typing import Any
 
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import Share
-from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import table, whole_number
+from vista_lab.papers.printed import Check, Verdict, count, figure, table, verdict, whole_number
 
 TEXT = 0
 """Stands for the table's number of a figure that only the text prints."""

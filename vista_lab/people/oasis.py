@@ -29,9 +29,10 @@ from vista_lab.people.forms import Answers, Form, Item, Level, Part, Value, load
 from vista_lab.people.sheets import Faults, FilledSheet, Table, collect_sheets
 from vista_lab.people.study import Study, StudyData, StudySet, annotator_names, load
 from vista_lab.runs.folder import MANIFEST, read_manifest
+from vista_lab.runs.made import RECORDS, State
 from vista_lab.runs.plan import sample_names
 from vista_lab.synthesis.exports import ExportNote
-from vista_lab.synthesis.records import RECORDS, GeneratedPair, Record, State, read_records
+from vista_lab.synthesis.records import GeneratedPair, Record, read_records
 from vista_lab.synthesis.splits import SetPart, Splitting
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 

@@ -13,7 +13,7 @@ from typing import Any
 from vista_guard.types import Label
 from vista_lab.metrics.agreement import PairAgreement
 from vista_lab.metrics.detection import Reading
-from vista_lab.papers.vista import table
+from vista_lab.papers.printed import table
 from vista_lab.people import agreeing, consensus
 from vista_lab.people.agreeing import AnnotatedTurn, Match, Rates, SettledTurn, rates
 from vista_lab.people.agreement import FormResults, with_interval
@@ -22,9 +22,8 @@ from vista_lab.people.forms import Form, load_form
 from vista_lab.people.sheets import Table
 from vista_lab.people.study import StudyData
 from vista_lab.tables.overview import accuracy_text
-from vista_lab.tables.runs import RunMeasures, names_of
-from vista_lab.tables.vista import PAPER, title_of
-from vista_lab.tables.writers import NOTHING, Row, Sheet, decimals, headings, percent, row
+from vista_lab.tables.runs import RunMeasures, names_of, title_of
+from vista_lab.tables.writers import NOTHING, PAPER, Row, Sheet, decimals, headings, percent, row
 
 
 @dataclass(frozen=True)

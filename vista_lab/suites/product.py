@@ -37,7 +37,7 @@ from vista_guard.types import (  # fmt: skip
 )
 from vista_lab.suites import loaders
 from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
-from vista_lab.systems.guarded import NoKnowledge
+from vista_lab.systems.recipes import NoKnowledge
 
 if TYPE_CHECKING:
     import numpy as np

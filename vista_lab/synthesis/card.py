@@ -9,7 +9,8 @@ from pathlib import Path
 
 from vista_guard.stores.line_file import write_whole
 from vista_lab.runs.folder import read_manifest
-from vista_lab.synthesis.records import Grade, State, read_records
+from vista_lab.runs.made import Grade, State
+from vista_lab.synthesis.records import read_records
 from vista_lab.synthesis.statistics import SetFigures, figures
 
 CARD = "README.md"

@@ -6,31 +6,34 @@ claim (Eq. 4): the paper's prompt says "step 2" where it means that. Unreadable 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from vista_guard._extras import require
 from vista_guard.errors import ConfigError, ContextTooLongError, UnreadableError
-from vista_guard.judges.model import ChatModel, ChatRequest, Message, ModelOptions
-from vista_guard.judges.model import chat_model as known_chat_model
-from vista_guard.judges.model.answers.labels import Untrusted
+from vista_guard.judges.model import ChatModel, ChatRequest
 from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, read, unreadable
 from vista_guard.judges.model.chat.calling import CHARACTERS_A_TOKEN
-from vista_guard.judges.model.judge import REMINDER
-from vista_guard.judges.model.prompt_files import PromptFile, fill
-from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.judges.model.prompt_files import fill
+from vista_lab.runs.asking import (
+    Asked,
+    GenerationEstimate,
+    ask_until_read,
+    fingerprint,
+    letters,
+    messages_of,
+    prompt_file,
+    tagged,
+    whole_objects,
+)
 from vista_lab.synthesis.records import GeneratedPair, NoPair, PairAnswer, Passage
 
 Calls = Literal["unified", "stepwise"]
-ATTEMPTS = 3
-"""Most attempts per request."""
+PROMPTS = Path(__file__).parent / "texts" / "prompts"
 SLOTS: Mapping[str, tuple[str, ...]] = {
     "unified": ("passage",),
     "claims": ("passage",),
@@ -48,14 +51,6 @@ _STEP = {"step_1": "claims", "step_2": "altered", "step_3": "factual", "step_4":
 _WRITTEN = {"unified": 2.6, "claims": 0.75, "falsified": 0.3, "factual": 0.85, "unfactual": 0.9}
 """Answer tokens per passage token: Table 2 (99.7 a passage; 8.381 claims of 8.6; 9.0; 82.9; 86.5), and JSON."""
 T = TypeVar("T")
-
-
-@dataclass
-class Asked:
-    """Attempts made for one item, and the last raw answer."""
-
-    attempts: int = 0
-    raw: str = ""
 
 
 class ModelGenerator:
@@ -79,7 +74,7 @@ class ModelGenerator:
         if prompts is not None and not prompts.is_dir():
             names = ", ".join(f"{prompt}.txt" for prompt in SLOTS)
             raise ConfigError(f"--prompts {prompts} is not a folder; give one with {names}")
-        self._files = {step: prompt_file(step, SLOTS[step], prompts) for step in STEPS[calls]}
+        self._files = {step: prompt_file(PROMPTS / f"{step}.txt", SLOTS[step], prompts) for step in STEPS[calls]}
 
     @property
     def name(self) -> str:
@@ -166,62 +161,6 @@ _SHOWN = {"unified": 1.0, "claims": 1.0, "falsified": 0.75, "factual": 1.75, "un
 """Length of a prompt's texts, in passage lengths."""
 
 
-@dataclass(frozen=True)
-class GenerationEstimate:
-    """Calls, tokens and cost of a run, without repeated attempts. `cost` in US dollars; None where no price is known."""
-
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-
-
-async def ask_until_read(model: ChatModel, request: ChatRequest, read_answer: Callable[[str], T], asked: Asked) -> T:
-    """Asks the model and parses its answer; an unreadable one is retried with a reminder, `ATTEMPTS` times in all.
-
-    Args:
-        model: the model to ask.
-        request: its last message gets the reminder.
-        read_answer: parses a reply's text; raises `UnreadableError` if it cannot.
-        asked: counts the attempts and keeps the last reply.
-
-    Raises:
-        UnreadableError: no attempt gave a readable answer; refusals and truncated answers are unreadable.
-    """
-    *earlier, last = request.messages
-    for left in range(ATTEMPTS - 1, -1, -1):
-        asked.attempts += 1
-        reply = await model.complete(request)
-        asked.raw = reply.text
-        try:
-            if reply.finish == "refusal":
-                raise unreadable("is a refusal", reply.text)
-            if reply.finish == "length":
-                raise unreadable("was cut off at the token limit; raise model.max_output_tokens", reply.text)
-            return read_answer(reply.text)
-        except UnreadableError:
-            if not left:
-                raise
-        request = replace(request, messages=(*earlier, replace(last, content=last.content + REMINDER)))
-    raise AssertionError("unreachable")
-
-
-def chat_model(name: str, options: ModelOptions, option: str = "--model", others: str = "") -> ChatModel:
-    """The model of a settings string: `openai:MODEL`, `openai:MODEL@URL` or `langchain:PROVIDER:MODEL`.
-
-    The error names the command's `option`, and with `others` what else it takes.
-
-    Raises:
-        ConfigError: it is none of these, or cannot be set up.
-    """
-    kind, _, spec = name.strip().partition(":")
-    if kind in ("openai", "langchain") and spec:
-        return known_chat_model(name.strip(), options)
-    raise ConfigError(
-        f"{option} is {name!r}; give openai:MODEL, openai:MODEL@http://host/v1 or langchain:PROVIDER:MODEL{others}"
-    )
-
-
 def fields(text: str, shown: str) -> dict[str, Any]:
     """Fields of the last JSON object in an answer, under our names, whatever surrounds it.
 
@@ -237,14 +176,6 @@ def fields(text: str, shown: str) -> dict[str, Any]:
     if not any(objects):
         raise unreadable("holds no JSON object with the fields that were asked for", text)
     return objects[-1]
-
-
-def whole_objects(text: str, shown: str) -> tuple[int, list[dict[str, Any]]]:
-    """Number of whole JSON objects in an answer, and those that do not merely repeat the prompt."""
-    answer, untrusted = read(text), Untrusted([shown])
-    pieces = [piece for piece in answer.pieces if isinstance(piece.value, dict) and piece.whole]
-    own = [piece.value for piece in pieces if not untrusted.hold(answer.text[piece.start : piece.end])]
-    return len(pieces), [value for value in own if isinstance(value, dict)]
 
 
 def _known_fields(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -317,35 +248,6 @@ def _text(content: Mapping[str, Any], name: str, text: str) -> str:
 def _tidy(text: str) -> str:
     """One line, without the number or the dash of a list item."""
     return re.sub(r"^\s*(?:[-*•]|\(?\d{1,2}[.)])\s+", "", " ".join(clean(text).split()))
-
-
-def letters(text: str) -> str:
-    """Letters and digits alone, in lower case."""
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def tagged(tag: str, text: str) -> str:
-    """A part of a prompt between tags that it cannot close itself."""
-    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
-
-
-def prompt_file(step: str, slots: tuple[str, ...], folder: Path | None, own: str = "") -> PromptFile:
-    """The prompt of a step: the one in the folder, named `own` or like the step, else the shipped one."""
-    custom = None if folder is None else folder / f"{own or step}.txt"
-    shipped = Path(str(files("vista_lab.synthesis") / "texts" / "prompts" / f"{step}.txt"))
-    path = custom if custom is not None and custom.exists() else shipped
-    return read_prompt(path, "fused", examples=True, slots=slots)
-
-
-def fingerprint(file: PromptFile) -> str:
-    """Twelve digits of the SHA-256 of a prompt."""
-    return hashlib.sha256(repr((file.system, file.input, file.answer)).encode()).hexdigest()[:12]
-
-
-def messages_of(file: PromptFile, shown: Mapping[str, str]) -> tuple[Message, ...]:
-    """The prompt's messages with slots filled; the last one is the user's."""
-    system, user = fill(file.system, {}), fill(file.input, shown)
-    return (Message("system", system), Message("user", user)) if system else (Message("user", user),)
 
 
 def _schema(step: str) -> Mapping[str, Any]:

@@ -30,15 +30,15 @@ from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
 from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.made import State
+from vista_lab.runs.plan import EXPORT
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.synthesis.passages import overlap
-from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State, all_records
+from vista_lab.synthesis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.synthesis.twins import MatePassages, twins
 
-EXPORT = "export.json"
-"""The description of an export, beside its parts."""
 LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
 NEUTRAL = 0.5
 """Least probability of a neutral passage; if a document's best one is below it, there is none."""
@@ -99,17 +99,6 @@ def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
 def is_usable(record: Record, *, doubtful: bool = False) -> bool:
     """True for accepted records, with `doubtful` for doubtful ones too."""
     return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
-
-
-def gate_of(log: Path) -> str:
-    """Name of the verifier that gated an exported log; empty for any other log."""
-    for folder in (log.parent.parent, log.parent):
-        try:
-            note = ExportNote.model_validate_json((folder / EXPORT).read_bytes())
-        except (OSError, ValueError):
-            continue
-        return "" if note.gate == "none" else note.gate
-    return ""
 
 
 def _check_folder(out: Path) -> None:

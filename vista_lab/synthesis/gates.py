@@ -12,8 +12,9 @@ from difflib import SequenceMatcher
 
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.quantities import amounts
+from vista_lab.runs.made import GateVerdict, Grade, State, verdict
 from vista_lab.synthesis.passages import sentences_of
-from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage, State
+from vista_lab.synthesis.records import GeneratedPair, Passage
 
 MOST_WORDS = 15
 """Words of a claim at most (Table 1, step 1)."""
@@ -76,11 +77,6 @@ def standing(verdicts: Sequence[GateVerdict]) -> tuple[State, str]:
         if first is not None:
             return state, f"{first.gate}: {first.why}" + (f" ({first.about})" if first.about else "")
     return State.ACCEPTED, ""
-
-
-def verdict(gate: str, why: str, about: str = "", score: float | None = None) -> GateVerdict:
-    """A certain verdict: failed where there is a reason, else passed."""
-    return GateVerdict(gate=gate, grade=Grade.FAILED if why else Grade.PASSED, about=about, why=why, score=score)
 
 
 def _form(pair: GeneratedPair) -> GateVerdict:

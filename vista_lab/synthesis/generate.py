@@ -20,31 +20,28 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol
 
-from vista_guard.errors import BudgetError, ConfigError, JudgeError
-from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, write_whole
+from vista_guard.errors import ConfigError
+from vista_guard.stores.line_file import ANOTHER_OUT, LineFile
 from vista_guard.types import JudgeInfo
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
+from vista_lab.runs.made import RECORDS, GateVerdict, MadeSet, State
+from vista_lab.runs.workers import work_through
 from vista_lab.synthesis.gates import certain, standing
 from vista_lab.synthesis.passages import Corpus, Cut, survey
 from vista_lab.synthesis.records import (  # fmt: skip
     RECORD_LINES,
-    RECORDS,
-    GateVerdict,
     GeneratedPair,
     NoPair,
     PairAnswer,
     Passage,
     Record,
-    State,
     all_records,
 )
 from vista_lab.systems.protocol import SystemInfo
 
 SYSTEM = "oasis-generate"
 """Name of the system in the manifest of a generated set."""
-FAILURES = 8
-"""Unanswered passages in a row that stop the run; resume it when the endpoint is back."""
 
 
 class Generator(Protocol):
@@ -123,23 +120,6 @@ class HowGenerated:
             seed=cut.seed,
             created=datetime.now(UTC),
         )
-
-
-@dataclass(frozen=True)
-class MadeSet:
-    """Implements `HowMade` with the set's manifest."""
-
-    folder: Path
-    manifest: Manifest
-
-    def claim(self, path: Path, *, empty: bool) -> None:
-        """Writes the manifest of a new set; a resumed set keeps its own."""
-        if (self.folder / MANIFEST).exists():
-            self.manifest.check_same(self.folder, read_manifest(self.folder))
-        elif empty:
-            write_whole(self.folder / MANIFEST, self.manifest.model_dump_json(indent=2) + "\n")
-        else:
-            raise ConfigError(f"{path} has records but no {MANIFEST} that says how they were made. {ANOTHER_OUT}")
 
 
 def open_set(folder: Path, manifest: Manifest) -> LineFile[Record]:
@@ -235,10 +215,16 @@ async def generate(corpus: Corpus, making: Making, out: Path, how: HowGenerated)
         ConfigError, StoreError: as `open_set`, or the disk is full; what was written is safe, and the next run resumes.
         InputError: a document changed during the run.
     """
+    outcome = Outcome(corpus.passages)
     with closing(open_set(out, how.manifest(corpus))) as records, closing(corpus):
-        run = _Run(corpus, making, records, Outcome(corpus.passages, resumed=records.lines))
-        await run.work()
-    return run.outcome
+        outcome.resumed = records.lines
+        run = _Run(corpus, making, records, outcome)
+        # Reading waits for another process; the loop must keep serving the model's answers.
+        work = await work_through(
+            run.pending(), run.make, at_once=making.at_once, stop=making.stop, noun="passages", aside=True
+        )
+    outcome.unasked, outcome.stopped = work.unasked, work.stopped
+    return outcome
 
 
 async def make_set(
@@ -274,56 +260,24 @@ async def make_set(
 
 
 class _Run:
-    """One run: workers that take the next passage and write its record."""
+    """One run: makes the record of each passage, and writes it."""
 
     def __init__(self, corpus: Corpus, making: Making, records: LineFile[Record], outcome: Outcome) -> None:
-        self._corpus, self._making, self._records = corpus, making, records
-        self.outcome = outcome
-        self._passages = self._pending()
-        self._reading = asyncio.Lock()
-        self._in_a_row = 0
+        self._corpus, self._making, self._records, self._outcome = corpus, making, records, outcome
 
-    def _pending(self) -> Iterator[Passage]:
+    def pending(self) -> Iterator[Passage]:
         """Passages without a record, in order."""
         for document, passages in self._corpus.read():
             done = {record.passage.id for record in self._records.of_group(document.id)}
             yield from (passage for passage in passages if passage.id not in done)
 
-    async def work(self) -> None:
-        """Runs the workers; the first failure ends all."""
-        async with asyncio.TaskGroup() as group:
-            for _ in range(max(1, self._making.at_once)):
-                group.create_task(self._worker())
-
-    async def _worker(self) -> None:
-        while not (self._making.stop.is_set() or self.outcome.stopped):
-            passage = await self._next()
-            if passage is None:
-                return
-            try:
-                record = await self._record(passage)
-            except BudgetError as exc:
-                self.outcome.stopped = self.outcome.stopped or str(exc)
-                return
-            except JudgeError as exc:
-                self._count_unanswered(exc)
-                continue
-            self._in_a_row = 0
-            self._records.append(record)
-            self.outcome.states[record.state] += 1
-            self.outcome.reasons[record.reason.partition(" (")[0]] += record.state is not State.ACCEPTED
-            self._making.told(record)
-
-    async def _next(self) -> Passage | None:
-        # Reading waits for another process; the loop must keep serving the model's answers.
-        async with self._reading:
-            return await asyncio.to_thread(next, self._passages, None)
-
-    def _count_unanswered(self, error: JudgeError) -> None:
-        self.outcome.unasked += 1
-        self._in_a_row += 1
-        if self._in_a_row >= FAILURES:
-            self.outcome.stopped = self.outcome.stopped or f"{FAILURES} passages in a row got no answer: {error}"
+    async def make(self, passage: Passage) -> None:
+        """Makes and writes the record of a passage."""
+        record = await self._record(passage)
+        self._records.append(record)
+        self._outcome.states[record.state] += 1
+        self._outcome.reasons[record.reason.partition(" (")[0]] += record.state is not State.ACCEPTED
+        self._making.told(record)
 
     async def _record(self, passage: Passage) -> Record:
         refusal = self._refusal(passage)

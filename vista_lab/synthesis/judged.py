@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from vista_guard.errors import JudgeError
 from vista_guard.protocols import Verifier
+from vista_lab.runs.made import GateVerdict, Grade
 from vista_lab.synthesis.passages import Elsewhere, sentences_of
-from vista_lab.synthesis.records import GateVerdict, GeneratedPair, Grade, Passage
+from vista_lab.synthesis.records import GeneratedPair, Passage
 
 SUPPORTED, CONTRADICTED, SURE = 0.5, 0.5, 0.97
 """Probabilities from which a claim is supported or contradicted, and from which a record fails.

@@ -17,8 +17,8 @@ from vista_guard.errors import ContextTooLongError, InputError, UnreadableError
 from vista_guard.judges.model import ChatModel, ChatRequest, Message
 from vista_guard.judges.model.answers.tolerant import read, unreadable
 from vista_lab.metrics.intervals import Share
+from vista_lab.runs.asking import Asked, ask_until_read
 from vista_lab.runs.dialogues.records import last_answer, read_dialogues
-from vista_lab.synthesis.chat import Asked, ask_until_read
 
 RUBRICS: Mapping[str, str] = {
     "logical coherence": "the dialogue keeps to its meaning and moves on logically, without abrupt or unjustified shifts",

@@ -22,7 +22,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,11 +33,9 @@ from vista_guard.judges.model.answers.tolerant import RAW_CHARS, clean, unreadab
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import LineFile, LineKind, write_whole
 from vista_guard.types import Claim, JudgeInfo, Role, Turn
-from vista_lab.datasets.files import Task
 from vista_lab.datasets.questions import QuestionItem
-from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
-from vista_lab.runs.workers import WorkDone, work_through
-from vista_lab.synthesis.chat import (  # fmt: skip
+from vista_lab.logs.source import Task
+from vista_lab.runs.asking import (
     Asked,
     ask_until_read,
     fingerprint,
@@ -48,10 +45,9 @@ from vista_lab.synthesis.chat import (  # fmt: skip
     tagged,
     whole_objects,
 )
-from vista_lab.synthesis.gates import verdict
-from vista_lab.synthesis.generate import MadeSet
-from vista_lab.synthesis.records import RECORDS, GateVerdict, Grade, State
-from vista_lab.synthesis.splits import named_share
+from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder
+from vista_lab.runs.made import RECORDS, GateVerdict, Grade, MadeSet, State, named_share, verdict
+from vista_lab.runs.workers import WorkDone, work_through
 from vista_lab.systems.protocol import SystemInfo
 
 SYSTEM = "knowmt-build"
@@ -70,8 +66,13 @@ SLOTS: Mapping[str, tuple[str, ...]] = {
     "review": ("questions", "facts"),
 }
 """The slots of each prompt."""
+TEXTS = Path(__file__).parent / "texts"
 _LONGEST_TEMPLATE = 3
 T = TypeVar("T")
+
+
+def _prompt(step: str) -> Path:
+    return TEXTS / "prompts" / f"{step}.txt"
 
 
 class QuestionRecord(BaseModel):
@@ -141,9 +142,8 @@ class QuestionSetMaker:
 
     def __init__(self, model: ChatModel, verifier: Verifier, seed: int = 0, prompts: Path | None = None) -> None:
         self.model, self.verifier, self.seed = model, verifier, seed
-        texts = files("vista_lab.synthesis") / "texts"
-        self._patterns = tomllib.loads((texts / "sequence_patterns.toml").read_text(encoding="utf-8"))
-        self._files = {step: prompt_file(step, slots, prompts) for step, slots in SLOTS.items()}
+        self._patterns = tomllib.loads((TEXTS / "sequence_patterns.toml").read_text(encoding="utf-8"))
+        self._files = {step: prompt_file(_prompt(step), slots, prompts) for step, slots in SLOTS.items()}
 
     @property
     def prompts(self) -> Mapping[str, str]:
@@ -273,7 +273,7 @@ class ScuDecomposer:
 
     def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
         self._model = model
-        self._file = prompt_file("facts", SLOTS["facts"], prompts, own="statements")
+        self._file = prompt_file(_prompt("facts"), SLOTS["facts"], prompts, own="statements")
 
     @property
     def info(self) -> JudgeInfo:

@@ -8,35 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vista_guard.errors import InputError
 from vista_guard.stores.line_file import LineKind
-
-RECORDS = "records.jsonl"
-"""The file of records in the folder of a generated set, beside its manifest."""
-
-
-class State(StrEnum):
-    """Outcome of a passage."""
-
-    ACCEPTED = "accepted"
-    """All gates passed."""
-    DOUBTFUL = "doubtful"
-    """No gate failed, at least one could not decide. Kept apart: exports leave it out unless asked."""
-    REJECTED = "rejected"
-    """A gate failed, or no whole answer came."""
-
-
-class Grade(StrEnum):
-    """A gate's verdict on one thing it checked."""
-
-    PASSED = "passed"
-    DOUBTFUL = "doubtful"
-    FAILED = "failed"
+from vista_lab.runs.made import RECORDS, GateVerdict, State
 
 
 class _Part(BaseModel):
@@ -100,19 +78,6 @@ class PairAnswer:
 
     pair: GeneratedPair | NoPair
     attempts: int = 1
-
-
-class GateVerdict(_Part):
-    """The verdict of one gate on one thing."""
-
-    gate: str
-    """The gate's name: `claim-length`."""
-    grade: Grade
-    about: str = ""
-    """The claim or text that was checked, where a gate checks several."""
-    score: float | None = None
-    """The measured value that decided, where there is one: a probability, a share of words."""
-    why: str = ""
 
 
 class Record(_Part):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from hashlib import blake2b
 
 from vista_guard.errors import ConfigError, InputError
+from vista_lab.runs.made import named_share
 from vista_lab.synthesis.passages import overlap
 from vista_lab.synthesis.records import Passage, Record
 
@@ -72,8 +72,3 @@ def _check_leak(seen: list[tuple[Passage, SetPart]], passage: Passage, part: Set
                 "or generate windows that do not overlap"
             )
     seen.append((passage, part))
-
-
-def named_share(name: str) -> float:
-    """A deterministic number in [0, 1), by the name alone."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") / 2**56

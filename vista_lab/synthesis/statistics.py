@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vista_lab.runs.made import Grade, State
 from vista_lab.suites.loaders import SUPPORTED_CLASS
 from vista_lab.synthesis.exports import Exporting, verifier_triplets
 from vista_lab.synthesis.judged import copied
-from vista_lab.synthesis.records import Grade, Passage, Record, State
+from vista_lab.synthesis.records import Passage, Record
 from vista_lab.synthesis.shortcuts import Result, Row, check, row_of
 from vista_lab.synthesis.twins import MatePassages, twins
 

@@ -14,7 +14,7 @@ from vista_guard.stores.line_file import write_whole
 from vista_lab.datasets.questions import QuestionItem
 from vista_lab.metrics.delivery import Delivery, PairFinding, PairReading, delivery
 from vista_lab.runs.dialogues.scored import Cohort
-from vista_lab.tables.html import content_policy, page_environment
+from vista_lab.tables.pages import content_policy, page_environment
 
 MOST = 300
 """Most items shown: those whose S_f or S_h differ most."""
@@ -67,7 +67,7 @@ def write_answers(path: Path, cohorts: Sequence[Cohort], reading: PairReading = 
         ConfigError: there are not two such cohorts, jinja2 is missing, or the file cannot be written.
         InputError: no item has a fully judged answer in both.
     """
-    environment = page_environment()
+    environment = page_environment(Path(__file__).parent)
     if len(cohorts) != 2 or cohorts[0].judged_by != cohorts[1].judged_by:
         listing = ", ".join(f"{cohort.run}: {cohort.model}, {cohort.setting}, {cohort.judge}" for cohort in cohorts)
         raise ConfigError(

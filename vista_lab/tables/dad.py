@@ -6,24 +6,25 @@ A row is a decomposer with its verifier, a column a setting. A claim's place in 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import log2
+from pathlib import Path
 from statistics import fmean
 
-from vista_guard.errors import InputError
 from vista_guard.types import Finding, Outcome, Span, TurnReport
 from vista_lab.logs.source import PlaceGold
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant
 from vista_lab.metrics.units import JudgedUnit, UnitFigures
 from vista_lab.papers.dad import BALANCED, CLAIMS, F1, RESPONSES, printed, rows
 from vista_lab.runs.folder import GoldLine
+from vista_lab.tables.output import Filled, PaperTables
 from vista_lab.tables.overview import in_brackets
+from vista_lab.tables.pictures import draw
 from vista_lab.tables.runs import RunMeasures, check_comparable, names_of, notes_of
-from vista_lab.tables.vista import PAPER
-from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
+from vista_lab.tables.writers import PAPER, Heading, Row, Sheet, decimals, headings, percent, row
 
 NUMBERS = (1, 2, 3, 4)
 _ANY = "a run over a set such as factscore-chatgpt-a1-test, felm-wk or bingcheck"
@@ -140,20 +141,7 @@ def setting_of(run: RunMeasures) -> Setting | None:
     return None
 
 
-def numbers(asked: str) -> frozenset[int]:
-    """The tables in a list such as `1,2`.
-
-    Raises:
-        InputError: an entry is not one of these tables.
-    """
-    parts = [part.strip() for part in asked.split(",")]
-    wrong = next((part for part in parts if part not in map(str, NUMBERS)), None)
-    if wrong is not None:
-        raise InputError(f"--tables has {wrong!r}; of DAD runs fill 1, 2, 3 and 4 (Tables 5 and 6: decompose quality)")
-    return frozenset(map(int, parts))
-
-
-def sheets(runs: Sequence[RunMeasures], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The tables, and messages about requested ones that no run fills.
 
     Raises:
@@ -384,3 +372,11 @@ def _evidence(lines: Lines) -> list[str]:
         setting.run.data_set: _source(setting.run) for by_setting in lines.values() for setting in by_setting.values()
     }
     return [f"Evidence of {name}: {source}." for name, source in sources.items()]
+
+
+def _fill(runs: Sequence[RunMeasures], asked: Collection[int] | None, _scores: Sequence[Path]) -> Filled:
+    return Filled(*sheets(runs, asked), lambda folder: draw(runs, folder))
+
+
+TABLES = PaperTables(NUMBERS, "Tables 5 and 6: decompose quality", _fill, "vista_lab.people.dad_errors:write_errors")
+"""For `vista-guard compare`."""

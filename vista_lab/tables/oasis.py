@@ -8,23 +8,23 @@ of other papers, fill neither.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT
 from vista_lab.papers.oasis import printed
-from vista_lab.tables.output import Picture
+from vista_lab.tables.output import Filled, PaperTables, Picture
 from vista_lab.tables.overview import in_brackets, overview
+from vista_lab.tables.pictures import draw as draw_runs
 from vista_lab.tables.plots import Point, recall_curves
 from vista_lab.tables.runs import RunMeasures, check_comparable, discordant, names_of, notes_of
-from vista_lab.tables.vista import PAPER
-from vista_lab.tables.writers import Cell, Sheet, decimals, headings, one_line, percent, row
+from vista_lab.tables.writers import PAPER, Cell, Sheet, decimals, headings, one_line, percent, row
 
 NUMBERS = (4, 5, 8)
 """The paper's tables that runs and scores can fill. Table 2 is `oasis stats`, Table 3 `oasis agree`."""
@@ -90,22 +90,7 @@ def read_scores(path: Path) -> RecallScores:
         raise InputError(f"{path} is not JSON: {exc}") from exc
 
 
-def numbers(asked: str) -> frozenset[int]:
-    """The tables in a list such as `4,5`.
-
-    Raises:
-        InputError: an entry is not one of these tables.
-    """
-    parts = [part.strip() for part in asked.split(",")]
-    wrong = next((part for part in parts if part not in map(str, NUMBERS)), None)
-    if wrong is not None:
-        raise InputError(
-            f"--tables has {wrong!r}; of LLM-OASIS runs fill 4, 5 and 8 (Table 2: oasis stats, 3: oasis agree)"
-        )
-    return frozenset(map(int, parts))
-
-
-def sheets(material: OasisMaterial, asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
+def sheets(material: OasisMaterial, asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
     """The overview and the tables, and messages about requested ones that nothing fills.
 
     Raises:
@@ -264,3 +249,12 @@ def _gain(name: str, without: RunMeasures, with_evidence: RunMeasures) -> str:
     stars = "" if test.stars == NOT_SIGNIFICANT else f" {test.stars}"
     gain = 100 * (values[1] - values[0])
     return f"{name}: evidence gains {gain:+.2f} points (McNemar, p = {test.p:.4f}{stars}, n = {test.n:,})."
+
+
+def _fill(runs: Sequence[RunMeasures], asked: Collection[int] | None, scores: Sequence[Path]) -> Filled:
+    material = OasisMaterial(runs, [read_scores(path) for path in scores])
+    return Filled(*sheets(material, asked), lambda folder: [*draw_runs(runs, folder), *draw(material.scores, folder)])
+
+
+TABLES = PaperTables(NUMBERS, "Table 2: oasis stats, 3: oasis agree", _fill)
+"""For `vista-guard compare`."""

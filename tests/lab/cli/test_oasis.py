@@ -21,7 +21,8 @@ pytest.importorskip("textblob")
 
 from vista_guard.cli import app
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer
-from vista_lab.synthesis.records import RECORDS, read_records
+from vista_lab.runs.made import RECORDS
+from vista_lab.synthesis.records import read_records
 from vista_lab.synthesis.scripted import House, houses, pair_script
 
 ROOT = Path(__file__).parents[3]

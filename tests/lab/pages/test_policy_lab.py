@@ -15,7 +15,8 @@ from vista_guard.policy.label_policy import PRESETS, Recipe, build_policy
 from vista_guard.stores.reports import ReportReader
 from vista_guard.types import Action, Decision, Label
 from vista_lab.pages import policy_figures
-from vista_lab.pages.policy_figures import Samples, first_shown, read
+from vista_lab.pages.parts import first_shown
+from vista_lab.pages.policy_figures import Samples, read
 from vista_lab.pages.policy_lab import CONFIGURED, RECORDED, LabelRule, PolicyChoice, fine_turns, from_params, to_params
 from vista_lab.policies.comparison import by_policy, compare
 from vista_lab.policies.named import policies_by_judge

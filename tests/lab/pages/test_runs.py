@@ -8,7 +8,7 @@ from tests.lab.policies.turns import finding, stored, unchecked
 from tests.lab.runs.runs import run
 from vista_guard.policy.labels import GoldTurn
 from vista_guard.types import Action, Label
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.pages import runs
 from vista_lab.runs.comparing import in_order, pair_claims, paired_accuracy, transitions, turn_changes
 from vista_lab.runs.folder import Rows

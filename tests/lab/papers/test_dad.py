@@ -12,8 +12,8 @@ import pytest
 from vista_lab.metrics import detection
 from vista_lab.metrics.detection import Detection
 from vista_lab.papers import dad
-from vista_lab.papers.checking import Verdict
 from vista_lab.papers.dad import check_all, fitting, printed, rows, three_way
+from vista_lab.papers.printed import Verdict
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,10 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from vista_lab.papers import knowmt, vista
-from vista_lab.papers.checking import Verdict
+from vista_lab.papers import knowmt
+from vista_lab.papers import printed as figures
 from vista_lab.papers.knowmt import check_all, printed, residuals
+from vista_lab.papers.printed import Verdict
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +53,13 @@ def test_a_digit_that_changes_is_found(monkeypatch: pytest.MonkeyPatch, table: s
     row = list(rows["Llama-3.1-8B"])
     row[place] = Decimal(row[place]) * 2
     changed = {**printed(table), setting: {**rows, "Llama-3.1-8B": row}}
-    parts = {**vista.table("knowmt"), table: changed}
+    parts = {**figures.table("knowmt"), table: changed}
     monkeypatch.setattr(knowmt, "table", lambda _: parts)
     assert any("Llama-3.1-8B" in one for one in check_all().wrong)
 
 
 def test_a_contradiction_that_holds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     extra = {"table": 14, "figures": ["S_f, aligned"], "why": "made up"}
-    parts = {**vista.table("knowmt"), "known": [*vista.table("knowmt")["known"], extra]}
+    parts = {**figures.table("knowmt"), "known": [*figures.table("knowmt")["known"], extra]}
     monkeypatch.setattr(knowmt, "table", lambda _: parts)
     assert any("S_f, aligned" in one and "named as a contradiction" in one for one in check_all().wrong)

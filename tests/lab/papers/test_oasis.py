@@ -12,9 +12,10 @@ import pytest
 from vista_lab.metrics import agreement, detection
 from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.metrics.detection import Detection
-from vista_lab.papers import oasis, vista
-from vista_lab.papers.checking import Verdict
+from vista_lab.papers import oasis
+from vista_lab.papers import printed as figures
 from vista_lab.papers.oasis import check_all, claim_detection, printed, retriever_pairs, verifier_triplets
+from vista_lab.papers.printed import Verdict
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +156,7 @@ def _changed(function: Callable[..., object], old: str, new: str, names: dict[st
 def test_an_exception_that_holds_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """A contradiction cannot be named where there is none."""
     known = [*printed("known"), {"table": 5, "what": "GPT-4o", "why": "nobody knows"}]
-    parts = {**vista.table("oasis"), "known": known}
+    parts = {**figures.table("oasis"), "known": known}
     monkeypatch.setattr(oasis, "table", lambda _: parts)
     (wrong,) = check_all().wrong
     assert wrong.startswith("Table 5, GPT-4o: printed 90.78")

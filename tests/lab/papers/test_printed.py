@@ -7,13 +7,13 @@ from decimal import Decimal
 
 import pytest
 
+from vista_lab.evaluate.vista import checks
+from vista_lab.evaluate.vista import printed as command
+from vista_lab.evaluate.vista.checks import check_all
+from vista_lab.evaluate.vista.figures import MODELS, confusion, differences
+from vista_lab.evaluate.vista.printed import confusions
 from vista_lab.metrics import detection, intervals, labels
-from vista_lab.papers import checks
-from vista_lab.papers.checking import Check, Verdict, figure, verdict
-from vista_lab.papers.checks import check_all
-from vista_lab.papers.vista import MODELS, agrees, confusion, differences, table, whole_number
-from vista_lab.tables import printed as command
-from vista_lab.tables.printed import confusions
+from vista_lab.papers.printed import Check, Verdict, agrees, figure, table, verdict, whole_number
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +144,6 @@ def test_the_command_prints_tables_and_contradictions(
         "### 28 printed figures contradict others; 553 hold",
     ):
         assert line in printed
-    monkeypatch.setattr(command, "check_all", lambda: Verdict((), (), ("Table 1, sum: printed 1, found 2",)))
+    monkeypatch.setattr(checks, "check_all", lambda: Verdict((), (), ("Table 1, sum: printed 1, found 2",)))
     assert command.main() == 1
     assert capsys.readouterr().err == "error: Table 1, sum: printed 1, found 2\n"

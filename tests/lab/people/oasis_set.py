@@ -9,7 +9,8 @@ from pathlib import Path
 
 from openpyxl import load_workbook
 
-from vista_lab.synthesis.records import RECORDS, GeneratedPair, Passage, Record, State
+from vista_lab.runs.made import RECORDS, State
+from vista_lab.synthesis.records import GeneratedPair, Passage, Record
 
 CLAIMS = 4
 """Claims of each passage."""

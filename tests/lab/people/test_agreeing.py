@@ -20,7 +20,7 @@ from vista_guard.stores.reviews.queue import ConsensusClaim, Op
 from vista_guard.types import Label
 from vista_lab.logs.formats import LoggedConversation, TurnGold, read_log
 from vista_lab.metrics.agreement import AnnotatedClaim, Method, agreement
-from vista_lab.papers.vista import agrees, table
+from vista_lab.papers.printed import agrees, table
 from vista_lab.people.agreeing import (
     AnnotatedTurn,
     DiscussedClaims,

@@ -28,7 +28,8 @@ from vista_lab.metrics.agreement import fleiss_kappa
 from vista_lab.people.forms import ChoiceMark, Form, form_names, load_form
 from vista_lab.people.oasis import Drawing, OasisResults, Step, draw, item_of, read_work
 from vista_lab.people.oasis_tables import tables
-from vista_lab.synthesis.records import RECORDS, Record, read_records
+from vista_lab.runs.made import RECORDS
+from vista_lab.synthesis.records import Record, read_records
 from vista_lab.synthesis.splits import SetPart, Splitting
 
 FIVE = ("ada", "ben", "cleo", "dan", "eve")

@@ -12,11 +12,13 @@ import pytest
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Label
 from vista_lab.runs.folder import MANIFEST, Manifest
+from vista_lab.runs.made import RECORDS, GateVerdict, Grade, State
+from vista_lab.runs.plan import EXPORT, gate_of
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.exports import EXPORT, Exporting, export, gate_of, retriever_pairs, verifier_triplets
+from vista_lab.synthesis.exports import Exporting, export, retriever_pairs, verifier_triplets
 from vista_lab.synthesis.gates import certain, changed_words, standing
 from vista_lab.synthesis.judged import VerifierGates, copied
-from vista_lab.synthesis.records import RECORDS, GateVerdict, GeneratedPair, Grade, Passage, Record, State
+from vista_lab.synthesis.records import GeneratedPair, Passage, Record
 from vista_lab.synthesis.scripted import House, answer_of, houses
 from vista_lab.synthesis.splits import SetPart, Splitting, divide
 from vista_lab.synthesis.tasks import TASK_1, TASK_2

@@ -16,11 +16,13 @@ pytest.importorskip("num2words")
 from tests.lab.synthesis.model import ScriptedModel
 from vista_guard.errors import BudgetError, ConfigError, InputError, JudgeError
 from vista_guard.judges.model import ChatRequest, Reply
-from vista_lab.synthesis.chat import ATTEMPTS, Calls, ModelGenerator
+from vista_lab.runs.asking import ATTEMPTS
+from vista_lab.runs.made import RECORDS, Grade, State
+from vista_lab.synthesis.chat import Calls, ModelGenerator
 from vista_lab.synthesis.gates import GATES
 from vista_lab.synthesis.generate import HowGenerated, Making, Outcome, generate, join
 from vista_lab.synthesis.passages import Cut, survey
-from vista_lab.synthesis.records import RECORDS, Grade, Record, State, read_records
+from vista_lab.synthesis.records import Record, read_records
 from vista_lab.synthesis.scripted import ANSWER_FAULTS, House, houses
 
 

@@ -22,6 +22,7 @@ from vista_guard.testing.script import Script
 from vista_guard.types import Role, Turn
 from vista_lab.datasets.questions import QuestionItem, read_questions
 from vista_lab.people.forms import load_form
+from vista_lab.runs.made import RECORDS
 from vista_lab.synthesis.question_sets import (
     LENGTHS,
     QUESTIONS,
@@ -32,7 +33,6 @@ from vista_lab.synthesis.question_sets import (
     drawn_turns,
     read_reviews,
 )
-from vista_lab.synthesis.records import RECORDS
 
 QUESTION = "What does a late drill cost?"
 ANSWER = "A drill that is late costs 2 euros a day. After a week it costs 14 euros."

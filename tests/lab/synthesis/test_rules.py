@@ -12,12 +12,13 @@ pytest.importorskip("num2words")
 
 from vista_guard.errors import ConfigError
 from vista_guard.types import Document
+from vista_lab.runs.made import Grade
 from vista_lab.synthesis.alterations import alterations
 from vista_lab.synthesis.embedded import EmbeddedGenerator, plain_claims
 from vista_lab.synthesis.gates import certain, changed_words
 from vista_lab.synthesis.paraphrases import paraphrase
 from vista_lab.synthesis.passages import Cut, draw, overlap, sentences_of, shard_of, windows
-from vista_lab.synthesis.records import GeneratedPair, Grade, NoPair, Passage
+from vista_lab.synthesis.records import GeneratedPair, NoPair, Passage
 from vista_lab.synthesis.rewriters.values import numeric_values
 
 

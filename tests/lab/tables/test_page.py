@@ -13,10 +13,10 @@ from tests.dashboard.browser import chromium, faults
 from tests.lab.policies.replays import TALKS, chat, judged
 from vista_guard.errors import ConfigError
 from vista_guard.settings.sources import Settings
+from vista_lab.policies import html as policies
+from vista_lab.policies.html import check_place, page, write_page
 from vista_lab.policies.named import named_policy
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, decide
-from vista_lab.tables import html as policies
-from vista_lab.tables.html import check_place, page, write_page
 
 NOW = datetime(2026, 11, 22, 9, tzinfo=UTC)
 HOSTILE = (

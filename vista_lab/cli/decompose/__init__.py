@@ -6,13 +6,18 @@ of runs, with people's marks and a judge's. `decompose show` is the guard's.
 
 from __future__ import annotations
 
+import typer
+
 from vista_guard.cli.decompose import decompose_app
 from vista_lab.cli.decompose.exemplars import exemplars
 from vista_lab.cli.decompose.quality import quality
 from vista_lab.cli.decompose.rewards import rewards
 from vista_lab.cli.decompose.train import train
 
-decompose_app.command("exemplars")(exemplars)
-decompose_app.command("rewards")(rewards)
-decompose_app.command("train")(train)
-decompose_app.command("quality")(quality)
+
+def register(_app: typer.Typer) -> None:
+    """Adds the commands to the guard's group."""
+    decompose_app.command("exemplars")(exemplars)
+    decompose_app.command("rewards")(rewards)
+    decompose_app.command("train")(train)
+    decompose_app.command("quality")(quality)

@@ -9,7 +9,7 @@ import typer
 
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import ConfigError
-from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
+from vista_lab.cli.options import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
     from asyncio import Event

@@ -11,7 +11,7 @@ import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
 from vista_guard.errors import ConfigError
-from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
+from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

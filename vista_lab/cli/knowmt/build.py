@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vista_guard.cli.common import exit_codes
-from vista_lab.cli.decompose.models import MaxCostOption, VerifierOption, chat_model_of, verifier_of
+from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -82,8 +82,8 @@ def build(
 
 
 def _summary(built: Built, out: Path) -> str:
+    from vista_lab.runs.made import State
     from vista_lab.synthesis.question_sets import QUESTIONS
-    from vista_lab.synthesis.records import State
 
     lines = [
         f"{built.written:,} of {built.total:,} questions are in {out / QUESTIONS}, {built.reviewed:,} of them reviewed"

@@ -9,8 +9,8 @@ import typer
 
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import InputError
-from vista_lab.cli.compare import FiguresOption, FormatsOption, OutOption, print_or_write
 from vista_lab.cli.knowmt.judge import QuestionsOption
+from vista_lab.cli.tables import FiguresOption, FormatsOption, OutOption, print_or_write
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,7 @@ import typer
 
 from vista_guard.cli.common import EmbedderOption, exit_codes
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.datasets import DataOption
-from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
+from vista_lab.cli.options import DataOption, MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
     from asyncio import Event

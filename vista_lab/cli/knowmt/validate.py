@@ -10,8 +10,8 @@ import typer
 
 from vista_guard.cli.common import exit_codes, visible
 from vista_guard.errors import ConfigError
-from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of
 from vista_lab.cli.knowmt.judge import CacheOption, PromptsOption, QuestionsOption, pair_judge
+from vista_lab.cli.options import MaxCostOption, chat_model_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,6 +7,8 @@ verdicts of a run in the benchmark's submission format.
 
 from __future__ import annotations
 
+import typer
+
 from vista_guard.cli.common import command_group
 from vista_lab.cli.oasis import generate, people, submit, training
 
@@ -23,3 +25,8 @@ oasis_app.command("agree")(people.agree)
 oasis_app.command("train")(training.train)
 oasis_app.command("score")(training.score)
 oasis_app.command("submit")(submit.submit)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the group to the app."""
+    app.add_typer(oasis_app, name="oasis")

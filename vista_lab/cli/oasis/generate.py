@@ -11,7 +11,7 @@ import typer
 
 from vista_guard.cli.common import exit_codes, visible
 from vista_guard.errors import InputError
-from vista_lab.cli.decompose.models import MaxCostOption, chat_model_of, verifier_of
+from vista_lab.cli.options import MaxCostOption, chat_model_of, verifier_of
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -236,7 +236,7 @@ def tables(found: SetFigures) -> Iterable[object]:
     """The figures as tables for the terminal."""
     from rich.table import Table
 
-    from vista_lab.synthesis.records import Grade, State
+    from vista_lab.runs.made import Grade, State
 
     first = Table("", "value", title="Table 2")
     for name, value in vars(found.table).items():

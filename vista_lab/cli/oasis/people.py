@@ -12,8 +12,8 @@ import typer
 from vista_guard.cli.common import DataDirOption, exit_codes, visible  # typer reads it
 from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.cli.compare import tell_written
 from vista_lab.cli.people import check_answers_kept, is_same
+from vista_lab.cli.tables import tell_written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -235,7 +235,7 @@ def _report(
 ) -> None:
     from vista_lab.people.oasis import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.people.sheets import content
-    from vista_lab.synthesis.exports import EXPORT
+    from vista_lab.runs.plan import EXPORT
     from vista_lab.synthesis.tasks import TASK_1, TASK_2
     from vista_lab.tables.output import text, write, write_files
 

@@ -15,7 +15,7 @@ from vista_guard.errors import ConfigError
 if TYPE_CHECKING:
     from vista_lab.metrics.retrieval import RecallCurve
     from vista_lab.training.figures import ExtractorScore
-    from vista_lab.training.oasis import Training
+    from vista_lab.training.record import Training
 
 PartName = Literal["extractor", "retriever", "verifier"]
 ScoredName = Literal["extractor", "retriever"]

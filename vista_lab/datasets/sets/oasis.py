@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from vista_guard.errors import InputError
 from vista_guard.types import Claim, Document, Label
-from vista_lab.datasets.files import Row, answer, labelled
+from vista_lab.datasets.files import DataSet, Row, answer, labelled, parquet_rows, reader
 from vista_lab.logs.source import LoggedConversation, TurnGold
 
 FACTUAL, UNFACTUAL, BLIND = "factual", "unfactual", "blind"
+_NOT_TRIED = "written from the publisher's description, not tried on its files"
 
 
 def extracted_claims(row: Row) -> Iterator[LoggedConversation]:
@@ -90,3 +91,60 @@ def _column(row: Row, *words: str) -> str:
         fields = ", ".join(map(str, row.content))
         raise InputError(f"has {len(columns)} columns with {' and '.join(words)} in the name; its fields are {fields}")
     return str(columns[0])
+
+
+def data_sets() -> Iterator[DataSet]:
+    """The parts of the released set, and its gold."""
+    licence = "CC BY-NC-SA 4.0: evaluation only, no weights of ours are made of it"
+    source = "huggingface.co/datasets/Babelscape/LLM-Oasis_{of}; Scirè et al. 2024"
+    unnamed = "its column of texts is found by its name, which the publisher's page does not print"
+    for name, of, title, make, counts, note in (
+        (
+            "extraction", "claim_extraction", "claim extraction", extracted_claims, (67_426, 13_849),
+            "claims of a passage, all true",
+        ),
+        (
+            "falsification", "claim_falsification", "claim falsification", falsified_claims, (42_749, 9_641),
+            "each claim and its falsified version; Table 2 has 81,275 of them",
+        ),
+        (
+            "paraphrases", "paraphrase_generation", "factual texts", paraphrased_text, (0, 0),
+            f"passages in other words; {unnamed}",
+        ),
+        (
+            "unfactual", "unfactual_text_generation", "unfactual texts", altered_text, (0, 13_838),
+            f"texts with one altered claim; {unnamed}",
+        ),
+    ):  # fmt: skip
+        for split, count in zip(("train", "validation"), counts, strict=True):
+            file = f"{split}-00000-of-00001.parquet"
+            rows = f"{count:,} rows, " if count else ""
+            yield DataSet(
+                name=f"oasis-{name}-{split}",
+                title=f"LLM-OASIS, {title}",
+                source=source.format(of=of),
+                licence=licence,
+                split=split,
+                files=(f"LLM-Oasis_{of}/{file}",),
+                read=reader(parquet_rows, make),
+                sample=f"{rows}{note}; labelled by construction, not by people; {_NOT_TRIED}",
+                origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
+            )
+    for number, of, title, make, note in (
+        (1, "e2e_factuality_evaluation", "end to end", blind_text, "1,708 texts without documents"),
+        (2, "claim_verification", "claims with evidence", blind_claim, "2,656 claims, each with a factual text"),
+    ):
+        file = "gold-00000-of-00001.parquet"
+        yield DataSet(
+            name=f"oasis-gold-task{number}",
+            title=f"LLM-OASIS gold, {title}",
+            source=source.format(of=of),
+            licence=licence,
+            split="gold",
+            files=(f"LLM-Oasis_{of}/{file}",),
+            read=reader(parquet_rows, make),
+            test=True,
+            sample=f"{note}; blind: the publishers keep the labels, see vista-guard oasis submit; {_NOT_TRIED}",
+            origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
+            retrieves=number == 1,
+        )

@@ -37,16 +37,13 @@ from vista_guard.judges.model.prompts import Prompt
 from vista_guard.settings.model import MODEL_DEFAULTS
 from vista_guard.stores.line_file import LineFile, LineKind, write_whole
 from vista_guard.types import JudgeInfo, Role, Turn
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.logs.source import LoggedConversation, Task
 from vista_lab.metrics.rewards import Completion, read_completion
+from vista_lab.runs.asking import GenerationEstimate
 from vista_lab.runs.folder import MANIFEST, Manifest, Rows, claim_folder, read_manifest
+from vista_lab.runs.made import RECORDS, MadeSet, named_share
 from vista_lab.runs.plan import Source
 from vista_lab.runs.workers import work_through
-from vista_lab.synthesis.chat import GenerationEstimate
-from vista_lab.synthesis.generate import MadeSet
-from vista_lab.synthesis.records import RECORDS
-from vista_lab.synthesis.splits import named_share
 from vista_lab.systems.protocol import SystemInfo
 
 SYSTEM = "decompose-exemplars"

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.judges.decomposers.sentences import CUT
 from vista_lab.runs.folder import MANIFEST, read_manifest
-from vista_lab.synthesis.splits import named_share
+from vista_lab.runs.made import named_share
 from vista_lab.training.decomposer.completions import SentenceRow, Term, rows_of
 from vista_lab.training.decomposer.exemplars import Exemplar, SentenceInput, StepsPrompt, read_exemplars, validation_of
 

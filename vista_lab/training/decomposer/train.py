@@ -23,7 +23,7 @@ from vista_lab.training.decomposer.exemplars import Exemplar, StepsPrompt
 from vista_lab.training.decomposer.inputs import Chat, Division, Fitting, input_of, sample
 from vista_lab.training.decomposer.recipes import PolicyRecipe, SftRecipe
 from vista_lab.training.decomposer.rollouts import FIELDS, Rollouts
-from vista_lab.training.oasis import (  # fmt: skip
+from vista_lab.training.record import (
     CARD,
     TRAINING,
     Training,

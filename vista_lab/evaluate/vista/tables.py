@@ -1,47 +1,36 @@
-"""The layouts of the paper's Tables 2 to 5 and 12 to 21, filled from runs, and the paper's names of data sets and systems."""
+"""The layouts of the paper's Tables 2 to 5 and 8 to 21, filled from runs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
 
 from vista_guard.types import Label, TurnReport
-from vista_lab.datasets.files import Task
+from vista_lab.evaluate.vista.figures import MODELS, accuracies, differences
+from vista_lab.evaluate.vista.printed import claim_confusion, confusions
+from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Share
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
-from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, table
-from vista_lab.tables.printed import claim_confusion, confusions
-from vista_lab.tables.runs import RunMeasures, discordant, names_of, notes_of
-from vista_lab.tables.writers import Cell, Heading, Row, Sheet, file_name, headings, percent, row
-
-PAPER = "paper: "
-"""Prefix of rows taken from the paper."""
-
-
-def paper_set(name: str) -> str | None:
-    """The paper's name of a data set: BEGIN for `begin-dev-wow`. None where the paper does not have it."""
-    first = name.lower().split("-")[0].split("_")[0]
-    return next((data_set for data_set in DATA_SETS if data_set.lower() == first), None)
-
-
-def title_of(system: str) -> str:
-    """The paper's name of a system; its own where the paper has none."""
-    return SYSTEMS.get(system, system)
-
-
-def systems_of(runs: Sequence[RunMeasures]) -> list[str]:
-    """Systems in the paper's order, then the others in the order in which they come."""
-    systems = dict.fromkeys(run.system for run in runs)
-    return [*(name for name in SYSTEMS if name in systems), *(name for name in systems if name not in SYSTEMS)]
-
-
-def data_sets_of(runs: Sequence[RunMeasures]) -> list[str]:
-    """Data sets in the paper's order, then the others in the order in which they come."""
-    data_sets = list(dict.fromkeys(run.data_set for run in runs))
-    return sorted(
-        data_sets, key=lambda name: DATA_SETS.index(own_set) if (own_set := paper_set(name)) else len(DATA_SETS)
-    )
+from vista_lab.papers.printed import table
+from vista_lab.tables.output import Filled, PaperTables
+from vista_lab.tables.overview import overview
+from vista_lab.tables.pictures import draw
+from vista_lab.tables.runs import (
+    RunMeasures,
+    check_comparable,
+    confusion_counts,
+    data_sets_of,
+    discordant,
+    names_of,
+    notes_of,
+    paper_set,
+    systems_of,
+    title_of,
+)
+from vista_lab.tables.writers import NOTHING, PAPER, Cell, Heading, Row, Sheet, file_name, headings, percent, row
 
 
 def better_than(run: RunMeasures, others: Sequence[RunMeasures]) -> str:
@@ -210,14 +199,6 @@ def tables_12_to_19(runs: Sequence[RunMeasures], numbers: Collection[int] = ()) 
     return tables + ([confusions(model) for model in chosen_models] if fitting else [])
 
 
-def confusion_counts(met: Confusion) -> list[list[int]]:
-    """Counts with margins, in the order of Tables 12 to 19."""
-    labels = [None if name == "NONE" else Label(name) for name in table("table12_19")["labels"]]
-    rows = [[met[human, judged] if human is not None else 0 for judged in labels] for human in labels]
-    with_totals = [*rows, [sum(column) for column in zip(*rows, strict=True)]]
-    return [[*counts, sum(counts)] for counts in with_totals]
-
-
 Place = tuple[str, str]
 """A column of Table 2: data set and system."""
 
@@ -369,3 +350,107 @@ def _contradictions(run: RunMeasures, name: str) -> Row:
     return row(
         name, title_of(run.system), run.data_set, f"{detection.turns:,}", *(percent(figure, 1) for figure in figures)
     )
+
+
+SIGNIFICANCE_NOTES = (
+    "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
+    "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
+    "* p < .05, ** p < .01, *** p < .001, ns: else.",
+)
+PRINTED_ROWS = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
+
+SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", "b", "c")
+
+
+def tables_8_to_11(runs: Sequence[RunMeasures]) -> list[Sheet]:
+    """A table for each data set with at least two runs, with the paper's rows below where it has the data set.
+
+    Compares systems of one judge, one system with several judges, and all runs with systems that ask no judge.
+    """
+    tables = []
+    for name in data_sets_of(runs):
+        set_runs = [run for run in runs if run.data_set == name and run.answers(run.reading)]
+        rows = [_significance_row(first, second, names_of(set_runs)) for first, second in _pairs(set_runs)]
+        if rows:
+            paper_name = paper_set(name)
+            number = f"Table {table('table08_11')[paper_name]['number']}. " if paper_name else ""
+            title = f"{number}{name}: {table('table08_11')['title']}"
+            notes = (*SIGNIFICANCE_NOTES, *([PRINTED_ROWS] if paper_name else []), *notes_of(set_runs))
+            sheet = Sheet(file_name("significance", name), title, SIGNIFICANCE_COLUMNS, tuple(rows), notes)
+            tables.append(sheet.below(_paper_rows(paper_name) if paper_name else []))
+    return tables
+
+
+def _pairs(runs: Sequence[RunMeasures]) -> Iterator[tuple[RunMeasures, RunMeasures]]:
+    order = systems_of(runs)
+    ranked = sorted(runs, key=lambda run: order.index(run.system))
+    for pair in combinations(ranked, 2):
+        first, second = pair
+        asks_nobody = any(run.judge == run.system for run in pair)
+        if first.judge == second.judge or first.system == second.system or asks_nobody:
+            yield pair
+
+
+def _significance_row(first: RunMeasures, second: RunMeasures, names: Mapping[str, str]) -> Row:
+    left, right = names[first.name], names[second.name]
+    test = discordant(first, second, first.reading)
+    pair = f"{title_of(first.system)} – {title_of(second.system)}"
+    p = f"{test.p:.6f}" if test.n else NOTHING
+    model = left if left == right else f"{left} / {right}"
+    return row(model, pair, f"{test.n:,}", percent(test.difference), p, test.stars, f"{test.first}", f"{test.second}")
+
+
+def _paper_rows(data_set: str) -> list[Row]:
+    turns = f"{table('table02')['turns'][data_set]:,}"
+    return [
+        row(PAPER + difference.model, f"{title_of(difference.first)} – {title_of(difference.second)}", turns,
+            str(difference.difference), str(difference.p), difference.stars, str(difference.only_first),
+            str(difference.only_second))
+        for difference in differences()
+        if difference.data_set == data_set
+    ]  # fmt: skip
+
+
+NUMBERS = (2, 3, 4, 5, *range(8, 22))
+"""The paper's tables that runs can fill. Tables 1, 6 and 7 come from annotations."""
+
+
+def sheets(runs: Sequence[RunMeasures], asked: Collection[int] | None = None) -> tuple[list[Sheet], list[str]]:
+    """The overview and the tables by number, and messages about requested ones that no run fills.
+
+    `asked` are numbers of tables; all when None.
+
+    Raises:
+        InputError: runs on one data set cannot be compared.
+    """
+    check_comparable(runs)
+    tables, empty = [overview(runs)], []
+    for table_numbers, fill, need in _FILLERS:
+        if asked is None or not {*asked}.isdisjoint(table_numbers):
+            filled = tables_12_to_19(runs, asked or ()) if fill is tables_12_to_19 else fill(runs)
+            tables += filled
+            if not filled and asked is not None:
+                name = f"{table_numbers[0]} to {table_numbers[-1]}" if len(table_numbers) > 1 else f"{table_numbers[0]}"
+                empty.append(f"no run fills Table {name}: it needs {need}")
+    return tables, empty
+
+
+_FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[RunMeasures]], list[Sheet]], str]] = (
+    ([2], table_2, "a data set of unverifiable turns with labels of its own"),
+    ([3], table_3, "claims that people labelled, judged with --claims given"),
+    ([4], table_4, "two of vista, no-ac, no-history and zero-shot, with one judge on one data set"),
+    ([5], table_5, "a data set of contradictions"),
+    (range(8, 12), tables_8_to_11, "two runs on one data set"),
+    (range(12, 20), tables_12_to_19, "claims that people labelled, judged with --claims given"),
+    ([20], table_20, "a data set of abstentions"),
+    ([21], table_21, "a data set of abstentions"),
+)
+"""Numbers of tables, the function that fills them, and what it needs of the runs."""
+
+
+def _fill(runs: Sequence[RunMeasures], asked: Collection[int] | None, _scores: Sequence[Path]) -> Filled:
+    return Filled(*sheets(runs, asked), lambda folder: draw(runs, folder))
+
+
+TABLES = PaperTables(NUMBERS, "Tables 1, 6 and 7 come from annotations: see vista-guard agree", _fill)
+"""For `vista-guard compare`."""

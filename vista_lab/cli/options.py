@@ -1,10 +1,8 @@
-"""Options and models that the commands of `vista-guard decompose` share.
-
-All commands name their judge or teacher in the same way, and keep to one budget.
-"""
+"""Options that commands of several tasks share, and the models that they name: all in the same way, and within one budget."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,6 +11,11 @@ if TYPE_CHECKING:
     from vista_guard.judges.model import ChatModel
     from vista_guard.protocols import Verifier
 
+DATA_VARIABLE = "VISTA_GUARD_DATA"
+DataOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", envvar=DATA_VARIABLE, help="Folder with the publishers' files, at any depth."),
+]
 MaxCostOption = Annotated[
     float | None,
     typer.Option(
@@ -46,7 +49,7 @@ def chat_model_of(
         ConfigError: the model is unknown, or its price is unknown while its cost is limited.
     """
     from vista_guard.settings.sources import Settings
-    from vista_lab.synthesis.chat import chat_model
+    from vista_lab.runs.asking import chat_model
 
     options = Settings.load().model
     run = options.budget.run.model_copy(update={} if max_cost is None else {"cost": max_cost})

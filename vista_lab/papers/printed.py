@@ -1,13 +1,41 @@
-"""Checks of figures that a paper prints: which hold, which contradict others by name, which are wrong."""
+"""Figures that papers print, in TOML files, and checks on them: which hold, which contradict others by name, which are wrong.
+
+Figures are decimals with the printed digits, so that rounding can be told from a difference.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from vista_lab.papers.vista import agrees
+
+@cache
+def table(name: str) -> Mapping[str, Any]:
+    """One file, by its name without the ending: `table02`, `table08_11`."""
+    file = files("vista_lab.papers") / "tables" / f"{name}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
+
+
+def agrees(printed: Decimal, found: float) -> bool:
+    """True when a figure rounds to the printed one: at most half a unit of its last digit away.
+
+    Examples:
+        >>> agrees(Decimal("66.7"), 100 * 2 / 3)
+        True
+    """
+    unit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
+    return abs(Decimal(found) - printed) <= unit / 2 + Decimal("1e-9")
+
+
+def whole_number(percent: Decimal, of: int) -> int | None:
+    """The count out of `of` that rounds to a printed percentage; None if there is none."""
+    nearest = round(percent * of / 100)
+    return nearest if agrees(percent, 100 * nearest / of) else None
 
 
 @dataclass(frozen=True)

@@ -7,28 +7,23 @@ the page's own content policy runs no script and loads nothing.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from vista_guard import __version__
 from vista_guard._extras import require
 from vista_guard.dashboard.elements.looks import look
 from vista_guard.errors import ConfigError
-from vista_guard.reading.visible import visible
 from vista_guard.types import Action, Outcome, SourceKind, label_of
 from vista_lab.policies import replayed as words
 from vista_lab.policies.named import NamedPolicy
 from vista_lab.policies.replayed import LogNotes, PolicyReplay, ReplayedTurn, turns
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from vista_lab.tables.pages import content_policy, page_environment
 
 HERE: Final = Path(__file__).parent
 MOST_CHANGED: Final = 500
@@ -85,7 +80,7 @@ def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: d
     style = _style()
     changed_ids = [change.case.report_id for change in replayed.found.changed]
     turns_by_id = {turn.report.id: turn for turn in turns(out, heard, replayed, frozenset(changed_ids[:MOST_CHANGED]))}
-    environment = page_environment()
+    environment = page_environment(HERE)
     environment.globals.update(
         actions=tuple(Action),
         look=look,
@@ -97,7 +92,7 @@ def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: d
     environment.filters.update(
         share=words.share, percent=lambda count, turns: round(100 * count / turns) if turns else 0
     )
-    template = environment.get_template("policies.html.j2")
+    template = environment.get_template("page.html.j2")
     return template.generate(
         style=style,
         policy=content_policy(style),
@@ -117,35 +112,10 @@ def page(log: str, out: Path, heard: LogNotes, replayed: PolicyReplay, *, now: d
     )
 
 
-def page_environment() -> Environment:
-    """Strict, escaping environment for this folder's templates; texts lose characters that change direction.
-
-    Raises:
-        ConfigError: jinja2 is not installed.
-    """
-    require("a page of HTML", "jinja2", extra="evaluation")
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
-        loader=FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if type(value) is str else value,
-    )
-
-
-def content_policy(style: str) -> str:
-    """A page's content security policy: no script, no network, this style sheet alone."""
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-
-
 def _style() -> str:
     """The style sheet, with a class for each width of a bar, as the content policy forbids style attributes."""
     widths = "".join(f".w{share}{{width:{share}%}}" for share in range(101))
-    return (HERE / "policies.css").read_text(encoding="utf-8") + widths
+    return (HERE / "page.css").read_text(encoding="utf-8") + widths
 
 
 def _groups(changed_turns: Sequence[ReplayedTurn]) -> list[tuple[tuple[Action, Action], list[ReplayedTurn]]]:

@@ -8,21 +8,13 @@ from decimal import Decimal
 from statistics import fmean
 
 from vista_guard.types import Label
+from vista_lab.evaluate.vista.figures import MODELS, Difference, accuracies, confusion, differences
 from vista_lab.metrics.claim_sets import SetAgreement
 from vista_lab.metrics.detection import Detection
 from vista_lab.metrics.intervals import NOT_SIGNIFICANT, Discordant, Share, stars
 from vista_lab.metrics.labels import Confusion, accuracy, macro_f1
-from vista_lab.papers.checking import Check, Verdict, count, figure, verdict
-from vista_lab.papers.vista import (
-    MODELS,
-    SYSTEMS,
-    Difference,
-    accuracies,
-    confusion,
-    differences,
-    table,
-    whole_number,
-)
+from vista_lab.papers.printed import Check, Verdict, count, figure, table, verdict, whole_number
+from vista_lab.tables.runs import SYSTEMS
 
 SHORT = {"factscore": "f", "llm-judge": "l"}
 """A system in Table 2's superscripts. Nothing is marked as better than VISTA."""

@@ -6,12 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from vista_guard.types import Label
-from vista_lab.metrics.intervals import Discordant
-from vista_lab.metrics.labels import accuracy, macro_f1
-from vista_lab.papers import dad, knowmt, oasis
-from vista_lab.papers.checking import Verdict
-from vista_lab.papers.checks import (
-    check_all,
+from vista_lab.evaluate.vista.checks import (
     detection_counts,
     marks,
     of_coconot,
@@ -19,7 +14,12 @@ from vista_lab.papers.checks import (
     original_against_consensus,
     sets_with_jaccard,
 )
-from vista_lab.papers.vista import DATA_SETS, MODELS, SYSTEMS, accuracies, confusion, differences, table, whole_number
+from vista_lab.evaluate.vista.figures import MODELS, accuracies, confusion, differences
+from vista_lab.metrics.intervals import Discordant
+from vista_lab.metrics.labels import accuracy, macro_f1
+from vista_lab.papers.printed import Verdict, table, whole_number
+from vista_lab.registry import load, named
+from vista_lab.tables.runs import DATA_SETS, SYSTEMS
 from vista_lab.tables.writers import Cell, Heading, Row, Sheet, headings, markdown, percent, row
 
 
@@ -215,12 +215,7 @@ def main() -> int:
     Returns:
         0, or 1 where a figure is neither as printed nor a named contradiction.
     """
-    verdicts = {
-        "": check_all(),
-        "LLM-OASIS": oasis.check_all(),
-        "DAD": dad.check_all(),
-        "KnowMT-Bench": knowmt.check_all(),
-    }
+    verdicts: dict[str, Verdict] = {paper: load(check)() for paper, check in named("printed").items()}
     print(markdown([*sheets(), *(contradicted_figures(verdict, paper) for paper, verdict in verdicts.items())]))
     wrong = [problem for verdict in verdicts.values() for problem in verdict.wrong]
     for problem in wrong:

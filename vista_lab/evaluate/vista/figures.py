@@ -1,61 +1,18 @@
-"""The figures that the paper (VISTA: Verification In Sequential Turn-based Assessment) prints: TOML files by table number.
-
-Figures are decimals with the printed digits, so that rounding can be told from a difference.
-"""
+"""Figures that the paper prints (VISTA: Verification In Sequential Turn-based Assessment), as rows and cells."""
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from vista_guard.types import Label
 from vista_lab.metrics.labels import Confusion
+from vista_lab.papers.printed import table
+from vista_lab.tables.runs import SYSTEMS
 
 MODELS = ("GPT-5", "GPT-4o", "DeepSeek", "Llama-70B", "Llama-8B", "Qwen-32B", "Qwen-8B", "Mistral-7B")
-DATA_SETS = ("AIS", "BEGIN", "FaithDial", "FADE")
-"""In the order of Table 2."""
-
-SYSTEMS = {
-    "vista": "VISTA",
-    "vista+ctx": "VISTA+ctx",
-    "no-ac": "No Accumulated Claims",
-    "no-ac+ctx": "−AC",
-    "no-history": "No Dialogue History",
-    "zero-shot": "Zero-Shot",
-    "factscore": "FActScore",
-    "llm-judge": "LLM-as-Judge",
-}
-"""The paper's names of systems, by ours."""
-
-
-@cache
-def table(name: str) -> Mapping[str, Any]:
-    """One file, by its name without the ending: `table02`, `table08_11`."""
-    file = files("vista_lab.papers") / "tables" / f"{name}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
-
-
-def agrees(printed: Decimal, found: float) -> bool:
-    """True when a figure rounds to the printed one: at most half a unit of its last digit away.
-
-    Examples:
-        >>> agrees(Decimal("66.7"), 100 * 2 / 3)
-        True
-    """
-    unit = Decimal(1).scaleb(int(printed.as_tuple().exponent))
-    return abs(Decimal(found) - printed) <= unit / 2 + Decimal("1e-9")
-
-
-def whole_number(percent: Decimal, of: int) -> int | None:
-    """The count out of `of` that rounds to a printed percentage; None if there is none."""
-    nearest = round(percent * of / 100)
-    return nearest if agrees(percent, 100 * nearest / of) else None
 
 
 @dataclass(frozen=True)
