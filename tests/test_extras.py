@@ -130,7 +130,7 @@ NEEDS = {
     ),
     "sheets for annotators": (
         "evaluation",
-        "from vista_lab.people.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
+        "from vista_lab.annotate.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
         "a sheet in .xlsx (--sheets tsv writes one without) needs openpyxl",
     ),
     "page to send around": (
@@ -153,7 +153,7 @@ NEEDS = {
     ),
     "overlap of n-grams": (
         "ngrams",
-        "from vista_lab.tables.knowmt import overlaps; overlaps('an answer', 'a reference')",
+        "from vista_lab.dialogues.tables.papers import overlaps; overlaps('an answer', 'a reference')",
         "Table 13 needs sacrebleu, rouge_score",
     ),
     "verifier of the hub": (
@@ -188,12 +188,12 @@ NEEDS = {
     ),
     "training": (
         "train",
-        "from vista_lab.training.oasis import require_libraries; require_libraries()",
+        "from vista_lab.oasis.training.train import require_libraries; require_libraries()",
         "training a model of your own needs ",
     ),
     "training a decomposer": (
         "rl",
-        "from vista_lab.training.decomposer.train import require_libraries; require_libraries()",
+        "from vista_lab.decompose.training.train import require_libraries; require_libraries()",
         "training a decomposer needs ",
     ),
     "sending traces": (

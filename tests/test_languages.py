@@ -22,7 +22,7 @@ from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.testing import ScriptedChatServer, Verdict, assistant, conversation, judge_script, user
-from vista_lab.tables.answers import _STYLE as ANSWERS_STYLE
+from vista_lab.dialogues.tables.answers import _STYLE as ANSWERS_STYLE
 
 
 @dataclass(frozen=True)

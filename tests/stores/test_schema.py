@@ -29,7 +29,7 @@ from vista_guard.stores.reports import database as database_module
 from vista_guard.stores.reports.database import MIGRATIONS, VERSION_TABLE, Database, look, make_engine, upgrade
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
-from vista_lab.people.annotations import Annotations
+from vista_lab.annotate.annotations import Annotations
 
 __all__ = ["postgres"]  # fixture
 

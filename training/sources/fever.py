@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, content_words
 from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS, FeverClaim, read_fever
-from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair, content_words
 
 FILES = ("train/fever/train.jsonl.gz",)
 _ODD = re.compile(r"[\[\]ː|]|\(\s*[;,]|^is |^are |^was ")

@@ -3,7 +3,7 @@
 from vista_lab.registry import Additions
 
 ADDS = Additions(
-    commands="vista_lab.cli.people:register",
-    pages=("vista_lab.pages.annotate:PAGE",),
-    forms="vista_lab.people",
+    commands="vista_lab.annotate.commands:register",
+    pages=("vista_lab.annotate.pages.annotate:PAGE",),
+    forms="vista_lab.annotate",
 )

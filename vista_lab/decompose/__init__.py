@@ -1,9 +1,10 @@
-"""Decompose: exemplars, rewards, training and quality of decompositions, as DAD has them (Lu et al. 2025)."""
+"""Decompose: exemplars, rewards, training and quality of decompositions, as in DAD (Magomere et al.)."""
 
 from vista_lab.registry import Additions
 
 ADDS = Additions(
-    commands="vista_lab.cli.decompose:register",
-    tables={"dad": "vista_lab.tables.dad:TABLES"},
-    printed={"DAD": "vista_lab.papers.dad:check_all"},
+    commands="vista_lab.decompose.commands:register",
+    forms="vista_lab.decompose",
+    tables={"dad": "vista_lab.decompose.tables:TABLES"},
+    printed={"DAD": "vista_lab.decompose.printed:check_all"},
 )

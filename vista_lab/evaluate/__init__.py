@@ -4,7 +4,7 @@ from vista_lab.registry import Additions
 
 ADDS = Additions(
     commands="vista_lab.evaluate.commands:register",
-    pages=("vista_lab.pages.runs:PAGE",),
+    pages=("vista_lab.evaluate.page:PAGE",),
     tables={"vista": "vista_lab.evaluate.vista.tables:TABLES"},
     printed={"": "vista_lab.evaluate.vista.checks:check_all"},
 )

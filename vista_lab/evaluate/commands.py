@@ -8,9 +8,9 @@ from __future__ import annotations
 import typer
 
 from vista_guard.cli.reports import reports as reports_app
-from vista_lab.cli import compare, datasets, reports
-from vista_lab.cli import eval as evaluation
-from vista_lab.cli import replay as replaying
+from vista_lab.evaluate import compare, datasets, reports
+from vista_lab.evaluate import eval as evaluation
+from vista_lab.evaluate import replay as replaying
 
 
 def register(app: typer.Typer) -> None:

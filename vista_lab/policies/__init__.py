@@ -2,4 +2,4 @@
 
 from vista_lab.registry import Additions
 
-ADDS = Additions(commands="vista_lab.cli.calibrate:register", pages=("vista_lab.pages.policy_lab:PAGE",))
+ADDS = Additions(commands="vista_lab.policies.calibrate:register", pages=("vista_lab.policies.page:PAGE",))
