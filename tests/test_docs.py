@@ -43,7 +43,6 @@ SHOWN = {
     "vista_lab.metrics.labels": "macro_f1",
     "vista_lab.evaluate.vista.checks": "check_all",
     "vista_lab.papers.printed": "agrees",
-    "vista_lab.annotate.agreement": "krippendorff",
     "vista_lab.annotate.consensus": "category",
     "vista_lab.annotate.forms": "form_names load_form",
     "vista_lab.policies.comparison": "compare",

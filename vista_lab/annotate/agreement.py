@@ -26,7 +26,6 @@ from vista_lab.annotate.forms import (
     Level,
     Mark,
     Measure,
-    Scale,
     TextMark,
     Value,
     display,
@@ -41,6 +40,8 @@ from vista_lab.metrics.agreement import (
     cohen_kappa,
     coincidences,
     fleiss_kappa,
+    icc,
+    pearson,
     samples,
 )
 from vista_lab.tables.writers import Heading, Row, Sheet, decimals, headings, percent, row
@@ -139,67 +140,6 @@ def _numbers(cases: Sequence[Sequence[Value]]) -> NDArray[np.float64]:
     return np.asarray([[float(value) for value in case if not isinstance(value, tuple)] for case in cases], float)
 
 
-def pearson(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    """Pearson's r; None for fewer than two cases, and where one of the two always gave the same."""
-    if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
-        return None
-    return float(np.corrcoef(first, second)[0, 1])
-
-
-def icc(ratings: NDArray[np.float64]) -> float | None:
-    """ICC(2,1) of Shrout and Fleiss (1979): two-way random effects, absolute agreement, one rater.
-
-    Args:
-        ratings: cases by raters, each case rated by everybody.
-
-    Returns:
-        1 for perfect agreement; None for fewer than two cases or raters, and where all ratings are the same.
-    """
-    if ratings.ndim != 2 or min(ratings.shape) < 2 or not np.ptp(ratings):
-        return None
-    n, k = ratings.shape
-    mean = ratings.mean()
-    between = k * ((ratings.mean(axis=1) - mean) ** 2).sum() / (n - 1)
-    raters = n * ((ratings.mean(axis=0) - mean) ** 2).sum() / (k - 1)
-    total = ((ratings - mean) ** 2).sum()
-    error = (total - between * (n - 1) - raters * (k - 1)) / ((n - 1) * (k - 1))
-    return float((between - error) / (between + (k - 1) * error + k * (raters - error) / n))
-
-
-def krippendorff(units: Sequence[Sequence[Value]], values: Sequence[Value], scale: Scale) -> float | None:
-    """Krippendorff's alpha at a level of measurement.
-
-    Cases with fewer than two values are ignored. `values` lists all possible values; on an ordinal scale in order.
-
-    Returns:
-        1 for perfect agreement, 0 for agreement at chance level; None without two comparable values, or if all are the same.
-
-    Examples:
-        >>> krippendorff([["1", "1"], ["3", "2"]], ["1", "2", "3"], "ordinal")
-        0.8333333333333334
-    """
-    return _alpha(coincidences(units, values), values, scale)
-
-
-def _alpha(matrix: NDArray[np.float64], values: Sequence[Value], scale: Scale) -> float | None:
-    return alpha_of(matrix, _distances(values, matrix.sum(axis=1), scale))
-
-
-def _distances(values: Sequence[Value], totals: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
-    size = len(values)
-    if scale == "nominal":
-        return 1.0 - np.eye(size)
-    if scale == "ordinal":  # values between two count, and half of the two themselves
-        ranks = np.cumsum(totals) - totals / 2
-        return np.asarray(np.subtract.outer(ranks, ranks) ** 2, float)
-    numbers = _numbers([values])[0]
-    difference = np.subtract.outer(numbers, numbers)
-    if scale == "interval":
-        return np.asarray(difference**2, float)
-    sums = np.add.outer(numbers, numbers)
-    return np.asarray(np.divide(difference, sums, out=np.zeros_like(difference), where=sums != 0) ** 2, float)
-
-
 def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
     values = _sort_values(mark, {value for case in cases for value in case.by.values()})
     groups: dict[str, list[Sequence[Value]]] = {}
@@ -207,7 +147,7 @@ def _alpha_of_groups(mark: Mark, cases: Sequence[Case]) -> Figure:
         groups.setdefault(case.group, []).append(list(case.by.values()))
     matrices = [coincidences(units, values) for units in groups.values()]
     weights = samples(len(matrices), DRAWS, SEED)
-    return alpha_figure(matrices, weights, lambda matrix: _alpha(matrix, values, mark.measured_on))
+    return alpha_figure(matrices, weights, lambda matrix: alpha_of(matrix, values, mark.measured_on))
 
 
 def _sort_values(mark: Mark, values: set[Value]) -> list[Value]:

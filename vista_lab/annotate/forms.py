@@ -24,6 +24,7 @@ from vista_guard._mappings import read_mapping
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reviews.queue import LONGEST_TEXT, Op
 from vista_guard.types import Label
+from vista_lab.metrics.agreement import Scale
 from vista_lab.registry import additions
 
 Value = str | float | tuple[str, ...]
@@ -71,10 +72,6 @@ class Measure(StrEnum):
     """Pearson's r of each pair."""
     ICC = "icc"
     """Intraclass correlation ICC(2,1): two-way random effects, absolute agreement, one annotator."""
-
-
-Scale = Literal["nominal", "ordinal", "interval", "ratio"]
-"""Level of measurement, which weights the differences."""
 
 
 class _Part(BaseModel):

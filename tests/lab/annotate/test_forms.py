@@ -20,11 +20,12 @@ from vista_guard.cli import app
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.reports import Database
 from vista_guard.types import Label
-from vista_lab.annotate.agreement import Case, FormResults, icc, krippendorff, measure, pearson
+from vista_lab.annotate.agreement import Case, FormResults, measure
 from vista_lab.annotate.batches import FormBatches
 from vista_lab.annotate.forms import Answers, ChoiceMark, Form, Item, Level, Measure, NumberMark, Part, load_form
 from vista_lab.annotate.sheets import content, form_table, read_sheets
 from vista_lab.annotate.study import load, read_items
+from vista_lab.metrics.agreement import icc, krippendorff_alpha, pearson
 
 DOCS = (Path(__file__).parents[3] / "docs" / "annotating.md").read_text("utf-8")
 
@@ -303,7 +304,7 @@ KRIPPENDORFF = ["111", "222 3", "3333", "3333", "2222", "1234", "4444", "1121", 
 )
 def test_alpha_at_each_level_of_measurement(scale: str, printed: float) -> None:
     units = [[value for value in unit if value != " "] for unit in KRIPPENDORFF]
-    assert krippendorff(units, list("12345"), scale) == pytest.approx(printed, abs=5e-4)  # type: ignore[arg-type]
+    assert krippendorff_alpha(units, scale, list("12345")) == pytest.approx(printed, abs=5e-4)  # type: ignore[arg-type]
 
 
 def test_icc_on_the_example_of_shrout_and_fleiss() -> None:
