@@ -118,11 +118,6 @@ NEEDS = {
         "from vista_guard.integrations.evals.ragas import VistaMetric",
         "the Ragas metric needs ragas 0.4.x with langchain-community below 0.4.2 (No module named 'ragas')",
     ),
-    "benchmark table": (
-        "evaluation",
-        "from vista_lab.metrics import arrays",
-        "the benchmark's table needs sklearn",
-    ),
     "figures": (
         "evaluation",
         "from vista_lab.tables.plots import open_figure\nwith open_figure(1, 1):\n    pass",

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TextIO
 
 from training.data import data_argument
-from vista_lab.suites.product import HEADER, Bench, Product, failure, line
-from vista_lab.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
+from training.suites.product import HEADER, Bench, Product, failure, line
+from training.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 
 
 def lines(bench: Bench, chosen: list[Benchmark]) -> Iterator[tuple[str, bool]]:

@@ -17,7 +17,7 @@ TASKS = ("evaluate", "policies", "annotate", "oasis", "decompose", "dialogues")
 
 @dataclass(frozen=True)
 class Additions:
-    """What a task adds. All references are `module:attribute`.
+    """A task's additions. All references are `module:attribute`.
 
     Attributes:
         commands: a function that adds the task's commands to `vista-guard`, given the app.
@@ -39,7 +39,7 @@ class Additions:
 
 
 def additions() -> Iterator[Additions]:
-    """What each task adds, in the order of `TASKS`."""
+    """The additions of all tasks, in the order of `TASKS`."""
     for name in TASKS:
         yield import_module(f"vista_lab.{name}").ADDS
 

@@ -11,20 +11,10 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from training.rewriting import claims, facts, layout, mention, vague
 from training.wordnet import FOLDER
-from vista_lab.oasis.rewriters import (
-    claims,
-    edits,
-    facts,
-    forms,
-    layout,
-    logic,
-    mention,
-    polarity,
-    swaps,
-    vague,
-    voice,
-)
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters import edits, forms, logic, polarity, swaps, voice
 from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.group import Group, Quad
 from vista_lab.oasis.rewriters.names import NameKinds
@@ -32,7 +22,6 @@ from vista_lab.oasis.rewriters.register import apply_register, contract, expand,
 from vista_lab.oasis.rewriters.text import a_or_an
 from vista_lab.oasis.rewriters.values import Value, exchange, numeric_values
 from vista_lab.oasis.rewriters.windows import best_sentences
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -300,7 +289,7 @@ def test_opposites_on_either_side() -> None:
 
 
 def test_a_mate_says_the_opposite_of_something_else() -> None:
-    from vista_lab.oasis.rewriters.mates import Mates
+    from training.rewriting.mates import Mates
 
     lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
     found = logic.duty_group(lift)

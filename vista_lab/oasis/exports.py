@@ -29,6 +29,7 @@ from pydantic import BaseModel, ConfigDict
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.protocols import Verifier
 from vista_guard.stores.line_file import write_whole
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.passages import overlap
 from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
 from vista_lab.oasis.splits import SetPart, Splitting, divide
@@ -37,7 +38,6 @@ from vista_lab.oasis.twins import MatePassages, twins
 from vista_lab.runs.folder import read_manifest
 from vista_lab.runs.made import State
 from vista_lab.runs.plan import EXPORT
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
 NEUTRAL = 0.5

@@ -8,13 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from vista_lab.datasets.pairs import SUPPORTED_CLASS
 from vista_lab.oasis.exports import Exporting, verifier_triplets
 from vista_lab.oasis.judged import copied
 from vista_lab.oasis.records import Passage, Record
 from vista_lab.oasis.shortcuts import Result, Row, check, row_of
 from vista_lab.oasis.twins import MatePassages, twins
 from vista_lab.runs.made import Grade, State
-from vista_lab.suites.loaders import SUPPORTED_CLASS
 
 _TOKEN = re.compile(r"\w+(?:[-'’.,]\w+)*|[^\w\s]")
 _FEWEST = 40

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.gates import changed_words
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
 from vista_lab.oasis.rewriters.windows import stems
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
 
 _WORD = re.compile(r"\w+")
 _TRIED = 40

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from vista_guard.judges.verifiers import VerifierCalibration
     from vista_guard.judges.verifiers.named import Chosen
     from vista_lab.metrics.calibration import Calibration
+    from vista_lab.policies.challenge import JudgedPair
     from vista_lab.policies.verifiers import TimedVerifier
-    from vista_lab.suites.challenge import JudgedPair
 
 
 LevelName = Literal["turn", "claim"]
@@ -164,8 +164,8 @@ def measure(
     with exit_codes():
         import asyncio
 
+        from vista_lab.policies.challenge import as_text, rows
         from vista_lab.policies.verifiers import TimedVerifier
-        from vista_lab.suites.challenge import as_text, rows
 
         chosen = chosen_verifier(model, calibration)
         timed = TimedVerifier(chosen.verifier)
@@ -195,9 +195,9 @@ async def _judge_challenge(timed: TimedVerifier, chosen: Chosen, policy: str, li
     from vista_guard.judges.embedded import EmbeddedJudge
     from vista_guard.stores.entries import OnnxEmbedder
     from vista_lab.cli.long_runs import steps
-    from vista_lab.suites.challenge import judge_items, read_items
+    from vista_lab.policies.challenge import judge_items, read_items
 
-    items = list(islice(read_items("development"), limit))
+    items = list(islice(read_items(), limit))
     guard = Guard(EmbeddedJudge.load(OnnxEmbedder(), verifier=timed, thresholds=chosen.thresholds), policy)
     judged: list[JudgedPair] = []
     try:

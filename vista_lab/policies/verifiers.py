@@ -26,9 +26,21 @@ from vista_guard.judges.verifiers.calibrated import (  # fmt: skip
 )
 from vista_guard.protocols import Embedder, Verifier
 from vista_guard.settings.model import LabelName
-from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
-from vista_lab.suites.challenge import read_items
-from vista_lab.suites.product import MeasuredJudge
+from vista_guard.types import (
+    Check,
+    Claim,
+    Conversation,
+    Document,
+    EvidenceSet,
+    Finding,
+    JudgeInfo,
+    Label,
+    Role,
+    Span,
+    Turn,
+    Unchecked,
+)
+from vista_lab.policies.challenge import read_items
 from vista_lab.training.rows import LABELS
 
 _GOLD: dict[Label, LabelName] = {
@@ -61,7 +73,7 @@ class _Pair(BaseModel):
 def challenge_cases(documents: int | None = None) -> list[Case]:
     """The claims of the challenge's development half that a source can support or refute; of its first `documents` alone."""
     cases = []
-    for item in islice(read_items("development"), documents):
+    for item in islice(read_items(), documents):
         for pair in item.pairs:
             for member in (side for side in (pair.right, pair.wrong) if side.label in _GOLD):
                 gold, turn = _GOLD[member.label], item.saying(member.text)
@@ -114,6 +126,53 @@ def _own_case(file: Path, number: int, line: str) -> Case:
     claims = (Claim(id="c1", text=pair.claim, span=Span(start=0, end=len(pair.claim))),)
     turn = Turn(role=Role.ASSISTANT, text=pair.claim, documents=(document,), claims=claims)
     return Case(pair.evidence, pair.claim, pair.label, Conversation(turns=(turn,)), pair.document or f"line {number}")
+
+
+@dataclass(frozen=True)
+class ClaimScores:
+    """The judge's probabilities for one claim over all of its evidence, in [0, 1]."""
+
+    supported: float
+    contradicted: float
+    """Of what may refute the claim; 0 for a supported claim, which the judge does not hold against anything further."""
+
+
+NOTHING = ClaimScores(0.0, 0.0)
+
+
+class MeasuredJudge:
+    """Implements `Judge`: the embedded judge, which keeps its scores by claim id.
+
+    It runs with a contradiction threshold of 0, so that every probability of a refutation is seen, and drops those below
+    the shipped threshold from its answers, as the shipped judge does.
+    """
+
+    def __init__(self, judge: EmbeddedJudge, contradicted: float) -> None:
+        self._judge = judge
+        self._contradicted = contradicted
+        self.measured: dict[str, ClaimScores] = {}
+
+    @property
+    def info(self) -> JudgeInfo:
+        return self._judge.info
+
+    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
+        return await self._judge.decompose(turn, history)
+
+    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
+        return [self._keep_scores(check) for check in await self._judge.verify(claims, evidence)]
+
+    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
+        return await self._judge.categorize(checks, evidence)
+
+    def _keep_scores(self, check: Check | Unchecked) -> Check | Unchecked:
+        if isinstance(check, Unchecked):
+            return check
+        against = tuple(piece for piece in check.counter_evidence if piece.score >= self._contradicted)
+        worst = max((piece.score for piece in check.counter_evidence), default=0.0)
+        support = check.confidence if check.supported else 1.0 - check.confidence
+        self.measured[check.claim.id] = ClaimScores(support, worst)
+        return check.model_copy(update={"counter_evidence": against})
 
 
 FOLDS = 5

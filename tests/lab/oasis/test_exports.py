@@ -12,6 +12,7 @@ import pytest
 from tests.lab.oasis.scripted import House, answer_of, houses
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Label
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.exports import Exporting, export, retriever_pairs, verifier_triplets
 from vista_lab.oasis.gates import certain, changed_words, standing
 from vista_lab.oasis.judged import VerifierGates, copied
@@ -23,7 +24,6 @@ from vista_lab.policies.verifiers import read_cases
 from vista_lab.runs.folder import MANIFEST, Manifest
 from vista_lab.runs.made import RECORDS, GateVerdict, Grade, State
 from vista_lab.runs.plan import EXPORT, gate_of
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")

@@ -10,7 +10,7 @@ from typing import Any
 
 from sentencex import segment
 
-from vista_lab.suites.loaders import Pair
+from vista_lab.datasets.pairs import Pair
 
 _TEXTS = Path(__file__).parents[1] / "texts"
 

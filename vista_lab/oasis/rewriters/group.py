@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
 
 FALSE = (CONTRADICTED_CLASS,)
 TRUE = (SUPPORTED_CLASS,)

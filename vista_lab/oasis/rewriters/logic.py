@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from random import Random
 
+from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS, UNSUPPORTED
 from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.group import FALSE, TRUE, Group, Pairing, four
 from vista_lab.oasis.rewriters.polarity import negate
 from vista_lab.oasis.rewriters.text import a_or_an, capitalised, tokens, uncapitalised
-from vista_lab.suites.loaders import NOT_ENOUGH_CLASS, UNSUPPORTED
 
 _CONDITION = re.compile(
     r"^(?P<main>[A-Z][^,;:()?\"]{12,140}?),? (?P<mark>if|unless|only if|provided that|as long as"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from random import Random
 
+from vista_lab.datasets.pairs import UNSUPPORTED
 from vista_lab.oasis.rewriters.carrier import Carrier, content_words
 from vista_lab.oasis.rewriters.group import FALSE, Quad
 from vista_lab.oasis.rewriters.names import NameKinds
@@ -23,7 +24,6 @@ from vista_lab.oasis.rewriters.values import (
     occurrences,
 )
 from vista_lab.oasis.rewriters.windows import stem, stems
-from vista_lab.suites.loaders import UNSUPPORTED
 
 _CLAUSE = re.compile(r"[,;:()\n–]| and | but | while | whereas | who | which | that |(?<=[a-z\"\d])[.!?] |\. ")
 _ONE_VALUE = re.compile(

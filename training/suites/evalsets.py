@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.suites import loaders
+from training.suites.loaders import clean as cleaned
+from training.suites.loaders import faithdial_allowed, faithdial_rows, read_tsv
 from vista_guard.types import Document
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import vista as vista_set
-from vista_lab.suites import loaders
-from vista_lab.suites.loaders import clean as cleaned
-from vista_lab.suites.loaders import faithdial_allowed, faithdial_rows, read_tsv
 
 _NLI = {"entailment": "supported", "contradiction": "contradicted", "neutral": "not_enough"}
 

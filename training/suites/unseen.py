@@ -17,9 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from vista_guard.types import Conversation, Document, Role, Turn
-from vista_lab.datasets.files import answer, documents
-from vista_lab.suites.loaders import (  # fmt: skip
+from training.suites.loaders import (
     CONTRADICTED,
     NLI_LABELS,
     NOT_ENOUGH,
@@ -28,8 +26,10 @@ from vista_lab.suites.loaders import (  # fmt: skip
     read_jsonl,
     read_tsv,
 )
-from vista_lab.suites.product import Bench, TaskAnswers, judge_given
-from vista_lab.suites.protocols import THREE, UNSUPPORTED, LoadGiven
+from training.suites.product import Bench, TaskAnswers, judge_given
+from training.suites.protocols import THREE, UNSUPPORTED, LoadGiven
+from vista_guard.types import Conversation, Document, Role, Turn
+from vista_lab.datasets.files import answer, documents
 
 _NLI = {
     **{word: THREE[label] for word, label in NLI_LABELS.items()},

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from vista_lab.suites import evalsets, loaders, protocols, tasks, unseen
-from vista_lab.suites.product import FEVER_DEV, Bench, Target, TaskAnswers
+from training.suites import evalsets, loaders, protocols, tasks, unseen
+from training.suites.product import FEVER_DEV, Bench, Target, TaskAnswers
 
 DEV, TEST = "dev", "test"
 BEGIN_TARGET = Target("accuracy", 0.86, 0.90)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from training.suites.faithful import answerable, falsified_twins, judge, policies, risk_auc, table
 from vista_guard import Action, Guard, InputError, Label
 from vista_guard.policy.label_policy import PRESETS
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
-from vista_lab.suites.faithful import answerable, falsified_twins, judge, policies, risk_auc, table
 
 TRUE, FALSE = "The pool opens at seven.", "The pool opens at nine."
 

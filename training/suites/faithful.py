@@ -1,7 +1,7 @@
 """False alarms: reference answers that people wrote from passages (MTRAG-UN), through the guard; none should be withheld.
 
-    python -m vista_lab.suites.faithful --data FOLDER [--policy balanced] [--part dev] [--twins FILE]
-    python -m vista_lab.suites.faithful --data FOLDER --part inscit --final
+    python -m training.suites.faithful --data FOLDER [--policy balanced] [--part dev] [--twins FILE]
+    python -m training.suites.faithful --data FOLDER --part inscit --final
 
 One table of all presets, or of the named ones; the answers are judged once, because policies are pure. With a file of
 falsified twins, JSON lines of `task_id` and `text`, it also reports how many of these are flagged, and how well the turn's
@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from training.suites.unseen import inscit
 from vista_guard.errors import InputError
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import PRESETS, SEVERITY, LabelPolicy
@@ -27,7 +28,6 @@ from vista_guard.types import Action, Conversation, Finding, Role, TurnReport
 from vista_lab.datasets.files import answer, whole
 from vista_lab.datasets.sets.mtrag import GenerationTask, tasks
 from vista_lab.metrics.intervals import Share
-from vista_lab.suites.unseen import inscit
 
 WITHOUT_RISK = "balanced, each alarm flags"
 """`balanced` as it is for a judge without a fitted risk."""
@@ -106,7 +106,7 @@ def _read_twins(path: Path) -> Iterator[tuple[str, str]]:
 
 def risk_auc(faithful: Sequence[TurnReport], twins: Sequence[TurnReport]) -> float:
     """Area under the ROC curve of the turn's risk, twins against faithful answers, in [0, 1]."""
-    from vista_lab.metrics.arrays import auc
+    from training.suites.arrays import auc
 
     return auc([False] * len(faithful) + [True] * len(twins), [report.risk or 0.0 for report in (*faithful, *twins)])
 

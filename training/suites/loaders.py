@@ -19,6 +19,7 @@ from vista_guard.protocols import Judge
 from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn
 from vista_lab.datasets.files import clean as clean  # re-exported for training
 from vista_lab.datasets.files import documents, turns_of, whole
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets import bingcheck as bingcheck_set
 from vista_lab.datasets.sets import coconot as coconot_set
@@ -51,21 +52,8 @@ async def abstains(judge: Judge, request: str, response: str) -> bool:
     return abstaining([finding.label if isinstance(finding, Finding) else None for finding in findings], response)
 
 
-SUPPORTED_CLASS, CONTRADICTED_CLASS, NOT_ENOUGH_CLASS = 0, 1, 2
-UNSUPPORTED = (CONTRADICTED_CLASS, NOT_ENOUGH_CLASS)
-NOT_CONTRADICTED = (SUPPORTED_CLASS, NOT_ENOUGH_CLASS)
 FEVER_LABELS = {"SUPPORTS": SUPPORTED_CLASS, "REFUTES": CONTRADICTED_CLASS, "NOT ENOUGH INFO": NOT_ENOUGH_CLASS}
 NLI_LABELS = {"entailment": SUPPORTED_CLASS, "contradiction": CONTRADICTED_CLASS, "neutral": NOT_ENOUGH_CLASS}
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One training example; ``allowed`` holds the label ids that would be right."""
-
-    premise: str
-    hypothesis: str
-    allowed: tuple[int, ...]
-    source: str
 
 
 @dataclass(frozen=True)

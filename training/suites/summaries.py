@@ -1,6 +1,6 @@
 """SummEdits (Laban et al. 2023): summaries, some with a detail made false, through the guard beside their document.
 
-    python -m vista_lab.suites.summaries --data FOLDER [--limit 60]
+    python -m training.suites.summaries --data FOLDER [--limit 60]
 
 A summary is an assistant turn, decomposed by the judge; its document is the evidence. Balanced accuracy of
 inconsistent-or-not: by the turn's risk and by the most confident failed claim (thresholds cross-fitted over documents), by
@@ -22,14 +22,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from training.suites.faithful import held_against, policies, reaches
+from training.suites.product import progress
 from vista_guard.errors import InputError
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import LabelPolicy
 from vista_guard.types import Action, Conversation, Document, Role, Turn, TurnReport
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import summedits
-from vista_lab.suites.faithful import held_against, policies, reaches
-from vista_lab.suites.product import progress
 
 DOMAINS = ("podcast", "ectsum")
 """Development; the other domains are training data."""
@@ -118,7 +118,7 @@ class SummaryFigures:
 
     def cross_validated(self, score: Score) -> str:
         """Balanced accuracy of a score, each document's threshold chosen on others; a dash where there are too few."""
-        from vista_lab.metrics.arrays import cross_validated_predictions
+        from training.suites.arrays import cross_validated_predictions
 
         try:
             return self._balanced_accuracy(
@@ -133,7 +133,7 @@ class SummaryFigures:
 
     def auc(self, score: Score) -> str:
         """Area under the ROC curve of a score."""
-        from vista_lab.metrics.arrays import auc
+        from training.suites.arrays import auc
 
         return f"{100 * auc(self._gold.tolist(), self._scores(score).tolist()):.1f}"
 
@@ -141,7 +141,7 @@ class SummaryFigures:
         return np.array([score(row) for row in self._judged], np.float64)
 
     def _balanced_accuracy(self, predicted: NDArray[np.bool_]) -> str:
-        from vista_lab.metrics.arrays import binary_balanced_accuracy
+        from training.suites.arrays import binary_balanced_accuracy
         from vista_lab.metrics.intervals import bootstrap_interval, share_text
 
         interval = bootstrap_interval(

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 from lemminflect import getLemma  # type: ignore[import-untyped]
 
-from vista_lab.oasis.rewriters.carrier import Carrier, read_text
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, UNSUPPORTED
+from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.group import FALSE, TRUE, Group, Pairing, Quad
 from vista_lab.oasis.rewriters.polarity import finite_tag, negate, verb_at
 from vista_lab.oasis.rewriters.swaps import names_itself
 from vista_lab.oasis.rewriters.text import BE, MODALS, capitalised, stripped, tokens, uncapitalised
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, UNSUPPORTED
 
 _QUOTED = re.compile(r"[\"“”?!:;]")
 _CHATTY = re.compile(
@@ -39,7 +40,7 @@ class MentionFrame:
 def read_frames() -> tuple[MentionFrame, ...]:
     """``texts/frames_real.txt``: X or N, the mentioning frame, the asserting frame."""
     labels = {"X": CONTRADICTED_CLASS, "N": NOT_ENOUGH_CLASS}
-    rows = (line.split("\t") for line in read_text("frames_real.txt").splitlines())
+    rows = (line.split("\t") for line in Path(__file__).with_name("frames_real.txt").read_text("utf-8").splitlines())
     return tuple(MentionFrame(labels[kind], mentions, asserts) for kind, mentions, asserts in rows)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from training.suites import remarks, summaries
+from training.suites.faithful import WITHOUT_RISK, action, policies
 from vista_guard import Action, Guard, InputError, Label
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import ScriptedJudge, Verdict, WordEmbedder
-from vista_lab.suites import remarks, summaries
-from vista_lab.suites.faithful import WITHOUT_RISK, action, policies
 
 RISK = TurnRisk(source="made up", intercept=-3.0, worst=6.0, flag=0.5, block=0.99)
 

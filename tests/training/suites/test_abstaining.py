@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from training.suites.loaders import abstaining, abstains
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Label
-from vista_lab.suites.loaders import abstaining, abstains
 
 FACT, ABSTENTION = Label.LACKING_EVIDENCE, Label.ABSTENTION
 

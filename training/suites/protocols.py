@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from vista_lab.suites.evalsets import Claims, chunks
-from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, GivenStatement
-from vista_lab.suites.product import (  # fmt: skip
+from training.suites.evalsets import Claims, chunks
+from training.suites.loaders import CONTRADICTED, NOT_ENOUGH, PARTLY, SUPPORTED, GivenStatement
+from training.suites.product import (
     Bench,
     JudgedClaim,
     Target,

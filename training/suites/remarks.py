@@ -1,6 +1,6 @@
 """Small talk: turns that state no fact of their document, and so deserve no flag, through the guard.
 
-    python -m vista_lab.suites.remarks --data FOLDER [--limit 20]
+    python -m training.suites.remarks --data FOLDER [--limit 20]
 
 Counts how many of them each preset flags all the same, and how many of their claims fail. They are responses of Wizard of
 Wikipedia that experts labelled (the audit of Dziri et al. 2022, its development files): `generic` ones by BEGIN's labels,
@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from training.suites.faithful import HEADER, claims_held, judge, lines, policies
+from training.suites.loaders import clean, faithdial_rows
 from vista_guard.guard import Guard
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import begin as begin_set
-from vista_lab.suites.faithful import HEADER, claims_held, judge, lines, policies
-from vista_lab.suites.loaders import clean, faithdial_rows
 
 AUDIT = Path("train") / "faithdial-audit"
 BEGIN = Path("begin") / "begin_dev_wow.tsv"

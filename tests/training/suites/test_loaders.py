@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from vista_guard.errors import InputError
-from vista_guard.types import Document, Role, Turn
-from vista_lab.datasets.sets.coconot import Reply
-from vista_lab.datasets.sets.rgm import SpeakerPair
-from vista_lab.suites import evalsets
-from vista_lab.suites.loaders import (
+from training.suites import evalsets
+from training.suites.loaders import (
     CONTRADICTED,
     NOT_ENOUGH,
     PARTLY,
@@ -27,6 +23,10 @@ from vista_lab.suites.loaders import (
     kqa,
     rgm,
 )
+from vista_guard.errors import InputError
+from vista_guard.types import Document, Role, Turn
+from vista_lab.datasets.sets.coconot import Reply
+from vista_lab.datasets.sets.rgm import SpeakerPair
 
 
 def user(text: str) -> Turn:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from training.suites import faithful, unseen
+from training.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
+from training.suites.product import Bench, Product
 from vista_guard.types import Document
-from vista_lab.suites import faithful, unseen
-from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
-from vista_lab.suites.product import Bench, Product
 
 KILN = "The kiln cools for two days."
 

@@ -14,6 +14,8 @@ from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from training.suites import loaders
+from training.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
 from vista_guard.errors import JudgeError
 from vista_guard.guard import Guard
 from vista_guard.inference.onnx import WEIGHTS, Encoder
@@ -23,20 +25,15 @@ from vista_guard.protocols import KnowledgeStore
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.types import (  # fmt: skip
-    Check,
     Claim,
     Conversation,
-    EvidenceSet,
     Finding,
-    JudgeInfo,
     Label,
     Outcome,
     Role,
     Turn,
-    Unchecked,
 )
-from vista_lab.suites import loaders
-from vista_lab.suites.loaders import CONTRADICTED, NOT_ENOUGH, SUPPORTED, GivenStatement
+from vista_lab.policies.verifiers import NOTHING, ClaimScores, MeasuredJudge
 from vista_lab.systems.recipes import NoKnowledge
 
 if TYPE_CHECKING:
@@ -94,7 +91,7 @@ class Figures:
 
 def figures(answers: TaskAnswers) -> Figures:
     """All figures of the answers."""
-    from vista_lab.metrics import arrays
+    from training.suites import arrays
 
     gold, predicted = answers.gold, answers.found
     truth = [label == answers.positive for label in gold]
@@ -134,53 +131,6 @@ BLOCK = 512
 """Pairs between two reports of progress."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class ClaimScores:
-    """The judge's probabilities for one claim over all of its evidence, in [0, 1]."""
-
-    supported: float
-    contradicted: float
-    """Of what may refute the claim; 0 for a supported claim, which the judge does not hold against anything further."""
-
-
-NOTHING = ClaimScores(0.0, 0.0)
-
-
-class MeasuredJudge:
-    """Implements `Judge`: the embedded judge, which keeps its scores by claim id.
-
-    It runs with a contradiction threshold of 0, so that every probability of a refutation is seen, and drops those below
-    the shipped threshold from its answers, as the shipped judge does.
-    """
-
-    def __init__(self, judge: EmbeddedJudge, contradicted: float) -> None:
-        self._judge = judge
-        self._contradicted = contradicted
-        self.measured: dict[str, ClaimScores] = {}
-
-    @property
-    def info(self) -> JudgeInfo:
-        return self._judge.info
-
-    async def decompose(self, turn: Turn, history: Sequence[Turn]) -> Sequence[Claim]:
-        return await self._judge.decompose(turn, history)
-
-    async def verify(self, claims: Sequence[Claim], evidence: EvidenceSet) -> Sequence[Check | Unchecked]:
-        return [self._keep_scores(check) for check in await self._judge.verify(claims, evidence)]
-
-    async def categorize(self, checks: Sequence[Check], evidence: EvidenceSet) -> Sequence[Finding | Unchecked]:
-        return await self._judge.categorize(checks, evidence)
-
-    def _keep_scores(self, check: Check | Unchecked) -> Check | Unchecked:
-        if isinstance(check, Unchecked):
-            return check
-        against = tuple(piece for piece in check.counter_evidence if piece.score >= self._contradicted)
-        worst = max((piece.score for piece in check.counter_evidence), default=0.0)
-        support = check.confidence if check.supported else 1.0 - check.confidence
-        self.measured[check.claim.id] = ClaimScores(support, worst)
-        return check.model_copy(update={"counter_evidence": against})
 
 
 class Product:
@@ -348,7 +298,7 @@ class Bench:
     @cached_property
     def refuted(self) -> float:
         """P(contradicted) from which an unsupported claim counts as refuted: best three-way macro-F1 on FEVER dev."""
-        from vista_lab.metrics.arrays import macro_f1
+        from training.suites.arrays import macro_f1
 
         gold, judged = self.fever_dev
         limits = [step / 100 for step in range(10, 96, 5)]

@@ -1,4 +1,4 @@
-"""`python -m vista_lab.suites.challenge`: the development half of the challenge through a guard, and its table.
+"""The challenge, minimal pairs of claims written by hand: its development half through a guard, and the table.
 
 A pair is documents, a claim that holds, its twin that does not, and the quotes that decide. Shares are over claims and pairs,
 in all and by phenomenon.
@@ -6,15 +6,9 @@ in all and by phenomenon.
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import gzip
-import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import islice
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -23,7 +17,6 @@ from vista_guard.guard import Guard
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Claim, Conversation, Document, Finding, Label, Role, Span, Turn, TurnReport
 
-Half = Literal["development", "sealed"]
 Wording = Literal["free", "ordinary"]
 
 
@@ -80,15 +73,11 @@ class ChallengeItem(_Read):
         )
 
 
-def read_items(half: Half) -> Iterator[ChallengeItem]:
-    """The items of one half. The sealed one is for the final figure: never look at it while anything is chosen."""
-    folder = files("vista_lab.suites") / "pairs"
-    if half == "sealed":
-        text = gzip.decompress(folder.joinpath("sealed.jsonl.gz").read_bytes()).decode("utf-8")
-    else:
-        text = folder.joinpath("development.jsonl").read_text(encoding="utf-8")
-    for line in text.splitlines():
-        yield ChallengeItem.model_validate(json.loads(line))
+def read_items(lines: Iterable[str] | None = None) -> Iterator[ChallengeItem]:
+    """Items, a line each; those of the development half when None."""
+    if lines is None:
+        lines = (files("vista_lab.policies") / "pairs" / "development.jsonl").read_text(encoding="utf-8").splitlines()
+    yield from map(ChallengeItem.model_validate_json, lines)
 
 
 T = TypeVar("T")
@@ -209,26 +198,3 @@ async def judge_items(guard: Guard, items: Iterable[ChallengeItem]) -> list[Judg
             ]
             judged.append(JudgedPair(pair.phenomenon, item.wording, right, wrong))
     return judged
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m vista_lab.suites.challenge", description=__doc__)
-    parser.add_argument("--judge", default="embedded", help="as in the settings")
-    parser.add_argument("--policy", default="balanced")
-    parser.add_argument("--sealed", action="store_true", help="the sealed half; needs --final")
-    parser.add_argument("--final", action="store_true", help="says that nothing will be chosen by what comes out")
-    parser.add_argument("--limit", type=int, help="the first documents only: to see that it works")
-    args = parser.parse_args()
-    if args.sealed != args.final:
-        parser.error("the sealed half is opened once, for the final figure: give --sealed and --final together")
-    half: Half = "sealed" if args.sealed else "development"
-    with Guard.from_settings(judge=args.judge, policy=args.policy, store="memory", retrieve=False) as guard:
-        judged = asyncio.run(judge_items(guard, islice(read_items(half), args.limit)))
-        judge = guard.parts.judge.info
-    sys.stdout.write(
-        f"challenge, {half} half, {judge.name} {judge.version}, policy {args.policy}\n{as_text(rows(judged))}\n"
-    )
-
-
-if __name__ == "__main__":
-    main()

@@ -21,18 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from vista_guard.guard import Guard
-from vista_guard.judges.embedded.english.speakers import name_speakers, names
-from vista_guard.judges.embedded.forms import clean
-from vista_guard.reading.canonical import folded
-from vista_guard.types import Label, Role, Turn
-from vista_lab.datasets.files import whole
-from vista_lab.datasets.sets import vista
-from vista_lab.datasets.sets.coconot import INCOMPLETE, Reply
-from vista_lab.datasets.sets.rgm import SpeakerPair
-from vista_lab.logs.formats import LoggedConversation
-from vista_lab.suites.loaders import abstaining, coconot, decode, held_out, rgm
-from vista_lab.suites.product import (  # fmt: skip
+from training.suites.loaders import abstaining, coconot, decode, held_out, rgm
+from training.suites.product import (
     Bench,
     JudgedClaim,
     Product,
@@ -45,6 +35,16 @@ from vista_lab.suites.product import (  # fmt: skip
     progress,
     with_scores,
 )
+from vista_guard.guard import Guard
+from vista_guard.judges.embedded.english.speakers import name_speakers, names
+from vista_guard.judges.embedded.forms import clean
+from vista_guard.reading.canonical import folded
+from vista_guard.types import Label, Role, Turn
+from vista_lab.datasets.files import whole
+from vista_lab.datasets.sets import vista
+from vista_lab.datasets.sets.coconot import INCOMPLETE, Reply
+from vista_lab.datasets.sets.rgm import SpeakerPair
+from vista_lab.logs.formats import LoggedConversation
 
 YES, NO = "abstains", "answers"
 TARGET = Target("accuracy", 0.85, 0.94)
@@ -196,7 +196,7 @@ def threshold(gold: Sequence[str], scores: Sequence[float]) -> float:
     """The middle of the best stretch of balanced accuracy."""
     import numpy as np
 
-    from vista_lab.metrics.arrays import balanced_accuracy
+    from training.suites.arrays import balanced_accuracy
 
     grid = np.arange(0.02, 0.99, 0.01)
     curve = [balanced_accuracy(gold, [CONTRADICTS if value >= limit else AGREES for value in scores]) for limit in grid]

@@ -7,19 +7,10 @@ from collections import Counter
 
 import pytest
 
+from training.suites.challenge import Half, read_items
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.types import Action, Label
-from vista_lab.suites.challenge import (
-    Answer,
-    ChallengeItem,
-    ChallengePair,
-    Half,
-    JudgedPair,
-    as_text,
-    read_items,
-    row,
-    rows,
-)
+from vista_lab.policies.challenge import Answer, ChallengeItem, ChallengePair, JudgedPair, as_text, row, rows
 
 HALVES: tuple[Half, ...] = ("development", "sealed")
 

@@ -7,17 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
-from vista_lab.oasis.rewriters import claims, edits, facts, logic, mention, swaps, wording
+from training.rewriting import claims, facts, mention
+from training.rewriting.layout import frame_for
+from training.rewriting.mates import Mates
+from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS
+from vista_lab.oasis.rewriters import edits, logic, swaps, wording
 from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
 from vista_lab.oasis.rewriters.group import Group, Quad
-from vista_lab.oasis.rewriters.layout import frame_for
-from vista_lab.oasis.rewriters.mates import Mates
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.register import apply_register
 from vista_lab.oasis.rewriters.values import numeric_values
 from vista_lab.oasis.rewriters.voice import change_voice
 from vista_lab.oasis.rewriters.windows import stems
-from vista_lab.suites.loaders import NOT_ENOUGH_CLASS
 
 _OWN_SENTENCE = "_text"
 """Sources of this ending have no human paraphrase: the claim is the sentence itself."""
