@@ -1,6 +1,6 @@
 """Annotation of guarded turns: tasks in batches, drafts that are saved while people work, and their consensus.
 
-The rows are in the database of reports (`vista_guard.stores.reports.tables`); deleting a report deletes them. Nobody sees
+The rows are in the database of reports; deleting a report deletes them. Nobody sees
 another annotator's work before all annotators of its task have submitted: `complete` is the only way to read it.
 """
 
@@ -19,7 +19,7 @@ from vista_guard.errors import InputError
 from vista_guard.stores.reports import store
 from vista_guard.stores.reports.database import Database
 from vista_guard.stores.reports.filters import utc
-from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, ANNOTATIONS, CONSENSUS, TASKS, TURNS
+from vista_guard.stores.reports.tables import CONSENSUS, TURNS
 from vista_guard.stores.reviews.queue import (
     SETTLED_CLAIMS,
     ConsensusClaim,
@@ -30,6 +30,7 @@ from vista_guard.stores.reviews.queue import (
     visible,
 )
 from vista_guard.types import Label, Span, TurnReport, TurnTexts
+from vista_lab.annotate.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS, are_made, make_tables
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
 T = TypeVar("T")
@@ -346,12 +347,12 @@ class Annotations:
 
     def batches(self) -> tuple[AnnotationBatch, ...]:
         """Returns all batches, newest first."""
-        return self._read(lambda connection: batches(connection, self._visible()))
+        return self._read(lambda connection: batches(connection, self._visible()), ())
 
     def tasks(self, batch: str, annotator: str) -> tuple[AnnotationTask, ...]:
         """Returns up to 2,000 tasks of a batch, oldest first, with their state for one annotator."""
         query = tasks(annotator).where(TASKS.c.batch == batch, self._visible())
-        rows = self._read(lambda connection: connection.execute(query.limit(MOST_TASKS)).all())
+        rows = self._read(lambda connection: tuple(connection.execute(query.limit(MOST_TASKS))), ())
         return tuple(map(task, rows))
 
     def start(self, task: int, annotator: str, *, condition: Condition = Condition.BLIND) -> Annotation:
@@ -446,7 +447,7 @@ class Annotations:
             query = query.where(TASKS.c.batch == batch)
         if task is not None:
             query = query.where(TASKS.c.id == task)
-        return self._read(lambda connection: read_complete(connection, query.limit(MOST_TASKS)))
+        return self._read(lambda connection: read_complete(connection, query.limit(MOST_TASKS)), ())
 
     def settle(self, task: int, claims: Sequence[ConsensusClaim], *, method: Method, who: str) -> Consensus:
         """Stores the annotators' consensus on a task, in place of an earlier one.
@@ -483,11 +484,16 @@ class Annotations:
     def _visible(self) -> sql.ColumnElement[bool]:
         return visible(TASKS.c.tenant, self._tenants)
 
-    def _read(self, operation: Callable[[sql.Connection], T]) -> T:
-        return self._database.run("read annotations", operation)
+    def _read(self, operation: Callable[[sql.Connection], T], nothing: T) -> T:
+        return self._database.run("read annotations", lambda to: operation(to) if are_made(to) else nothing)
 
     def _write(self, operation: Callable[[sql.Connection], T]) -> T:
-        return self._database.write("write annotations", operation)
+        def make_and_write(connection: sql.Connection) -> T:
+            if not are_made(connection):
+                make_tables(connection)
+            return operation(connection)
+
+        return self._database.write("write annotations", make_and_write)
 
 
 def _advance(connection: sql.Connection, annotation: Annotation, values: dict[str, Any]) -> None:
@@ -526,6 +532,7 @@ def take_in(
     name, maker = clean_name(batch), clean_name(who)
 
     def take(connection: sql.Connection) -> int:
+        make_tables(connection)
         if connection.execute(sql.select(TASKS.c.id).where(TASKS.c.batch == name).limit(1)).first():
             raise InputError(f"there is a batch {name!r} already; name another with --batch")
         new = 0

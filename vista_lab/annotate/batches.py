@@ -23,50 +23,7 @@ from vista_guard.stores.reviews.queue import clean_name
 from vista_lab.annotate.agreement import Discussed
 from vista_lab.annotate.annotations import MOST_ANNOTATORS
 from vista_lab.annotate.forms import Answers, Form, Item, Level, Value, check_values
-
-METADATA = sql.MetaData()
-_NAME = sql.String(200)
-
-BATCHES = sql.Table(
-    "vista_lab_batches",
-    METADATA,
-    sql.Column("name", _NAME, primary_key=True),
-    sql.Column("form", sql.Text, nullable=False),
-    sql.Column("about", sql.Text, nullable=False),
-    sql.Column("wanted", sql.Integer, nullable=False),
-    sql.Column("created_by", _NAME, nullable=False),
-    sql.Column("created_at", sql.DateTime(timezone=True), nullable=False),
-)
-ITEMS = sql.Table(
-    "vista_lab_items",
-    METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("item", sql.Text, nullable=False),
-)
-ANSWERS = sql.Table(
-    "vista_lab_answers",
-    METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("annotator", _NAME, primary_key=True),
-    sql.Column("version", sql.Integer, nullable=False),
-    sql.Column("submitted", sql.Boolean, nullable=False),
-    sql.Column("answers", sql.Text, nullable=False),
-    sql.Column("seconds", sql.Float, nullable=False),
-    sql.Column("saved_at", sql.DateTime(timezone=True), nullable=False),
-)
-SETTLED = sql.Table(
-    "vista_lab_settled",
-    METADATA,
-    sql.Column("batch", _NAME, primary_key=True),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("part", _NAME, primary_key=True),
-    sql.Column("mark", _NAME, primary_key=True),
-    sql.Column("value", sql.Text, nullable=False),
-    sql.Column("settled_by", _NAME, nullable=False),
-    sql.Column("settled_at", sql.DateTime(timezone=True), nullable=False),
-)
+from vista_lab.annotate.tables import ANSWERS, BATCHES, ITEMS, SETTLED, make_tables
 
 _ITEM, _ANSWERS, _VALUE = TypeAdapter(Item), TypeAdapter(Answers), TypeAdapter[Value](Value)
 NOTHING = Answers({}, {})
@@ -152,7 +109,7 @@ class FormBatches:
         now = datetime.now(UTC)
 
         def write(connection: sql.Connection) -> int:
-            METADATA.create_all(connection)
+            make_tables(connection)
             if connection.execute(sql.select(BATCHES.c.name).where(BATCHES.c.name == batch)).first():
                 raise InputError(f"batch {batch!r} exists already; give another name with --batch")
             row = {"name": batch, "form": form.model_dump_json(), "about": about, "wanted": wanted}

@@ -14,10 +14,11 @@ from tests.stores.reviews.conftest import Write
 from vista_guard.errors import InputError, StoreError
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import make_engine
-from vista_guard.stores.reports.tables import ANNOTATION_CLAIMS, PEOPLE_ON_A_REPORT
+from vista_guard.stores.reports.tables import PEOPLE_ON_A_REPORT
 from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, Word, words
 from vista_guard.types import Label, Span
 from vista_lab.annotate.annotations import AnnotationBatch, Annotations, Condition
+from vista_lab.annotate.tables import ANNOTATION_CLAIMS, ANNOTATIONS, TASKS
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
 
 PIER = AnnotatedClaim(
@@ -181,7 +182,7 @@ def test_forget_reaches_every_table(url: str, write: Write) -> None:
         with engine.connect() as connection:
             return [
                 connection.execute(sql.select(sql.func.count()).select_from(table)).scalar_one()
-                for table, _ in PEOPLE_ON_A_REPORT
+                for table in (*(table for table, _ in PEOPLE_ON_A_REPORT), TASKS, ANNOTATIONS, ANNOTATION_CLAIMS)
             ]
 
     assert counts() == [2, 2, 2, 2, 2, 2]
