@@ -112,10 +112,10 @@ docs-site: $(VENV)/.docs
 	@echo "open build/site/index.html"
 
 challenge: $(DEV)
-	$(BIN)/python -m vista_lab.suites.challenge
+	$(BIN)/python -m training.suites.challenge
 
 paper-tables: $(DEV)
-	$(BIN)/python -m vista_lab.tables.printed
+	$(BIN)/python -m vista_lab.evaluate.vista.printed
 
 docs-pictures: $(DEV)
 	$(BIN)/python -m tools.pictures

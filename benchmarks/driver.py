@@ -27,8 +27,8 @@ from benchmarks.turns import turn
 from vista_guard import Guard
 from vista_guard.types import Conversation, JudgeInfo, Role, Turn, TurnReport
 from vista_lab.logs.formats import LoggedConversation
-from vista_lab.runs.evaluate import RunSettings, evaluate
-from vista_lab.runs.loop import ClaimsMode, Steering
+from vista_lab.runs.evaluate import evaluate
+from vista_lab.runs.loop import ClaimsMode, RunSettings, Steering
 from vista_lab.runs.plan import Source, make_plan
 from vista_lab.systems.protocol import System, SystemInfo
 

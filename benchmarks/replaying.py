@@ -14,7 +14,7 @@ from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Conversation
 from vista_lab.logs.formats import LoggedConversation
-from vista_lab.runs.evaluate import replay
+from vista_lab.runs.replaying import replay
 
 TURNS = 5
 TURNS_PER_SECOND = 40.0

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from training.suites import faithful
 from vista_guard.guard import Guard
 from vista_guard.policy.label_policy import PRESETS
 from vista_guard.protocols import Embedder
@@ -47,7 +48,6 @@ from vista_guard.stores.entries import best_rows, query_vector
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.stores.words import WordRanking, fused
 from vista_guard.types import Action, Conversation, Document, Role, Turn
-from vista_lab.suites import faithful
 
 PAGES = ("entailment_retrieval.claim.dev.jsonl.gz", "non_supported_tokens.train.jsonl.gz")
 SENTENCES = 5
@@ -475,7 +475,7 @@ def main() -> None:
     sets.add_argument("--embedder", default="shipped", help="as the setting (default: %(default)s)")
     judged = commands.add_parser("verdicts")
     judged.add_argument("data", type=Path, help="folder with train/mtragun")
-    judged.add_argument("--twins", type=Path, required=True, help="as vista_lab.suites.faithful takes them")
+    judged.add_argument("--twins", type=Path, required=True, help="as training.suites.faithful takes them")
     turns = commands.add_parser("turns")
     turns.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000])
     times = commands.add_parser("words")

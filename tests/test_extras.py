@@ -118,11 +118,6 @@ NEEDS = {
         "from vista_guard.integrations.evals.ragas import VistaMetric",
         "the Ragas metric needs ragas 0.4.x with langchain-community below 0.4.2 (No module named 'ragas')",
     ),
-    "benchmark table": (
-        "evaluation",
-        "from vista_lab.metrics import arrays",
-        "the benchmark's table needs sklearn",
-    ),
     "figures": (
         "evaluation",
         "from vista_lab.tables.plots import open_figure\nwith open_figure(1, 1):\n    pass",
@@ -130,12 +125,12 @@ NEEDS = {
     ),
     "sheets for annotators": (
         "evaluation",
-        "from vista_lab.people.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
+        "from vista_lab.annotate.sheets import Table, content\ncontent(Table('t', ['id'], [['a']]), '.xlsx')",
         "a sheet in .xlsx (--sheets tsv writes one without) needs openpyxl",
     ),
     "page to send around": (
         "evaluation",
-        "from pathlib import Path\nfrom vista_lab.tables.html import check_place\ncheck_place(Path('page.html'))",
+        "from pathlib import Path\nfrom vista_lab.policies.html import check_place\ncheck_place(Path('page.html'))",
         "the HTML report needs jinja2",
     ),
     "log in Parquet": (
@@ -153,7 +148,7 @@ NEEDS = {
     ),
     "overlap of n-grams": (
         "ngrams",
-        "from vista_lab.tables.knowmt import overlaps; overlaps('an answer', 'a reference')",
+        "from vista_lab.dialogues.tables.papers import overlaps; overlaps('an answer', 'a reference')",
         "Table 13 needs sacrebleu, rouge_score",
     ),
     "verifier of the hub": (
@@ -188,12 +183,12 @@ NEEDS = {
     ),
     "training": (
         "train",
-        "from vista_lab.training.oasis import require_libraries; require_libraries()",
+        "from vista_lab.oasis.training.train import require_libraries; require_libraries()",
         "training a model of your own needs ",
     ),
     "training a decomposer": (
         "rl",
-        "from vista_lab.training.decomposer.train import require_libraries; require_libraries()",
+        "from vista_lab.decompose.training.train import require_libraries; require_libraries()",
         "training a decomposer needs ",
     ),
     "sending traces": (

@@ -104,6 +104,28 @@ def test_the_guard_does_not_import_the_lab() -> None:
     assert {name: others for name, others in lab.items() if others} == {}
 
 
+IN_A_WHEEL = {".css", ".j2", ".js", ".json", ".jsonl", ".md", ".mjs", ".py", ".toml", ".txt", ".typed", ".yaml"}
+OUTSIDE = {"benchmarks", "tests", "tools", "training"}
+"""Packages of the repository that no wheel has."""
+
+
+def test_a_wheel_holds_what_runs_and_nothing_of_the_maintainers() -> None:
+    """Both packages go into the wheel whole: code, and the texts, forms, pages and settings that it reads."""
+    held = [path for package in ("vista_guard", "vista_lab") for path in (ROOT / package).rglob("*") if path.is_file()]
+    held = [path for path in held if "__pycache__" not in path.parts]
+    odd = [path for path in held if path.suffix not in IN_A_WHEEL and path.parent.name != "weights"]
+    assert [str(path.relative_to(ROOT)) for path in odd] == []
+    tops = {
+        name: {
+            node.module.split(".")[0]
+            for node in ast.walk(parsed(path))
+            if isinstance(node, ast.ImportFrom) and node.module
+        }
+        for name, path in MODULES.items()
+    }
+    assert {name: found & OUTSIDE for name, found in tops.items() if found & OUTSIDE} == {}
+
+
 def test_a_small_module_says_why_it_stands_alone() -> None:
     """A door costs its reader something: a module under 40 lines has a line `Alone because …` in its docstring."""
     small = [

@@ -22,7 +22,7 @@ from vista_guard.reading.passages import sentence_spans
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stream.boundaries import Sentences
 from vista_guard.testing import ScriptedChatServer, Verdict, assistant, conversation, judge_script, user
-from vista_lab.tables.answers import _STYLE as ANSWERS_STYLE
+from vista_lab.dialogues.tables.answers import _STYLE as ANSWERS_STYLE
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def test_a_number_ends_no_sentence(text: str, count: int) -> None:
 _SHEETS = {
     "verified texts": VERIFIED_STYLE,
     "answers": ANSWERS_STYLE,
-    "policies": (ROOT / "vista_lab/tables/policies.css").read_text("utf-8"),
+    "policies": (ROOT / "vista_lab/policies/page.css").read_text("utf-8"),
     "dashboard": (ROOT / "vista_guard/dashboard/elements/tree.css").read_text("utf-8"),
 }
 _BESIDE = """text => {

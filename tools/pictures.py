@@ -123,8 +123,8 @@ def _telling(finding: Finding) -> tuple[bool, bool, bool]:
 
 def annotating(url: str, report: TurnReport) -> None:
     """A batch of the one turn, of which somebody has labelled the first claim."""
+    from vista_lab.annotate.annotations import Annotations
     from vista_lab.metrics.agreement import AnnotatedClaim
-    from vista_lab.people.annotations import Annotations
 
     annotations = Annotations(url)
     annotations.create("pilot", [report.id], wanted=2, who="ada")

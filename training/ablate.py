@@ -36,6 +36,8 @@ from tests.attacks.statements import STATEMENTS
 from training.data import data_argument
 from training.false_alarms import responses, statements
 from training.sources.written import written
+from training.suites import faithful, summaries
+from training.suites.challenge import read_items
 from training.worlds.build import build
 from vista_guard.guard import Guard
 from vista_guard.judges import embedded
@@ -49,10 +51,8 @@ from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.types import Claim, Conversation, Document, Finding, Role, Turn
 from vista_lab.datasets.files import whole
+from vista_lab.datasets.pairs import SUPPORTED_CLASS
 from vista_lab.datasets.sets import vista
-from vista_lab.suites import faithful, summaries
-from vista_lab.suites.challenge import read_items
-from vista_lab.suites.loaders import SUPPORTED_CLASS
 
 Case = tuple[Conversation, bool]
 """A conversation that ends with a turn, and whether that is fine."""

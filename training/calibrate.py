@@ -29,14 +29,14 @@ from numpy.typing import NDArray
 
 from training import false_alarms
 from training.data import data_argument
+from training.suites import evalsets
+from training.suites.product import FEVER_DEV, Bench, Product
+from training.suites.tasks import read_conversations, replay
 from training.turn_risk import fitting
 from vista_guard.inference.onnx import Encoder
 from vista_guard.inference.weights import VERSION, WEIGHTS
 from vista_guard.judges.embedded.models import softmax
 from vista_guard.types import Label
-from vista_lab.suites import evalsets
-from vista_lab.suites.product import FEVER_DEV, Bench, Product
-from vista_lab.suites.tasks import read_conversations, replay
 from vista_lab.training.export import update_judge
 from vista_lab.training.rows import LABELS
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from training.data import data_argument
+from training.suites.product import progress
 from vista_guard.guard import Guard
 from vista_guard.inference.weights import WEIGHTS
 from vista_guard.judges.composed.cascade import DEFAULT_THRESHOLD, CascadeJudge, signals, trust
@@ -29,7 +30,6 @@ from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Lab
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import vista
 from vista_lab.logs.formats import LoggedConversation
-from vista_lab.suites.product import progress
 
 FILE = "vista-human/human_eval_dev.json"
 SHARES = (0.05, 0.10, 0.15, 0.20, 0.25, 0.30, 0.40, 0.50)

@@ -23,7 +23,7 @@ from training.comparison import labelled, sets
 from training.comparison.scorers import Scorer, mean_scorer, scorer
 from training.comparison.sets import THREE, Item
 from training.data import data_argument
-from vista_lab.metrics import arrays
+from training.suites import arrays
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

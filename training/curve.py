@@ -32,7 +32,7 @@ SHOWN = {
     "VISTA AUC": "VISTA dev: AUC", "BEGIN": "BEGIN dev wow: supported or not", "BEGIN AUC": "BEGIN dev wow: AUC",
     "FEVER": "FEVER dev: three labels", "DNLI": "DNLI dev: three labels",
 }  # fmt: skip
-CHALLENGE = Path("vista_lab/suites/pairs")
+CHALLENGE = Path("vista_lab/policies/pairs")
 
 
 def checkpoint_of(run: Path) -> tuple[Path, int]:

@@ -29,14 +29,14 @@ from vista_guard.judges.model import ModelOptions, OpenAIChat
 from vista_guard.judges.verifiers import build_verifier
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, WordEmbedder
 from vista_guard.types import Turn
-from vista_lab.metrics.rewards import CHECK_WEIGHTS, GATE
+from vista_lab.decompose.judges import checklist_judge
+from vista_lab.decompose.rewards import CHECK_WEIGHTS, GATE
+from vista_lab.decompose.training.completions import Scoring, Term
+from vista_lab.decompose.training.exemplars import EmbeddedTeacher, LabelledLog, StepsPrompt, Teaching, teach
+from vista_lab.decompose.training.inputs import exemplar_parts, sentence_parts
+from vista_lab.decompose.training.recipes import read_policy_recipe
+from vista_lab.decompose.training.train import AFTER, BEFORE, CollapseError, DecomposerJob, train
 from vista_lab.runs.plan import of_log
-from vista_lab.systems.claim_judges import checklist_judge
-from vista_lab.training.decomposer.completions import Scoring, Term
-from vista_lab.training.decomposer.exemplars import EmbeddedTeacher, LabelledLog, StepsPrompt, Teaching, teach
-from vista_lab.training.decomposer.inputs import exemplar_parts, sentence_parts
-from vista_lab.training.decomposer.recipes import read_policy_recipe
-from vista_lab.training.decomposer.train import AFTER, BEFORE, CollapseError, DecomposerJob, train
 
 RECIPE = str(Path(__file__).with_name("decomposer-tiny.toml"))
 PROMPT = """---
@@ -272,7 +272,7 @@ def one_seed(folder: Path, seed: int, kinds: Sequence[str]) -> None:
 
 def served(folder: Path, out: str, most: int = 20) -> dict[str, float]:
     """The trained model behind an endpoint, as the decomposer steps:openai:tiny, on held-out turns of the log."""
-    from vista_lab.training.decomposer.policy import Policy
+    from vista_lab.decompose.training.policy import Policy
 
     policy, recipe = Policy.load(str(folder / out)), read_policy_recipe(RECIPE, "grpo", "tiny")
     exemplars = exemplar_parts(folder / "exemplars", StepsPrompt(ModelOptions(prompts_dir=folder / "prompts")))

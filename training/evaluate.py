@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TextIO
 
 from training.data import data_argument
+from training.suites.product import HEADER, Bench, Product, failure, line
+from training.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 from vista_guard.inference.weights import WEIGHTS
-from vista_lab.suites.product import HEADER, Bench, Product, failure, line
-from vista_lab.suites.sets import BENCHMARKS, DEV, TEST, Benchmark
 
 
 def lines(bench: Bench, chosen: list[Benchmark]) -> Iterator[tuple[str, bool]]:

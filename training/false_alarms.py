@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
+from training.suites.loaders import clean, fever_rows
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.policy.risk import Level, RiskTable
@@ -26,7 +27,6 @@ from vista_guard.types import Claim, Conversation, Document, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import begin, vista
 from vista_lab.metrics.calibration import LabelledTurn, fine_group
-from vista_lab.suites.loaders import clean, fever_rows
 
 Case = tuple[Conversation, dict[int, bool]]
 """A conversation, and which of its turns are known to be fine or not, by place."""

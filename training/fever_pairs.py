@@ -8,14 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from training import augment
-from vista_lab.suites.loaders import (  # fmt: skip
-    CONTRADICTED_CLASS,
-    NOT_ENOUGH_CLASS,
-    SUPPORTED_CLASS,
-    UNSUPPORTED,
-    FeverClaim,
-    Pair,
-)
+from training.suites.loaders import FeverClaim
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED, Pair
 
 _FORMS = augment.lines("unsupported")
 

@@ -9,7 +9,7 @@ ifndef FIGURES
 FIGURES := build/figures/$(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' $(WEIGHTS)/judge.json)-$(firstword $(shell cksum $(WEIGHTS)/judge.json))$(if $(LIMIT),-limit$(LIMIT))
 endif
 LIMITED := $(if $(LIMIT),--limit $(LIMIT))
-SUITES := $(PYTHON) -m vista_lab.suites
+SUITES := $(PYTHON) -m training.suites
 # Whole when it has its name: what is measured goes to NAME.part first.
 KEEP = > $@.part && mv $@.part $@
 
@@ -45,7 +45,7 @@ $(FIGURES)/cascade.md: | $(FIGURES)
 $(FIGURES)/turn-risk.txt: | $(FIGURES)
 	$(PYTHON) -m training.turn_risk --data $(DATA) --measure --work $(FIGURES)/turn_risk $(LIMITED) $(KEEP)
 $(FIGURES)/verifiers.md: | $(FIGURES)
-	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_lab/suites/pairs \
+	$(PYTHON) -m training.compare --data $(DATA) --challenge vista_lab/policies/pairs \
 	  $(BESIDE) this=$(WEIGHTS)/verifier.onnx $(if $(LIMIT),--only challenge) $(KEEP)
 $(FIGURES)/public.md: | $(FIGURES)
 	$(PYTHON) -m training.evaluate --data $(DATA) --split dev --limit $(or $(LIMIT),1500) $(KEEP)

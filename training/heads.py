@@ -21,10 +21,10 @@ from sklearn.neural_network import MLPClassifier
 from training import augment, claim_texts, plain_texts
 from training.data import TRAIN_FILES, data_argument
 from training.sources import answers, written
+from training.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
 from vista_guard.inference.onnx import Encoder
 from vista_guard.judges.embedded.english import cues
 from vista_guard.judges.embedded.models import word_features
-from vista_lab.suites.loaders import FeverClaim, faithdial_rows, read_fever, read_jsonl
 from vista_lab.training.export import update_judge
 
 FACTUAL, OPINION, ABSTENTION = range(3)

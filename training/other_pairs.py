@@ -7,13 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from training import augment
-from vista_lab.suites.loaders import (
-    CONTRADICTED_CLASS,
+from training.suites.loaders import (
     NLI_LABELS,
-    NOT_CONTRADICTED,
-    SUPPORTED_CLASS,
-    UNSUPPORTED,
-    Pair,
     best_window,
     clean,
     faithdial_allowed,
@@ -22,6 +17,7 @@ from vista_lab.suites.loaders import (
     read_jsonl,
     read_tsv,
 )
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_CONTRADICTED, SUPPORTED_CLASS, UNSUPPORTED, Pair
 
 
 def docnli_pairs(paths: Sequence[Path], source: str) -> Iterator[Pair]:

@@ -1,6 +1,6 @@
 """Pairs of edited real sentences: ``python -m training.rewriters --data DIR --count 60000 --out FILE --sample 50``.
 
-The edits are those of `vista_lab.synthesis.rewriters`; here they get the sentences of the sources, and WordNet's opposites.
+The edits are those of `vista_lab.oasis.rewriters`; here they get the sentences of the sources, and WordNet's opposites.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from random import Random
 
 from training import wordnet
 from training.data import data_argument
+from training.rewriting.build import Workshop, build_pairs
 from training.sources import dstc9, fever, grounded, mtragun, nli, passages, summedits
-from vista_lab.synthesis.rewriters.build import Workshop, build_pairs
-from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair
-from vista_lab.synthesis.rewriters.names import NameKinds
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
+from vista_lab.oasis.rewriters.names import NameKinds
 
 wordnet.install()
 

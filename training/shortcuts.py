@@ -1,6 +1,6 @@
 """Can a bag of words guess the labels? ``python -m training.shortcuts worlds.jsonl``, or ``--generate``.
 
-The check is `vista_lab.synthesis.shortcuts`, which `vista-guard oasis stats` runs on a generated set; here it looks at files of
+The check is `vista_lab.oasis.shortcuts`, which `vista-guard oasis stats` runs on a generated set; here it looks at files of
 pairs, and at what this folder's generators make.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from vista_lab.synthesis.shortcuts import SEED, Row, check, read, row_of, shown
+from vista_lab.oasis.shortcuts import SEED, Row, check, read, row_of, shown
 
 
 def generated(count: int, data: str | None) -> Iterator[tuple[str, list[Row]]]:

@@ -19,7 +19,6 @@ import asyncio
 import gzip
 import json
 import pickle
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -40,7 +39,7 @@ from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
 from vista_lab.metrics import arrays
-from vista_lab.suites import challenge
+from vista_lab.policies import challenge
 from vista_lab.training.export import sha256, update_judge
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def ending_with(claim: str, documents: Sequence[Document], question: str = "") -
 def challenges() -> Iterator[Case]:
     """The development half of the hand-written pairs."""
     names = {Label.VERIFIED: THREE[0], Label.CONTRADICTED: THREE[1]}
-    for item in challenge.read_items("development"):
+    for item in challenge.read_items():
         for pair in item.pairs:
             for member in (pair.right, pair.wrong):
                 gold = names.get(member.label, THREE[2])
@@ -182,21 +181,22 @@ async def read(found: Sequence[Case], weights: Path, work: Path) -> list[Reading
 def combined(readings: Sequence[Reading], fitted: Fitted) -> NDArray[np.float32]:
     """Support and contradiction of each claim by this fit, [claims, 2]: the largest over its pieces."""
     quick, careful, contradicted, lacking = fitted
-    fit = replace(BEFORE, quick=quick, careful=careful, bias=(0, contradicted, lacking))
-    return np.array(
-        [fit.combine(*map(np.array, zip(*one.rows, strict=True)))[:, :2].max(0) for one in readings], np.float32
-    )
+    weights = replace(BEFORE, quick=quick, careful=careful, bias=(0, contradicted, lacking))
+    first, second = (np.array(rows) for rows in zip(*(row for one in readings for row in one.rows), strict=True))
+    starts = np.cumsum([0, *(len(one.rows) for one in readings[:-1])])
+    found: NDArray[np.float32] = np.maximum.reduceat(weights.combine(first, second)[:, :2], starts)
+    return found
 
 
 def log_loss(readings: Sequence[Reading], scores: NDArray[np.float32]) -> float:
     """Of supported or not, and where the gold label is one of three also of contradicted or not; each set weighs the same."""
-    by_source: dict[str, list[float]] = defaultdict(list)
-    for one, (support, against) in zip(readings, scores.clip(1e-4, 1 - 1e-4), strict=True):
-        costs = [-np.log(support if one.case.gold == THREE[0] else 1 - support)]
-        if one.case.gold != "not":
-            costs.append(-np.log(against if one.case.gold == THREE[1] else 1 - against))
-        by_source[one.case.source].append(float(np.mean(costs)))
-    return float(np.mean([np.mean(costs) for costs in by_source.values()]))
+    gold = np.array([one.case.gold for one in readings])
+    sources, counts = np.unique([one.case.source for one in readings], return_inverse=True)
+    weight = 1 / np.bincount(counts)[counts] / len(sources)
+    support, against = scores.clip(1e-4, 1 - 1e-4).T
+    cost = -np.log(np.where(gold == THREE[0], support, 1 - support))
+    second = -np.log(np.where(gold == THREE[1], against, 1 - against))
+    return float((weight * np.where(gold == "not", cost, (cost + second) / 2)).sum())
 
 
 def fit(readings: Sequence[Reading]) -> Fitted:

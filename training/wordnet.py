@@ -87,8 +87,8 @@ def noun_kind(noun: str) -> str:
 
 def install() -> None:
     """Widens the rewriters' opposites, and lets names have the kinds of their nouns. Without WordNet nothing changes."""
-    from vista_lab.synthesis.rewriters.names import read_kinds_with
-    from vista_lab.synthesis.rewriters.wording import widen_opposites
+    from vista_lab.oasis.rewriters.names import read_kinds_with
+    from vista_lab.oasis.rewriters.wording import widen_opposites
 
     if FOLDER.exists():
         read_kinds_with(noun_kind)

@@ -17,7 +17,7 @@ from vista_guard.cli import app
 from vista_guard.cli.common import exit_codes
 from vista_guard.errors import ConfigError, InputError, JudgeError, StoreError, VistaGuardError
 from vista_guard.types import TurnReport
-from vista_lab.cli.replay import Claims, Format
+from vista_lab.evaluate.replay import Claims, Format
 from vista_lab.logs.formats import LogFormat
 from vista_lab.runs.loop import ClaimsMode
 

@@ -15,8 +15,8 @@ from vista_guard.cli import app
 from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reviews.queue import ConsensusClaim, Op, Reviews, ReviewVerdict
 from vista_guard.types import Action, Decision, JudgeInfo, Label, TurnReport
+from vista_lab.annotate.annotations import Annotations
 from vista_lab.metrics.agreement import AnnotatedClaim, Method
-from vista_lab.people.annotations import Annotations
 
 
 def run(*arguments: object) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.dashboard import seeded
 from tests.dashboard.browser import WAIT_MS, Served, serving
 from vista_guard.stores.reviews.queue import Reviews
-from vista_lab.people.annotations import Annotations
+from vista_lab.annotate.annotations import Annotations
 
 HARBOUR, BLOCKED, REPAIRED, PLAIN = (f"{number:032x}" for number in (1, 3, 5, 7))
 STRANGE = "f" * 32

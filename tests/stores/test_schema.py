@@ -29,7 +29,7 @@ from vista_guard.stores.reports import database as database_module
 from vista_guard.stores.reports.database import MIGRATIONS, VERSION_TABLE, Database, look, make_engine, upgrade
 from vista_guard.stores.reports.tables import METADATA, REPORTS, TURNS
 from vista_guard.stores.reviews.queue import Reviews, ReviewVerdict
-from vista_lab.people.annotations import Annotations
+from vista_lab.annotate.annotations import Annotations
 
 __all__ = ["postgres"]  # fixture
 
@@ -109,7 +109,8 @@ def check_tables(url: str) -> None:
     engine = make_engine(url)
     upgrade(engine)
     with engine.connect() as connection:
-        options = {"version_table": VERSION_TABLE, "compare_type": False}
+        own = lambda name, kind, _: kind != "table" or name in METADATA.tables  # noqa: E731
+        options = {"version_table": VERSION_TABLE, "compare_type": False, "include_name": own}
         context = MigrationContext.configure(connection, opts=options)
         # Indexes by an expression cannot be compared: they are looked for by name.
         differences = [each for each in compare_metadata(context, METADATA) if "index" not in str(each[0])]

@@ -10,11 +10,12 @@ import pytest
 pytest.importorskip("sklearn", reason="training only: pip install scikit-learn")
 
 from training.evaluate import main
+from training.suites.product import Bench, Product, Target, TaskAnswers, figures, line
+from training.suites.tasks import AGREES, CONTRADICTS, threshold
 from vista_guard.judges.embedded import EmbeddedJudge
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.types import Check, Claim, EvidenceSet, Passage, SourceKind
-from vista_lab.suites.product import Bench, ClaimScores, Product, Target, TaskAnswers, figures, line
-from vista_lab.suites.tasks import AGREES, CONTRADICTS, threshold
+from vista_lab.policies.verifiers import ClaimScores
 
 RIVER = "The Halm is a river in the north of the country, and it is 90 kilometres long."
 BEGIN = (

@@ -54,7 +54,7 @@ def test_every_figure_is_made_once_and_on_development_files_alone(tmp_path: Path
     assert not any(word in command for command in commands for word in ("--final", "--sealed", "--split test"))
     (tmp_path / "challenge.txt").write_text("measured before")
     again = planned("figures", f"FIGURES={tmp_path}")
-    assert set(modules(commands)) - set(modules(again)) == {"vista_lab.suites.challenge"}
+    assert set(modules(commands)) - set(modules(again)) == {"training.suites.challenge"}
 
 
 def test_half_of_the_fine_turns_choose_and_the_other_half_is_withheld_as_promised() -> None:

@@ -16,10 +16,11 @@ from vista_guard import InputError
 from vista_guard._extras import how_to_install
 from vista_guard.cli import app
 from vista_guard.types import Claim, JudgeInfo, Turn
-from vista_lab.synthesis.records import GeneratedPair, Passage, Record, State
-from vista_lab.synthesis.splits import Splitting
-from vista_lab.training.figures import embedder_curve, extractor_score, verifier_figures
-from vista_lab.training.generated import maker, read_held_out, read_split, source_of, windows_of
+from vista_lab.oasis.records import GeneratedPair, Passage, Record
+from vista_lab.oasis.splits import Splitting
+from vista_lab.oasis.training.figures import embedder_curve, extractor_score, verifier_figures
+from vista_lab.oasis.training.generated import maker, read_held_out, read_split, source_of, windows_of
+from vista_lab.runs.made import State
 from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, VerifierRow, label_counts
 
 TOWNS = ("Ghent", "Bruges", "Antwerp", "Leuven", "Namur", "Mons", "Dinant", "Arlon")

@@ -28,8 +28,8 @@ from training.sources.sentence_pairs import cad, paws
 from training.sources.summaries import realsumm
 from training.sources.tables import described, infotabs, written_out
 from vista_guard.errors import InputError
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.oasis.rewriters.carrier import KindPair
 
 pytestmark = pytest.mark.filterwarnings(  # textblob leaves its lexicon open
     "ignore::pytest.PytestUnraisableExceptionWarning", "ignore:unclosed file:ResourceWarning"

@@ -16,8 +16,9 @@ import pytest
 from tests.judges.verifiers import tiny
 from vista_guard import ConfigError, InputError
 from vista_guard.judges.verifiers.local import LocalVerifier
-from vista_lab.training.oasis import CARD, TRAINING, Job, read_training, train
+from vista_lab.oasis.training.train import Job, train
 from vista_lab.training.recipes import read_recipe
+from vista_lab.training.record import CARD, TRAINING, read_training
 from vista_lab.training.rows import ExtractorRow, PassageWindow, RetrieverRow, Split, VerifierRow
 
 WHY = "the extra `train` is not installed: no part of the pipeline can be trained"
@@ -26,7 +27,7 @@ transformers = pytest.importorskip("transformers", reason=WHY)
 sentence_transformers = pytest.importorskip("sentence_transformers", reason=WHY)
 pytest.importorskip("accelerate", reason=WHY)
 
-from vista_lab.training.retriever import in_batch_loss  # noqa: E402
+from vista_lab.oasis.training.retriever import in_batch_loss  # noqa: E402
 
 # The libraries warn of one another; what they say is no matter of ours.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -286,7 +287,7 @@ def test_the_shipped_weights_come_back_as_they_are() -> None:
     "line", ["{", "[1]", '{"premise": "A."}', '{"premise": "A.", "hypothesis": "B.", "allowed": [3]}']
 )
 def test_a_replayed_line_that_is_no_pair_is_told(line: str, tmp_path: Path) -> None:
-    from vista_lab.training.nli import replayed
+    from vista_lab.oasis.training.nli import replayed
 
     file = tmp_path / "old.jsonl"
     file.write_text('{"premise": "A.", "hypothesis": "B.", "allowed": [0]}\n' + line + "\n")
@@ -296,7 +297,7 @@ def test_a_replayed_line_that_is_no_pair_is_told(line: str, tmp_path: Path) -> N
 
 def test_the_mean_of_a_run_shorter_than_its_step_is_not_where_it_began(tmp_path: Path) -> None:
     """Two steps: the mean of the weights is what is written, and it is taken every twenty steps."""
-    from vista_lab.training.retriever import RetrieverLearner
+    from vista_lab.oasis.training.retriever import RetrieverLearner
     from vista_lab.training.shipped import shipped_embedder, shipped_tokenizer
     from vista_lab.training.train import Schedule, fit
 

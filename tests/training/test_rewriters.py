@@ -11,28 +11,17 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
+from training.rewriting import claims, facts, layout, mention, vague
 from training.wordnet import FOLDER
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters import (
-    claims,
-    edits,
-    facts,
-    forms,
-    layout,
-    logic,
-    mention,
-    polarity,
-    swaps,
-    vague,
-    voice,
-)
-from vista_lab.synthesis.rewriters.carrier import Carrier
-from vista_lab.synthesis.rewriters.group import Group, Quad
-from vista_lab.synthesis.rewriters.names import NameKinds
-from vista_lab.synthesis.rewriters.register import apply_register, contract, expand, headline
-from vista_lab.synthesis.rewriters.text import a_or_an
-from vista_lab.synthesis.rewriters.values import Value, exchange, numeric_values
-from vista_lab.synthesis.rewriters.windows import best_sentences
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters import edits, forms, logic, polarity, swaps, voice
+from vista_lab.oasis.rewriters.carrier import Carrier
+from vista_lab.oasis.rewriters.group import Group, Quad
+from vista_lab.oasis.rewriters.names import NameKinds
+from vista_lab.oasis.rewriters.register import apply_register, contract, expand, headline
+from vista_lab.oasis.rewriters.text import a_or_an
+from vista_lab.oasis.rewriters.values import Value, exchange, numeric_values
+from vista_lab.oasis.rewriters.windows import best_sentences
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -286,7 +275,7 @@ def test_quantifiers() -> None:
 
 
 def test_opposites_on_either_side() -> None:
-    from vista_lab.synthesis.rewriters import wording
+    from vista_lab.oasis.rewriters import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
     ((group, word),) = wording.opposite_groups(gate, Random(1))
@@ -300,7 +289,7 @@ def test_opposites_on_either_side() -> None:
 
 
 def test_a_mate_says_the_opposite_of_something_else() -> None:
-    from vista_lab.synthesis.rewriters.mates import Mates
+    from training.rewriting.mates import Mates
 
     lift = Carrier("Dogs are allowed on deck.", ("Dogs are allowed on the upper deck.",), "dstc9")
     found = logic.duty_group(lift)
@@ -404,7 +393,7 @@ def test_the_window_holds_what_was_asked() -> None:
 
 
 def test_one_fact_of_an_answer_is_falsified() -> None:
-    from vista_lab.synthesis.rewriters.falsify import falsify_one_fact
+    from vista_lab.oasis.rewriters.falsify import falsify_one_fact
 
     passage = "The museum opened in 1962 and moved to the old mill in 1988. Entry is $12 for adults and $7 for pupils."
     answer = "The museum opened in 1962. Adults pay $12 to get in."

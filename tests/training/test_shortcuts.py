@@ -13,7 +13,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("num2words")
 
 from training.worlds import build
-from vista_lab.synthesis.shortcuts import check, read
+from vista_lab.oasis.shortcuts import check, read
 
 
 def written(path: Path, rows: Sequence[Mapping[str, object]]) -> Path:

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from training.talk import read_stances, talk_pairs
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_CONTRADICTED, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 COUNT = 3000
 

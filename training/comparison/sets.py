@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from training.sources.summedits import tidy
+from training.suites import evalsets
+from training.suites.loaders import best_window, clean, read_tsv
 from vista_guard.judges.embedded.evidence import choose, pool
 from vista_guard.protocols import Embedder
 from vista_guard.reading.passages import passages
 from vista_guard.types import Document, EvidenceSet
 from vista_lab.datasets.files import whole
+from vista_lab.datasets.pairs import SUPPORTED_CLASS
 from vista_lab.datasets.sets import summedits as summedits_set
-from vista_lab.suites import evalsets
-from vista_lab.suites.loaders import SUPPORTED_CLASS, best_window, clean, read_tsv
-from vista_lab.synthesis.rewriters.carrier import sentences
-from vista_lab.synthesis.rewriters.windows import best_sentences
+from vista_lab.oasis.rewriters.carrier import sentences
+from vista_lab.oasis.rewriters.windows import best_sentences
 
 T = TypeVar("T")
 THREE = ("supported", "contradicted", "not_enough")

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 from training.sources import dstc9
 from training.sources.parts import Part, ended, json_rows, matched, mended, stretch
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
-from vista_lab.synthesis.rewriters.carrier import KindPair
-from vista_lab.synthesis.rewriters.windows import stems
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.oasis.rewriters.carrier import KindPair
+from vista_lab.oasis.rewriters.windows import stems
 
 STUDENTS = "train/student-answers/semeval-3way.zip"
 SAF = {"train": "train/saf-en/training.jsonl.gz", "dev": "train/saf-en/unseen_questions.jsonl.gz"}

@@ -20,7 +20,7 @@ from training.sources import (
     written,
 )
 from training.sources.parts import Part
-from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.oasis.rewriters.carrier import KindPair
 
 Reader = Callable[[Path, Part], Iterable[KindPair]]
 _MODULES = (answers, evidence, neighbours, questions, reasoning, sentence_pairs, spoken, summaries, tables, written)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair, sentences
-from vista_lab.synthesis.rewriters.windows import stems
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences
+from vista_lab.oasis.rewriters.windows import stems
 
 FILES = tuple(
     f"train/dstc9/{name}.json.gz"

@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 
 from training.sources.parts import Part, ended, json_rows, mended, stretch, tenth, zipped_rows
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, FEVER_LABELS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import KindPair
-from vista_lab.synthesis.rewriters.windows import stems
+from training.suites.loaders import FEVER_LABELS
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import KindPair
+from vista_lab.oasis.rewriters.windows import stems
 
 VITAMINC = {"real": "train/vitaminc/vitaminc_real.zip", "synthetic": "train/vitaminc/vitaminc_synthetic.zip"}
 FM2 = "train/fm2/dev.jsonl.gz"

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, SUPPORTED_CLASS, FeverClaim, read_fever
-from vista_lab.synthesis.rewriters.carrier import Carrier, KindPair, content_words
+from training.suites.loaders import FeverClaim, read_fever
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, content_words
 
 FILES = ("train/fever/train.jsonl.gz",)
 _ODD = re.compile(r"[\[\]ː|]|\(\s*[;,]|^is |^are |^was ")

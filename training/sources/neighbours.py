@@ -16,8 +16,8 @@ from tests.attacks.frames import ASSERTIONS, MENTIONS
 from training.sources.parts import Part
 from training.sources.spoken import lowered
 from training.sources.written import written
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import KindPair
 
 FILES = ()
 _LONGEST = 16

@@ -11,9 +11,9 @@ from random import Random
 from lemminflect import getInflection  # type: ignore[import-untyped]
 
 from training.sources.parts import Part, ended, json_rows, mended, stretch
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import KindPair
-from vista_lab.synthesis.rewriters.text import Token, is_verb, tokens
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import KindPair
+from vista_lab.oasis.rewriters.text import Token, is_verb, tokens
 
 CONDAQA = {
     "train": tuple(f"train/condaqa/conda_fewshot_test_{i}.json.gz" for i in range(1, 6)),

@@ -24,8 +24,8 @@ from training.sources.questions import (
     to_user,
 )
 from training.sources.written import written
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import KindPair
 
 FILES = ()  # those of the sets that the questions come from
 _YES = (

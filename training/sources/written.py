@@ -22,8 +22,8 @@ from pathlib import Path
 
 from training.sources.parts import Part, json_rows, stretch, tenth
 from vista_guard.errors import InputError
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.synthesis.rewriters.carrier import KindPair
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.rewriters.carrier import KindPair
 
 PASSAGES, CLAIMS = "train/written/passages.jsonl.gz", "train/written/claims.jsonl.gz"
 FILES = (PASSAGES, CLAIMS)

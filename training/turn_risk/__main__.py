@@ -7,7 +7,7 @@
 The first takes the turns of ``cases`` through the guard (kept in the work folder by the judge's version and
 weights, so that fitting anew costs seconds), fits on those for fitting, and measures on those for development. After new weights
 ``calibrate`` does the same at its end. The second fits and writes nothing: what does the risk that is there come to? The
-third writes the falsified twins of MTRAG-UN's answers, for ``vista_lab.suites.faithful --twins FILE``.
+third writes the falsified twins of MTRAG-UN's answers, for ``training.suites.faithful --twins FILE``.
 """
 
 from __future__ import annotations

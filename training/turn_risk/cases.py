@@ -19,14 +19,14 @@ from typing import Literal
 
 from training import false_alarms
 from training.sources import dstc9
+from training.suites.faithful import REFERENCE, conversation_of
+from training.suites.loaders import clean
 from vista_guard.types import Conversation, Document, Role, Turn
 from vista_lab.datasets.files import whole
 from vista_lab.datasets.sets import begin as begin_set
 from vista_lab.datasets.sets.mtrag import ANSWERABLE, GenerationTask, tasks
-from vista_lab.suites.faithful import REFERENCE, conversation_of
-from vista_lab.suites.loaders import clean
-from vista_lab.synthesis.rewriters.carrier import sentences
-from vista_lab.synthesis.rewriters.falsify import falsify_one_fact
+from vista_lab.oasis.rewriters.carrier import sentences
+from vista_lab.oasis.rewriters.falsify import falsify_one_fact
 
 Part = Literal["fit", "dev"]
 DSTC9_ANSWERS = 300

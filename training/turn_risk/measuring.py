@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from training.suites.arrays import auc
 from training.turn_risk.judging import JudgedTurn
 from vista_guard.policy.label_policy import SEVERITY, LabelPolicy
 from vista_guard.policy.risk import STRATA
 from vista_guard.policy.turn_risk import TurnRisk
 from vista_guard.types import Action, Finding
-from vista_lab.metrics.arrays import auc
 
 BINS = 10
 

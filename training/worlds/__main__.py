@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from training.worlds.build import KINDS, build
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
 
 _LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not enough"}
 

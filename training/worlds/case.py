@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from training.worlds.world import World
-from vista_lab.suites.loaders import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS, UNSUPPORTED
 
 SUPPORT, REFUTE, OPEN, WRONG = (SUPPORTED_CLASS,), (CONTRADICTED_CLASS,), (NOT_ENOUGH_CLASS,), UNSUPPORTED
 Allowed = tuple[int, ...]

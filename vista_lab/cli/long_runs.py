@@ -23,7 +23,7 @@ from vista_lab.runs.loop import Event
 
 if TYPE_CHECKING:
     from vista_lab.metrics.labels import ReplaySummary
-    from vista_lab.synthesis.chat import GenerationEstimate
+    from vista_lab.runs.asking import GenerationEstimate
 
 T = TypeVar("T")
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from enum import StrEnum
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -23,6 +22,7 @@ from vista_lab.logs.source import (
     BrokenEntry,
     LoggedConversation,
     Quoting,
+    Task,
     TurnGold,
     check_texts,
     csv_lines,
@@ -35,19 +35,6 @@ from vista_lab.logs.source import parquet_rows as read_parquet
 
 Entry = LoggedConversation | BrokenEntry
 """A conversation, or an unreadable row with the reason. Both are counted."""
-
-
-class Task(StrEnum):
-    """The turns that a data set asks to find; `gold.positive` marks them."""
-
-    UNVERIFIABLE = "unverifiable"
-    """Some claim is not VERIFIED (VISTA, Tables 2 and 3)."""
-    CONTRADICTS = "contradicts"
-    """Some claim is CONTRADICTED (Table 5)."""
-    ABSTAINS = "abstains"
-    """Some claim is an ABSTENTION (Tables 20 and 21)."""
-    DELIVERS = "delivers"
-    """Not what turns are found by: questions without answers, whose facts an assistant is to deliver (KnowMT-Bench)."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +61,8 @@ class DataSet:
     """Where to get each file: `https://…` or `hf:OWNER/NAME/PATH` where it can be downloaded as it is, else words for people."""
     retrieves: bool = False
     """True where turns bring no documents and are to be held against those of `vista-guard documents add`."""
+    answered_by: str = ""
+    """The command that has an assistant answer, where the set has questions alone."""
 
 
 BLOCK = 1 << 20

@@ -7,9 +7,8 @@ from difflib import get_close_matches
 from functools import cache
 
 from vista_guard.errors import InputError
-from vista_lab.datasets.files import DataSet, Entry, Task, parquet_rows, reader, sample_balanced
+from vista_lab.datasets.files import DataSet, Entry, sample_balanced
 from vista_lab.datasets.opening import Counts, DataFolder, OpenedDataSet, count_entries, open_dataset
-from vista_lab.datasets.questions import PUBLISHED, question_entries
 from vista_lab.datasets.sets import (
     ais,
     begin,
@@ -22,11 +21,12 @@ from vista_lab.datasets.sets import (
     felm,
     halueval,
     mtrag,
-    oasis,
     rgm,
     summedits,
     vista,
 )
+from vista_lab.logs.source import Task
+from vista_lab.registry import additions, load
 
 SAMPLE, SEED = 250, 13
 """Of Tables 5, 20 and 21: so many of each kind. The seed is ours."""
@@ -35,7 +35,7 @@ DISJOINT = "-disjoint"
 """Ends the name of a test set without the topics that the other model's training split has."""
 
 _GITHUB = "https://raw.githubusercontent.com"
-_HOW_MADE = "written from the publisher's description, not tried on its files"
+NOT_TRIED = "written from the publisher's description, not tried on its files"
 _LIKE_OTHERS = "read as the others are, not tried on its file"
 _SAME_SIZE = f"{SAMPLE} + {SAMPLE} as in the paper, drawn by seed {SEED}: the paper's own rows are not known"
 
@@ -49,7 +49,7 @@ def all_datasets() -> Mapping[str, DataSet]:
         'unverifiable'
     """
     every = (*_begin(), *_faithdial(), *_ais(), *_talk(), *_rgm(), *_coconot(), *_dialfact(), *_summedits(), *_mtrag(),
-             *_oasis(), *_dad(), _knowmt())  # fmt: skip
+             *_dad(), *_of_tasks())  # fmt: skip
     return {dataset.name: dataset for dataset in sorted(every, key=lambda dataset: dataset.name)}
 
 
@@ -68,6 +68,12 @@ def find(name: str) -> DataSet:
         return known[name]
     near = get_close_matches(name.lower(), known, n=3, cutoff=0.0)
     raise InputError(f"data set {name!r} is unknown; did you mean {', '.join(near)}? vista-guard datasets lists all")
+
+
+def _of_tasks() -> Iterator[DataSet]:
+    for task in additions():
+        for reference in task.data_sets:
+            yield from load(reference)()
 
 
 def _begin() -> Iterator[DataSet]:
@@ -104,7 +110,7 @@ def _faithdial() -> Iterator[DataSet]:
             read=faithdial.read,
             test=split == "test",
             sample="every wizard's turn with BEGIN labels, its original response; the paper has 2,229 annotated turns "
-            f"of an unnamed split; {_HOW_MADE}",
+            f"of an unnamed split; {NOT_TRIED}",
             origins={file: f"hf:McGill-NLP/FaithDial/data/{split}.json"},
         )
 
@@ -122,7 +128,7 @@ def _ais() -> Iterator[DataSet]:
         files=("ann_wow.csv", wizard),
         read=ais.read_wow,
         test=True,
-        sample=f"{common} of this and QReCC; the join is {_HOW_MADE}",
+        sample=f"{common} of this and QReCC; the join is {NOT_TRIED}",
         origins={
             "ann_wow.csv": "ann_wow.csv of github.com/google-research-datasets/AIS",
             wizard: "http://parl.ai/downloads/wizard_of_wikipedia/wizard_of_wikipedia.tgz (unpack it into a folder of that name)",
@@ -137,7 +143,7 @@ def _ais() -> Iterator[DataSet]:
         files=("ann_qrecc.csv", questions, texts),
         read=ais.read_qrecc,
         test=True,
-        sample=f"{common} of this and Wizard of Wikipedia; the join is {_HOW_MADE}",
+        sample=f"{common} of this and Wizard of Wikipedia; the join is {NOT_TRIED}",
         origins={
             "ann_qrecc.csv": "ann_qrecc.csv of github.com/google-research-datasets/AIS",
             questions: "github.com/scai-conf/SCAI-QReCC-21 or github.com/apple/ml-qrecc",
@@ -177,7 +183,7 @@ def _talk() -> Iterator[DataSet]:
         files=("dialogue_data.json",),
         read=halueval.read,
         test=True,
-        sample=f"both responses of each dialogue; not in the paper; {_HOW_MADE}",
+        sample=f"both responses of each dialogue; not in the paper; {NOT_TRIED}",
         origins={"dialogue_data.json": f"{_GITHUB}/RUCAIBox/HaluEval/main/data/dialogue_data.json"},
     )
 
@@ -268,7 +274,7 @@ def _mtrag() -> Iterator[DataSet]:
     faithful = (
         "answers that people wrote from their passages: none is unfaithful, false alarms are counted; not in the paper"
     )
-    human = f"models' answers by the median of people's faithfulness; not in the paper; {_HOW_MADE}"
+    human = f"models' answers by the median of people's faithfulness; not in the paper; {NOT_TRIED}"
     un, tasks = "mtragun/reference.jsonl", "mtrag-human/reference.jsonl"
     people = "reference_subset_with_human_evaluations.json"
     folders = {
@@ -279,7 +285,7 @@ def _mtrag() -> Iterator[DataSet]:
     for name, title, paper, split, file, read, sample in (
         ("mtragun-dev", "MTRAG-UN", "Rosenthal et al. 2026", "dev", un, mtrag.read_development, faithful),
         ("mtragun-train", "MTRAG-UN", "Rosenthal et al. 2026", "train", un, mtrag.read_training, faithful),
-        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {_HOW_MADE}"),
+        ("mtrag", "MTRAG", "Katsis et al. 2025", "all", tasks, mtrag.read, f"{faithful}; {NOT_TRIED}"),
         ("mtrag-human", "MTRAG, human evaluation", "Katsis et al. 2025", "all", people, mtrag.read_human, human),
     ):
         yield DataSet(
@@ -293,76 +299,6 @@ def _mtrag() -> Iterator[DataSet]:
             test=split == "all",
             sample=sample,
             origins={file: f"{_GITHUB}/IBM/mt-rag-benchmark/main/{folders[file]}/{file.rpartition('/')[2]}"},
-        )
-
-
-def _knowmt() -> DataSet:
-    return DataSet(
-        name="knowmt",
-        title="KnowMT-Bench",
-        source="the authors of KnowMT-Bench (under review, 2025)",
-        licence="not stated: evaluation only",
-        split="all",
-        task=Task.DELIVERS,
-        files=(PUBLISHED["knowmt"],),
-        read=question_entries,
-        sample="the paper's 801 dialogues, questions alone: vista-guard knowmt run has an assistant answer them",
-    )
-
-
-def _oasis() -> Iterator[DataSet]:
-    licence = "CC BY-NC-SA 4.0: evaluation only, no weights of ours are made of it"
-    source = "huggingface.co/datasets/Babelscape/LLM-Oasis_{of}; Scirè et al. 2024"
-    unnamed = "its column of texts is found by its name, which the publisher's page does not print"
-    for name, of, title, make, counts, note in (
-        (
-            "extraction", "claim_extraction", "claim extraction", oasis.extracted_claims, (67_426, 13_849),
-            "claims of a passage, all true",
-        ),
-        (
-            "falsification", "claim_falsification", "claim falsification", oasis.falsified_claims, (42_749, 9_641),
-            "each claim and its falsified version; Table 2 has 81,275 of them",
-        ),
-        (
-            "paraphrases", "paraphrase_generation", "factual texts", oasis.paraphrased_text, (0, 0),
-            f"passages in other words; {unnamed}",
-        ),
-        (
-            "unfactual", "unfactual_text_generation", "unfactual texts", oasis.altered_text, (0, 13_838),
-            f"texts with one altered claim; {unnamed}",
-        ),
-    ):  # fmt: skip
-        for split, count in zip(("train", "validation"), counts, strict=True):
-            file = f"{split}-00000-of-00001.parquet"
-            rows = f"{count:,} rows, " if count else ""
-            yield DataSet(
-                name=f"oasis-{name}-{split}",
-                title=f"LLM-OASIS, {title}",
-                source=source.format(of=of),
-                licence=licence,
-                split=split,
-                files=(f"LLM-Oasis_{of}/{file}",),
-                read=reader(parquet_rows, make),
-                sample=f"{rows}{note}; labelled by construction, not by people; {_HOW_MADE}",
-                origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
-            )
-    for number, of, title, make, note in (
-        (1, "e2e_factuality_evaluation", "end to end", oasis.blind_text, "1,708 texts without documents"),
-        (2, "claim_verification", "claims with evidence", oasis.blind_claim, "2,656 claims, each with a factual text"),
-    ):
-        file = "gold-00000-of-00001.parquet"
-        yield DataSet(
-            name=f"oasis-gold-task{number}",
-            title=f"LLM-OASIS gold, {title}",
-            source=source.format(of=of),
-            licence=licence,
-            split="gold",
-            files=(f"LLM-Oasis_{of}/{file}",),
-            read=reader(parquet_rows, make),
-            test=True,
-            sample=f"{note}; blind: the publishers keep the labels, see vista-guard oasis submit; {_HOW_MADE}",
-            origins={f"LLM-Oasis_{of}/{file}": f"hf:Babelscape/LLM-Oasis_{of}/data/{file}"},
-            retrieves=number == 1,
         )
 
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -187,6 +187,19 @@ class TurnGold:
     intervals resample whole groups. If empty, its conversation."""
     places: tuple[PlaceGold, ...] = ()
     """Gold of sentences, if the data set judges those; the whole turn stays their context."""
+
+
+class Task(StrEnum):
+    """The turns that a data set asks to find; `gold.positive` marks them."""
+
+    UNVERIFIABLE = "unverifiable"
+    """Some claim is not VERIFIED (VISTA, Tables 2 and 3)."""
+    CONTRADICTS = "contradicts"
+    """Some claim is CONTRADICTED (Table 5)."""
+    ABSTAINS = "abstains"
+    """Some claim is an ABSTENTION (Tables 20 and 21)."""
+    DELIVERS = "delivers"
+    """Not what turns are found by: questions without answers, whose facts an assistant is to deliver (KnowMT-Bench)."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,9 @@ Turn = Mapping[str, Sequence[AnnotatedClaim]]
 """Each annotator's claims of one turn."""
 
 Counts = NDArray[np.float64]
+
+Scale = Literal["nominal", "ordinal", "interval", "ratio"]
+"""Level of measurement, which weights the differences."""
 
 
 class Method(StrEnum):
@@ -133,26 +136,11 @@ def agreement(
         alpha=alpha_figure(
             [coincidences([list(group.labels.values()) for group in turn_groups], LABELS) for turn_groups in aligned],
             weights,
+            lambda drawn: alpha_of(drawn, LABELS),
         ),
         units=len(units),
         confusion=_confusion(units),
     )
-
-
-def krippendorff_alpha(units: Sequence[Sequence[Any]]) -> float | None:
-    """Krippendorff's alpha for nominal data.
-
-    Units with fewer than two values count for nothing.
-
-    Returns:
-        1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
-
-    Examples:
-        >>> krippendorff_alpha([["yes", "yes"], ["no", "no"], ["yes", "no"]])
-        0.4444444444444444
-    """
-    values = sorted({value for unit in units for value in unit}, key=str)
-    return alpha_of(coincidences(units, values))
 
 
 def cohen_kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
@@ -211,6 +199,33 @@ def fleiss_kappa(cases: Sequence[Sequence[Hashable]]) -> float | None:
     return (agreed - chance) / (1 - chance) if chance < 1 else None
 
 
+def pearson(first: Counts, second: Counts) -> float | None:
+    """Pearson's r; None for fewer than two cases, and where one of the two always gave the same."""
+    if len(first) < 2 or not np.ptp(first) or not np.ptp(second):
+        return None
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def icc(ratings: Counts) -> float | None:
+    """ICC(2,1) of Shrout and Fleiss (1979): two-way random effects, absolute agreement, one rater.
+
+    Args:
+        ratings: cases by raters, each case rated by everybody.
+
+    Returns:
+        1 for perfect agreement; None for fewer than two cases or raters, and where all ratings are the same.
+    """
+    if ratings.ndim != 2 or min(ratings.shape) < 2 or not np.ptp(ratings):
+        return None
+    n, k = ratings.shape
+    mean = ratings.mean()
+    between = k * ((ratings.mean(axis=1) - mean) ** 2).sum() / (n - 1)
+    raters = n * ((ratings.mean(axis=0) - mean) ** 2).sum() / (k - 1)
+    total = ((ratings - mean) ** 2).sum()
+    error = (total - between * (n - 1) - raters * (k - 1)) / ((n - 1) * (k - 1))
+    return float((between - error) / (between + (k - 1) * error + k * (raters - error) / n))
+
+
 def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Counts:
     """Coincidences of values within units; each unit weighs as much as it has values."""
     place = {value: number for number, value in enumerate(values)}
@@ -225,20 +240,55 @@ def coincidences(units: Sequence[Sequence[Any]], values: Sequence[Any]) -> Count
     return matrix
 
 
-def alpha_of(found: Counts, distance: Counts | None = None) -> float | None:
-    """Alpha of a matrix of coincidences, with the distances of its values; all are 1 when None, as of nominal data."""
-    if distance is None:
-        distance = 1.0 - np.eye(len(found))
+def krippendorff_alpha(
+    units: Sequence[Sequence[Any]], scale: Scale = "nominal", values: Sequence[Any] | None = None
+) -> float | None:
+    """Krippendorff's alpha at a level of measurement. Units with fewer than two values count for nothing.
+
+    Args:
+        units: the values that each unit was given, by whomever.
+        scale: how far two values are apart.
+        values: all possible values, on an ordinal scale in order; those that occur when None.
+
+    Returns:
+        1 for perfect agreement, 0 for as much as chance gives; None when nothing can be compared, or nothing could differ.
+
+    Examples:
+        >>> krippendorff_alpha([["yes", "yes"], ["no", "no"], ["yes", "no"]])
+        0.4444444444444444
+        >>> krippendorff_alpha([["1", "1"], ["3", "2"]], "ordinal", ["1", "2", "3"])
+        0.8333333333333334
+    """
+    known = sorted({value for unit in units for value in unit}, key=str) if values is None else values
+    return alpha_of(coincidences(units, known), known, scale)
+
+
+def alpha_of(found: Counts, values: Sequence[Any], scale: Scale = "nominal") -> float | None:
+    """Alpha of a matrix of coincidences of these values."""
     totals = found.sum(axis=1)
+    distance = _distances(values, totals, scale)
     n, expected = float(totals.sum()), float((np.outer(totals, totals) * distance).sum())
     if n <= 1 or expected <= 0:
         return None
     return 1.0 - (n - 1) * float((found * distance).sum()) / expected
 
 
-def alpha_figure(
-    matrices: Sequence[Counts], weights: Counts, of: Callable[[Counts], float | None] = alpha_of
-) -> Figure:
+def _distances(values: Sequence[Any], totals: Counts, scale: Scale) -> Counts:
+    size = len(values)
+    if scale == "nominal":
+        return 1.0 - np.eye(size)
+    if scale == "ordinal":  # values between two count, and half of the two themselves
+        ranks = np.cumsum(totals) - totals / 2
+        return np.asarray(np.subtract.outer(ranks, ranks) ** 2, float)
+    numbers = np.asarray([float(value) for value in values])
+    difference = np.subtract.outer(numbers, numbers)
+    if scale == "interval":
+        return np.asarray(difference**2, float)
+    sums = np.add.outer(numbers, numbers)
+    return np.asarray(np.divide(difference, sums, out=np.zeros_like(difference), where=sums != 0) ** 2, float)
+
+
+def alpha_figure(matrices: Sequence[Counts], weights: Counts, of: Callable[[Counts], float | None]) -> Figure:
     """Alpha of the summed matrices, with an interval from samples that draw each of them as often as `weights` say."""
     value = of(np.sum(matrices, axis=0)) if matrices else None
     if value is None:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from statistics import fmean
+from statistics import fmean, harmonic_mean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from vista_guard.protocols import Embedder
 from vista_guard.types import Label
-from vista_lab.metrics.delivery import harmonic
 
 if TYPE_CHECKING:
     from vista_lab.metrics.agreement import AnnotatedClaim
@@ -333,4 +332,4 @@ def _best(claims: Sequence[str], others: Sequence[str]) -> list[float]:
 
 
 def _easiness(precision: float, recall: float) -> Easiness:
-    return Easiness(precision, recall, harmonic(precision, recall))
+    return Easiness(precision, recall, harmonic_mean((precision, recall)))

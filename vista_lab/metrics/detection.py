@@ -13,7 +13,7 @@ from enum import StrEnum
 import numpy as np
 
 from vista_guard.types import Finding, Label, Outcome
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.metrics.intervals import Share, bootstrap_interval
 
 

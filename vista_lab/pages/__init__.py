@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from vista_guard.dashboard.registry import PageInfo
-from vista_guard.dashboard.settings import Permission
-from vista_lab.pages import annotate, policy_lab, runs
+from typing import TYPE_CHECKING
+
+from vista_lab.registry import additions, load
+
+if TYPE_CHECKING:
+    from vista_guard.dashboard.registry import PageInfo
 
 
 def pages() -> tuple[PageInfo, ...]:
-    """The policy lab, the runs, and annotating, in this order."""
-    return (
-        PageInfo("Policy lab", "lab", "science", policy_lab.lab),
-        PageInfo("Runs", "runs", "compare_arrows", runs.runs),
-        PageInfo("Annotate", "annotate", "edit_note", annotate.annotate, Permission.ANNOTATE),
-    )
+    """The pages of all tasks."""
+    return tuple(load(page) for task in additions() for page in task.pages)

@@ -1,4 +1,1 @@
-"""Printed figures of papers as data, and the checks on them.
-
-`tables/*.toml` has the printed figures, `vista` reads them, `checks` recomputes what needs no model.
-"""
+"""Figures that papers print, as data (`tables/*.toml`), and how they are checked; the checks of a paper are its task's."""

@@ -1,4 +1,5 @@
-"""Tries policies on judged turns: what another policy would have done.
+"""Policies: what another policy would have done with judged turns, thresholds from labelled ones, and the policy lab."""
 
-Policies are pure, so stored reports are decided again without judging. `replayed` compares two, `comparison` counts.
-"""
+from vista_lab.registry import Additions
+
+ADDS = Additions(commands="vista_lab.policies.calibrate:register", pages=("vista_lab.policies.page:PAGE",))

@@ -1,5 +1,5 @@
 """Runs of a system over conversations: one loop for replay and evaluation, exact resume, local workers or Ray.
 
-`evaluate` starts a run, `plan` chooses its rows, `loop` judges, `folder` stores the results, and
-`export` writes stored turns for other programs.
+`plan` chooses the rows, `evaluate` and `replaying` start a run, `loop` judges, `folder` stores the results. `workers`, `asking`
+and `made` serve whatever is made item by item with a model.
 """

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
@@ -24,9 +24,8 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, Valid
 
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.stores.line_file import ANOTHER_OUT, LineFile, LineKind, refuse_differences, write_whole
-from vista_guard.types import JudgeInfo, Label, TurnReport
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import PlaceGold
+from vista_guard.types import Label, TurnReport
+from vista_lab.logs.source import PlaceGold, Task
 from vista_lab.systems.protocol import SystemInfo
 
 MANIFEST, GOLD, REPORTS, SUMMARY = "manifest.json", "gold.jsonl", "reports.jsonl", "summary.json"
@@ -36,9 +35,6 @@ BESIDE = ".run.json"
 
 MANIFEST_VERSION = "1.0"
 """Changes in its first part when an older reader would misread a run."""
-
-REPLAY_OF_0_2 = "0.2"
-"""Version of manifests converted from the `FILE.run.json` of vista-guard 0.2."""
 
 
 def _report_again(report: TurnReport) -> str:
@@ -122,36 +118,7 @@ class Manifest(_Line):
 
         Raises ConfigError if they were not; names each field with both values.
         """
-        now = manifest_fields(self)
-        if made.version == REPLAY_OF_0_2:  # it recorded neither limits nor documents
-            now = {name: value for name, value in now.items() if name in _FIELDS_OF_0_2}
-        refuse_differences(place, manifest_fields(made), now)
-
-
-class _ReplayOf02(BaseModel):
-    """The `FILE.run.json` of vista-guard 0.2."""
-
-    judge: JudgeInfo
-    policy: str
-    rules: str | None = None
-    persona: str | None = None
-    context: str
-    ungrounded: str
-    claims: Literal["given", "judge"]
-
-    def manifest(self, created: datetime) -> Manifest:
-        options = self.model_dump(exclude={"judge", "claims"}, exclude_none=True)
-        return Manifest(
-            version=REPLAY_OF_0_2,
-            made_by="vista-guard 0.2",
-            system=SystemInfo(name="vista", judge=self.judge, options=options),
-            rows=None,
-            claims=self.claims,
-            created=created,
-        )
-
-
-_FIELDS_OF_0_2 = {"system", "judge", "claims", *(f"option {name}" for name in _ReplayOf02.model_fields)}
+        refuse_differences(place, manifest_fields(made), manifest_fields(self))
 
 
 class GoldLine(_Line):
@@ -297,8 +264,6 @@ def read_manifest(place: Path) -> Manifest:
     path = manifest_path(place)
     try:
         content = json.loads(path.read_bytes())
-        if path.name != MANIFEST and isinstance(content, dict) and "version" not in content:
-            return _ReplayOf02.model_validate(content).manifest(datetime.fromtimestamp(path.stat().st_mtime, UTC))
         if isinstance(content, dict) and content.get("kind") == "dialogues":
             raise ConfigError(
                 f"{place} holds dialogues of vista-guard knowmt run: read them with vista-guard knowmt report"

@@ -8,16 +8,20 @@ reported, as in the paper's human evaluation; other assistant turns stay in the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import os
+import platform
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 
+from vista_guard import __version__
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import Action, Conversation, Role, Turn, TurnReport
 from vista_lab.logs.source import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import Tally
-from vista_lab.runs.folder import ReportFile
+from vista_lab.runs.folder import Manifest, ReportFile, Rows
 from vista_lab.runs.workers import run_all
 from vista_lab.systems.protocol import System
 
@@ -31,6 +35,16 @@ class ClaimsMode(StrEnum):
 
     GIVEN = "given"
     JUDGE = "judge"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """A run's settings, apart from its rows and its system."""
+
+    claims: ClaimsMode = ClaimsMode.JUDGE
+    limit: int | None = None
+    seed: int = 0
+    engine: str = "local"
 
 
 @dataclass
@@ -71,6 +85,31 @@ async def judge_all(
     run = _Run(system, iter(entries), file, claims, steering)
     await run_all(run.work() for _ in range(steering.concurrency))
     return run.tally, run.exhausted
+
+
+def manifest(system: System, rows: Rows | None, made: RunSettings) -> Manifest:
+    """The manifest of a run that begins now."""
+    return Manifest(
+        made_by=f"vista-guard {__version__}",
+        system=system.info,
+        rows=rows,
+        claims=made.claims.value,
+        limit=made.limit,
+        seed=made.seed,
+        engine=made.engine,
+        machine=machine(),
+        created=datetime.now(UTC),
+    )
+
+
+def machine() -> Mapping[str, str]:
+    """The machine, as far as it explains speed: no name and no address."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "cores": str(os.cpu_count() or 0),
+        "python": platform.python_version(),
+    }
 
 
 def prepare(entry: LoggedConversation, claims: ClaimsMode) -> LoggedConversation:

@@ -5,6 +5,7 @@ Readable rows, a sample of them, and their gold.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
-from vista_lab.datasets.files import Task, fingerprint
+from vista_lab.datasets.files import fingerprint
 from vista_lab.datasets.opening import OpenedDataSet, open_dataset, reason
-from vista_lab.datasets.registry import find
+from vista_lab.datasets.registry import all_datasets, find
 from vista_lab.logs.formats import Columns, LogFormat, read_log
-from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation
+from vista_lab.logs.source import SUFFIXES, BrokenEntry, LoggedConversation, Task
 from vista_lab.runs.folder import GoldLine, Rows
 from vista_lab.runs.loop import ClaimsMode, Entry, prepare, wanted_turns
 from vista_lab.systems.baselines import fit
@@ -28,6 +29,8 @@ NAMED = 20
 """Most unreadable rows that are named one by one."""
 LOG = "log"
 """Split of a log, which has none."""
+EXPORT = "export.json"
+"""The note beside a log that was exported from a generated set."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +160,23 @@ def _why_empty(source: Source, claims: ClaimsMode, skipped: Counter[str], broken
     return f"{source.name} is empty: it has no assistant turn"
 
 
+def source_of(data: str, folder: Path | None, log_format: str, columns: str | None) -> Source:
+    """The data set of this name, else the log at this path: `./fade` is a file or folder, `fade` a data set.
+
+    Raises:
+        ConfigError, InputError: as `of_dataset` and `of_log`; or the data set has questions alone.
+    """
+    known = all_datasets().get(data)
+    if known is not None and known.answered_by and not Path(data).exists():
+        raise InputError(f"{data} has questions and no answers; have an assistant answer: {known.answered_by} {data}")
+    if known is None:
+        if Path(data).exists():
+            return of_log(Path(data), None if log_format == "auto" else log_format, columns)
+        if Path(data).suffix or "/" in data:
+            raise InputError(f"log {data} does not exist; give a file, or a data set's name from vista-guard datasets")
+    return of_dataset(data, folder)
+
+
 def of_dataset(name: str, folder: Path | None) -> Source:
     """A data set by its name in `vista-guard datasets`, with its files in the folder or below.
 
@@ -175,6 +195,17 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         sample=dataset.sample,
         retrieves=dataset.retrieves,
     )
+
+
+def gate_of(log: Path) -> str:
+    """Name of the verifier that gated a log which `vista-guard oasis export` wrote; empty for any other log."""
+    for folder in (log.parent.parent, log.parent):
+        try:
+            gate = str(json.loads((folder / EXPORT).read_bytes())["gate"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return "" if gate == "none" else gate
+    return ""
 
 
 def fit_options(

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from vista_guard.types import Action, Label, TurnReport, Usage
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Detection, Reading, balanced_interval, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Share, share_interval
 from vista_lab.metrics.labels import LabelAgreement, Tally

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, Self, TypeVar, cast
 
 from vista_guard.errors import BudgetError, JudgeError, VistaGuardError
 
@@ -43,6 +43,7 @@ async def work_through(
     at_once: int,
     stop: asyncio.Event | None = None,
     noun: str = "items",
+    aside: bool = False,
 ) -> WorkDone:
     """Works on the items, `at_once` of them at the same time.
 
@@ -53,16 +54,17 @@ async def work_through(
         at_once: number of workers, at least 1.
         stop: set to end after the items in progress.
         noun: name of the items in messages.
+        aside: reads items in a thread, where reading one takes a while.
 
     Returns:
         The progress; `stopped` is the reason for an early end.
     """
     work, halt = WorkDone(), stop or asyncio.Event()
-    left, in_a_row = iter(items), 0
+    left, in_a_row = _Queue(iter(items), aside), 0
 
-    async def worker(left: Iterator[T]) -> None:
+    async def worker() -> None:
         nonlocal in_a_row
-        for item in left:
+        async for item in left:
             if halt.is_set() or work.stopped:
                 return
             try:
@@ -80,8 +82,31 @@ async def work_through(
             in_a_row = 0
             work.done += 1
 
-    await run_all(worker(left) for _ in range(max(1, at_once)))
+    await run_all(worker() for _ in range(max(1, at_once)))
     return work
+
+
+class _Queue(Generic[T]):
+    """Items for several workers: each takes the next one."""
+
+    def __init__(self, items: Iterator[T], aside: bool) -> None:
+        self._items, self._aside, self._reading = items, aside, asyncio.Lock()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._aside:
+            async with self._reading:
+                item = await asyncio.to_thread(next, self._items, _END)
+        else:
+            item = next(self._items, _END)
+        if item is _END:
+            raise StopAsyncIteration
+        return cast("T", item)
+
+
+_END = object()
 
 
 async def run_all(workers: Iterable[Coroutine[None, None, None]]) -> None:

@@ -14,8 +14,8 @@ from vista_guard.errors import ConfigError
 from vista_guard.judges.embedded.english.cues import FUNCTION_WORDS, PREPOSITIONS
 from vista_guard.judges.embedded.english.words import AUXILIARIES, DETERMINERS, PRONOUNS
 from vista_guard.types import Check, Claim, Document, EvidenceSet, JudgeInfo, Label, Passage
-from vista_lab.datasets.files import DataSet, Entry, Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.datasets.files import DataSet, Entry
+from vista_lab.logs.source import LoggedConversation, Task
 from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 THRESHOLD = 0.5

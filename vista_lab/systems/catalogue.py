@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ChatModel, ModelJudge, ModelOptions
 from vista_guard.protocols import Judge
 from vista_guard.types import Label
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
+from vista_lab.registry import load, named
 from vista_lab.systems.baselines import THRESHOLD, Majority, Overlap
 from vista_lab.systems.evidence import ClaimEvidence, EvidenceOrder
 from vista_lab.systems.fact_check import DEFAULTS as FACT_CHECK
 from vista_lab.systems.fact_check import FactCheck, fact_check_limits, read_options
-from vista_lab.systems.guarded import Ablated, GuardSystem, Order, SystemRecipe, build
+from vista_lab.systems.guarded import GuardSystem
 from vista_lab.systems.metrics import OPTIONS as RAGAS_OPTIONS
 from vista_lab.systems.metrics import DeepEvalScorer, MetricJudge, RagasScorer, load_library, load_metric
+from vista_lab.systems.protocol import with_cost
+from vista_lab.systems.recipes import Ablated, Order, SystemRecipe, build
 from vista_lab.systems.turn_judges import FActScore, LLMJudge
 
-PASSAGES = 30
-"""Passages for a claim of system `oasis`. K = 30 in the paper (§7.1)."""
 _UNVERIFIABLE = frozenset({Task.UNVERIFIABLE})
 
 
@@ -60,9 +61,9 @@ def make_system(
             and a judge that is none; a library that is not installed.
     """
     kind, colon, _ = name.partition(":")
-    if name not in SYSTEMS and not (kind in METRICS and (bool(colon) or metric is not None)):
+    if name not in systems() and not (kind in METRICS and (bool(colon) or metric is not None)):
         raise ConfigError(f"system {name!r} is unknown; the systems are {', '.join(names())}")
-    recipe = {**SYSTEMS, **METRICS}[kind]
+    recipe = {**systems(), **METRICS}[kind]
     return build(recipe, name, task, dict(options or recipe.defaults), metric, guard_settings, evidence=evidence)
 
 
@@ -73,12 +74,13 @@ def names() -> list[str]:
         >>> names()[:2]
         ['vista', 'vista+ctx']
     """
-    return [*SYSTEMS, *(f"{library}:METRIC" for library in METRICS)]
+    return [*systems(), *(f"{library}:METRIC" for library in METRICS)]
 
 
 def asks_judge(name: str) -> bool:
-    """True when the system asks the configured judge. `oasis` and baselines judge by themselves, metrics ask their own model."""
-    return name.partition(":")[0] not in {"oasis", "majority", "overlap", *METRICS}
+    """True when the system asks the configured judge. Others judge by themselves, or ask a model of their own."""
+    recipe = {**systems(), **METRICS}.get(name.partition(":")[0])
+    return recipe is None or recipe.asks_judge
 
 
 def _zero_shot(model: ChatModel, options: ModelOptions) -> ModelJudge:
@@ -104,27 +106,6 @@ def _overlap(order: Order) -> Judge:
     if not 0.0 <= threshold <= 1.0:
         raise ConfigError(f"option threshold of system overlap is {text!r}; it must be a share of words in [0, 1]")
     return Overlap(threshold)
-
-
-def _oasis(order: Order) -> Judge:
-    """LLM-OASIS's own system (§5): claims by a decomposer, k passages a claim by a retriever, and Algorithm 1 over a verifier.
-
-    Its parts are the guard's settings `decomposer`, `embedder` and `verifier`: with none of them it runs on the shipped models,
-    with the folders of `vista-guard oasis train` on trained ones. It passes a claim that no passage speaks of, as the paper does,
-    so it is a system to compare with and no way to guard.
-    """
-    text = order.options.get("passages", str(PASSAGES))
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"option passages of system {order.name} is {text!r}; it must be a whole number from 1 on")
-    order.given = None  # Algorithm 1, whatever judge is named.
-    limits = order.settings.limits.model_copy(update={"retrieved": int(text)})
-    order.settings = order.settings.model_copy(update={"judge": "embedded", "weighing": "first", "limits": limits})
-    return order.judge()
-
-
-def _each_claim(order: Order) -> Mapping[str, Any]:
-    """Settings of the guard: each claim by itself, `passages` at a time, of all passages of a turn's own documents."""
-    return {"retrieve_by": "claim", "limits": order.settings.limits.model_copy(update={"passages": 1_000_000})}
 
 
 def _metric(order: Order, library: str, scorer: Callable[[Any], Any]) -> Judge:
@@ -172,41 +153,33 @@ SYSTEMS: Mapping[str, SystemRecipe] = {
     "llm-judge": _WHOLE_TURNS(lambda order: order.model(partial(LLMJudge, task=order.task))),
     "fact-check": _FACT_CHECK,
     "fact-check+evidence": replace(_FACT_CHECK, judge=partial(_fact_check, evidence=True), retrieval=fact_check_limits),
-    "oasis": SystemRecipe(
-        _oasis,
-        knowledge=False,
-        retrieval=_each_claim,
-        options=("passages",),
-        defaults={"passages": str(PASSAGES)},
-    ),
-    "majority": SystemRecipe(_majority, knowledge=False, options=("label", "fitted on")),
+    "majority": SystemRecipe(_majority, knowledge=False, asks_judge=False, options=("label", "fitted on")),
     "overlap": SystemRecipe(
         _overlap,
         knowledge=False,
+        asks_judge=False,
         tasks=_UNVERIFIABLE,
         options=("threshold", "source", "fitted on"),
         defaults={"threshold": str(THRESHOLD), "source": "half of the words, fitted on nothing"},
     ),
 }
-"""The systems of this package."""
+"""The systems of this room; `systems` has those of the tasks, too."""
 
 METRICS: Mapping[str, SystemRecipe] = {
-    "deepeval": _WHOLE_TURNS(lambda order: _metric(order, "deepeval", DeepEvalScorer)),
+    "deepeval": _WHOLE_TURNS(lambda order: _metric(order, "deepeval", DeepEvalScorer), asks_judge=False),
     "ragas": _WHOLE_TURNS(
-        lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)), options=RAGAS_OPTIONS
+        lambda order: _metric(order, "ragas", lambda metric: RagasScorer(metric, order.options)),
+        options=RAGAS_OPTIONS,
+        asks_judge=False,
     ),
 }
 """Libraries whose metrics are systems."""
 
 
-def with_cost(settings: Mapping[str, Any], max_cost: float | None) -> dict[str, Any]:
-    """The guard's settings, with a limit on what a model judge may cost in a run, in US dollars; no limit when None."""
-    if max_cost is None:
-        return dict(settings)
-    model = settings.get("model", {})
-    budget = model.get("budget", {})
-    run = {**budget.get("run", {}), "cost": max_cost}
-    return {**settings, "model": {**model, "budget": {**budget, "run": run}}}
+@cache
+def systems() -> Mapping[str, SystemRecipe]:
+    """Every system by its name, with those that tasks add."""
+    return {**SYSTEMS, **{name: load(recipe) for name, recipe in named("systems").items()}}
 
 
 @dataclass(frozen=True)

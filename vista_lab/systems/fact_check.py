@@ -22,12 +22,12 @@ from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import ask_trimmed
 from vista_guard.settings.sources import Limits
 from vista_guard.types import Check, Claim, EvidenceSet, Label, Turn
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.systems.protocol import POSITIVE, labelled_check
 from vista_lab.systems.turn_judges import WholeTurnJudge
 
 if TYPE_CHECKING:
-    from vista_lab.systems.guarded import Order
+    from vista_lab.systems.recipes import Order
 
 PROMPTS = Path(__file__).parent / "texts" / "fact_check"
 

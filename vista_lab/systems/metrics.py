@@ -21,7 +21,7 @@ from vista_guard._extras import how_to_install, require
 from vista_guard.errors import ConfigError, JudgeError
 from vista_guard.judges.contract import meter
 from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Label, Role, Turn, Unchecked, Usage
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 

@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 from vista_guard.judges.composed import ensemble
 from vista_guard.turn.work import writable
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Span, Turn, TurnReport, Unchecked
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.logs.source import LoggedConversation, Task
 
 
 class EvidenceInfo(BaseModel):
@@ -94,6 +93,16 @@ class System(Protocol):
         ...
 
     async def aclose(self) -> None: ...
+
+
+def with_cost(settings: Mapping[str, Any], max_cost: float | None) -> dict[str, Any]:
+    """The guard's settings, with a limit on what a model judge may cost in a run, in US dollars; no limit when None."""
+    if max_cost is None:
+        return dict(settings)
+    model = settings.get("model", {})
+    budget = model.get("budget", {})
+    run = {**budget.get("run", {}), "cost": max_cost}
+    return {**settings, "model": {**model, "budget": {**budget, "run": run}}}
 
 
 POSITIVE: Mapping[Task, Label] = {

@@ -32,7 +32,7 @@ from vista_guard.judges.model.prompt_files import read as read_prompt
 from vista_guard.judges.model.prompts import PromptInfo, ask_trimmed
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Check, Claim, EvidenceSet, JudgeInfo, Label, Role, Span, Turn, Unchecked
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.systems.protocol import POSITIVE, LabellingJudge, labelled_check
 
 FACTSCORE_PROMPTS = Path(__file__).parent / "texts" / "factscore"

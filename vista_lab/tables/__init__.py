@@ -1,4 +1,4 @@
 """Tables and figures, in the terminal, as Markdown, LaTeX, CSV, HTML, SVG and PNG.
 
-`vista` and `overview` lay out the tables, `writers` writes them, `plots` and `pictures` draw, `printed` prints the paper's.
+`runs` reads what they are made of, `overview` has a line a run, `output` fills a paper's tables and writes them; `plots` draws.
 """

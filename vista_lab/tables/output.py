@@ -1,18 +1,16 @@
-"""Finds the runs' folders, fills the tables by number, and writes them to files."""
+"""Finds the runs' folders, writes tables to files, and how the tables of a paper are filled by number."""
 
 from __future__ import annotations
 
 import base64
 import os.path
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vista_guard.errors import ConfigError, InputError
 from vista_lab.runs.folder import MANIFEST
-from vista_lab.tables.overview import overview, tables_8_to_11
-from vista_lab.tables.runs import RunMeasures, check_comparable
-from vista_lab.tables.vista import table_2, table_3, table_4, table_5, table_20, table_21, tables_12_to_19
+from vista_lab.tables.runs import RunMeasures
 from vista_lab.tables.writers import FORMATS, Sheet, comma_separated, latex, markdown, page, unique_names
 
 TITLE = "Runs side by side"
@@ -132,60 +130,50 @@ def _inline(svg: Path) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()
 
 
-NUMBERS = (2, 3, 4, 5, *range(8, 22))
-"""The paper's tables that runs can fill. Tables 1, 6 and 7 come from annotations."""
+@dataclass(frozen=True)
+class Filled:
+    """A paper's tables: those that the material fills, messages about requested ones that it does not, and its figures.
 
-
-def numbers(asked: str) -> frozenset[int]:
-    """The tables in a list such as `2,3,8-11`.
-
-    Raises:
-        InputError: an entry is not one of these tables.
+    `draw` draws the figures into a folder.
     """
-    tables: set[int] = set()
-    for part in asked.split(","):
-        first, dash, last = part.strip().partition("-")
-        try:
-            ends = int(first), int(last if dash else first)
-        except ValueError as exc:
-            raise InputError(f"--tables has {part.strip()!r}; give numbers, such as 2,3,8-11") from exc
-        if not (ends[0] <= ends[1] and set(ends) <= set(NUMBERS)):
-            raise InputError(
-                f"table {part.strip()} cannot be filled from runs; 2, 3, 4, 5 and 8-21 can (Tables 1, 6 and 7 come "
-                "from annotations: see vista-guard agree)"
-            )
-        tables |= set(range(ends[0], ends[1] + 1)) & set(NUMBERS)
-    return frozenset(tables)
+
+    sheets: list[Sheet]
+    empty: list[str]
+    draw: Callable[[Path], list[Picture]]
 
 
-def sheets(runs: Sequence[RunMeasures], asked: frozenset[int] | None = None) -> tuple[list[Sheet], list[str]]:
-    """The overview and the tables by number, and messages about requested ones that no run fills.
+@dataclass(frozen=True)
+class PaperTables:
+    """How a paper's tables are filled from runs.
 
-    `asked` are numbers of tables; all when None.
-
-    Raises:
-        InputError: runs on one data set cannot be compared.
+    Attributes:
+        numbers: the tables that runs can fill.
+        elsewhere: where the paper's other tables come from, for the error about their numbers.
+        fill: fills the tables with these numbers, all when None, from runs and files of scores. Raises `InputError` if runs on
+            one data set cannot be compared.
+        errors: reference of a function that writes the units which some run has wrong into a sheet, and returns their number.
     """
-    check_comparable(runs)
-    tables, empty = [overview(runs)], []
-    for table_numbers, fill, need in _FILLERS:
-        if asked is None or asked & {*table_numbers}:
-            filled = tables_12_to_19(runs, asked or ()) if fill is tables_12_to_19 else fill(runs)
-            tables += filled
-            if not filled and asked is not None:
-                name = f"{table_numbers[0]} to {table_numbers[-1]}" if len(table_numbers) > 1 else f"{table_numbers[0]}"
-                empty.append(f"no run fills Table {name}: it needs {need}")
-    return tables, empty
 
+    numbers: Collection[int]
+    elsewhere: str
+    fill: Callable[[Sequence[RunMeasures], Collection[int] | None, Sequence[Path]], Filled]
+    errors: str = ""
 
-_FILLERS: Sequence[tuple[Sequence[int], Callable[[Sequence[RunMeasures]], list[Sheet]], str]] = (
-    ([2], table_2, "a data set of unverifiable turns with labels of its own"),
-    ([3], table_3, "claims that people labelled, judged with --claims given"),
-    ([4], table_4, "two of vista, no-ac, no-history and zero-shot, with one judge on one data set"),
-    ([5], table_5, "a data set of contradictions"),
-    (range(8, 12), tables_8_to_11, "two runs on one data set"),
-    (range(12, 20), tables_12_to_19, "claims that people labelled, judged with --claims given"),
-    ([20], table_20, "a data set of abstentions"),
-    ([21], table_21, "a data set of abstentions"),
-)
-"""Numbers of tables, the function that fills them, and what it needs of the runs."""
+    def chosen(self, asked: str) -> frozenset[int]:
+        """The tables in a list such as `2,3,8-11`.
+
+        Raises:
+            InputError: an entry is not one of these tables.
+        """
+        tables: set[int] = set()
+        for part in asked.split(","):
+            first, dash, last = part.strip().partition("-")
+            try:
+                ends = int(first), int(last if dash else first)
+            except ValueError as exc:
+                raise InputError(f"--tables has {part.strip()!r}; give numbers, such as 2,3,8-11") from exc
+            if not (ends[0] <= ends[1] and set(ends) <= set(self.numbers)):
+                known = ", ".join(map(str, self.numbers))
+                raise InputError(f"table {part.strip()} cannot be filled from runs; {known} can ({self.elsewhere})")
+            tables |= set(range(ends[0], ends[1] + 1)) & set(self.numbers)
+        return frozenset(tables)

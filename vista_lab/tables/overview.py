@@ -1,21 +1,15 @@
-"""The overview, one line a run, and Tables 8 to 11.
-
-Score, interval, coverage, cost; McNemar's exact test on the turns that both runs judged.
-"""
+"""The overview: one line a run, with score, intervals, coverage and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Sequence
 
 from vista_guard.policy.turn_risk import macro_score, micro_score
 from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Share
 from vista_lab.metrics.labels import accuracy, macro_f1
-from vista_lab.papers.vista import differences, table
-from vista_lab.tables.runs import Interval, RunMeasures, discordant, names_of, notes_of
-from vista_lab.tables.vista import PAPER, data_sets_of, paper_set, systems_of, title_of
-from vista_lab.tables.writers import NOTHING, Row, Sheet, file_name, headings, percent, row
+from vista_lab.tables.runs import Interval, RunMeasures, names_of, notes_of
+from vista_lab.tables.writers import NOTHING, Row, Sheet, headings, percent, row
 
 COLUMNS = headings(
     ("data set", "system", "judge"),
@@ -117,62 +111,3 @@ def _cost_cells(run: RunMeasures) -> list[str]:
         f"{tokens:,.0f}",
         cost,
     ]
-
-
-SIGNIFICANCE_NOTES = (
-    "Δ: accuracy of the first less that of the second, in percent, over the n turns that both judged; b: turns that the first "
-    "alone has right, c: that the second alone has. p: McNemar's exact test, two-sided, not corrected for the number of rows.",
-    "* p < .05, ** p < .01, *** p < .001, ns: else.",
-)
-OF_PAPER = "Of the paper's rows n is its sample; p is as printed, and Δ and the pairs are of different items there."
-
-SIGNIFICANCE_COLUMNS = headings(("model", "comparison"), "n", "Δ", "p", "sig.", "b", "c")
-
-
-def tables_8_to_11(runs: Sequence[RunMeasures]) -> list[Sheet]:
-    """A table for each data set with at least two runs, with the paper's rows below where it has the data set.
-
-    Compares systems of one judge, one system with several judges, and all runs with systems that ask no judge.
-    """
-    tables = []
-    for name in data_sets_of(runs):
-        set_runs = [run for run in runs if run.data_set == name and run.answers(run.reading)]
-        rows = [_significance_row(first, second, names_of(set_runs)) for first, second in _pairs(set_runs)]
-        if rows:
-            paper_name = paper_set(name)
-            number = f"Table {table('table08_11')[paper_name]['number']}. " if paper_name else ""
-            title = f"{number}{name}: {table('table08_11')['title']}"
-            notes = (*SIGNIFICANCE_NOTES, *([OF_PAPER] if paper_name else []), *notes_of(set_runs))
-            sheet = Sheet(file_name("significance", name), title, SIGNIFICANCE_COLUMNS, tuple(rows), notes)
-            tables.append(sheet.below(_paper_rows(paper_name) if paper_name else []))
-    return tables
-
-
-def _pairs(runs: Sequence[RunMeasures]) -> Iterator[tuple[RunMeasures, RunMeasures]]:
-    order = systems_of(runs)
-    ranked = sorted(runs, key=lambda run: order.index(run.system))
-    for pair in combinations(ranked, 2):
-        first, second = pair
-        asks_nobody = any(run.judge == run.system for run in pair)
-        if first.judge == second.judge or first.system == second.system or asks_nobody:
-            yield pair
-
-
-def _significance_row(first: RunMeasures, second: RunMeasures, names: Mapping[str, str]) -> Row:
-    left, right = names[first.name], names[second.name]
-    test = discordant(first, second, first.reading)
-    pair = f"{title_of(first.system)} – {title_of(second.system)}"
-    p = f"{test.p:.6f}" if test.n else NOTHING
-    model = left if left == right else f"{left} / {right}"
-    return row(model, pair, f"{test.n:,}", percent(test.difference), p, test.stars, f"{test.first}", f"{test.second}")
-
-
-def _paper_rows(data_set: str) -> list[Row]:
-    turns = f"{table('table02')['turns'][data_set]:,}"
-    return [
-        row(PAPER + difference.model, f"{title_of(difference.first)} – {title_of(difference.second)}", turns,
-            str(difference.difference), str(difference.p), difference.stars, str(difference.only_first),
-            str(difference.only_second))
-        for difference in differences()
-        if difference.data_set == data_set
-    ]  # fmt: skip

@@ -11,11 +11,9 @@ import numpy as np
 from vista_guard.policy.risk import reliability as binned
 from vista_lab.metrics.detection import Reading
 from vista_lab.metrics.intervals import mean_interval
-from vista_lab.papers.vista import table
 from vista_lab.tables.output import Picture
 from vista_lab.tables.plots import Bar, Point, Spot, bars, matrix, over_turns, reliability, trade
-from vista_lab.tables.runs import RunMeasures, names_of
-from vista_lab.tables.vista import confusion_counts, data_sets_of, systems_of, title_of
+from vista_lab.tables.runs import CONFUSED, RunMeasures, confusion_counts, data_sets_of, names_of, systems_of, title_of
 from vista_lab.tables.writers import file_name, one_line, unique_names
 
 FEWEST = 5
@@ -158,16 +156,15 @@ class _Drawing:
 
     def confusions(self) -> Iterator[Picture]:
         """A confusion matrix for each run whose claims people labelled."""
-        labels = [str(label) for label in table("table12_19")["labels"]]
-        human = [place for place, label in enumerate(labels) if label != "NONE"]
+        human = [place for place, label in enumerate(CONFUSED) if label != "NONE"]
         files = unique_names(file_name("confusion", self.file, run.system, self.names[run.name]) for run in self.runs)
         for run, file in zip(self.runs, files, strict=True):
             if run.confusion:
                 name, matrix_rows = self.whole_name(run), confusion_counts(run.confusion)
                 counts = [matrix_rows[place][:-1] for place in human]
                 caption = f"{self.of}: claims by human and by model label. {name}"
-                rows = [labels[place] for place in human]
-                yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, labels, counts))
+                rows = [str(CONFUSED[place]) for place in human]
+                yield Picture(caption, *matrix(self.folder, file, f"{self.of}\n{name}", rows, CONFUSED, counts))
 
     def _trade(self, quantity: str, axis: str, points: Sequence[tuple[RunMeasures, float]]) -> Iterator[Picture]:
         spots = [spot for run, x in points for spot in _spot(run, self.whole_name(run), x)]

@@ -16,13 +16,31 @@ import numpy as np
 
 from vista_guard.errors import InputError
 from vista_guard.types import Finding, Label, TurnReport
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Detection, Reading, balanced_interval, has_any_label, labels_of, target_labels
 from vista_lab.metrics.intervals import Discordant, bootstrap_interval, share_interval
 from vista_lab.metrics.labels import Confusion, Spending, macro_f1, spending
 from vista_lab.runs.folder import GoldLine, Manifest, Rows, TurnName, read_evaluation, read_gold, read_run_reports
 from vista_lab.runs.reading import Run, why_not_comparable
 from vista_lab.runs.summary import gold_of
+
+DATA_SETS = ("AIS", "BEGIN", "FaithDial", "FADE")
+"""VISTA's data sets, in the order of its tables."""
+
+SYSTEMS = {
+    "vista": "VISTA",
+    "vista+ctx": "VISTA+ctx",
+    "no-ac": "No Accumulated Claims",
+    "no-ac+ctx": "−AC",
+    "no-history": "No Dialogue History",
+    "zero-shot": "Zero-Shot",
+    "factscore": "FActScore",
+    "llm-judge": "LLM-as-Judge",
+}
+"""VISTA's names of systems, by ours."""
+
+CONFUSED = (*sorted([*Label, "NONE"]),)
+"""Labels in the order of VISTA's confusion matrices; NONE is a claim that was not found."""
 
 Answers = Mapping[TurnName, tuple[bool, bool | None]]
 """Gold and prediction of each turn; the prediction is None where the turn was not judged."""
@@ -362,3 +380,36 @@ def _varying_settings(run: RunMeasures) -> dict[str, str]:
     }
     options = {f"option {name}": f"{name} {value}" for name, value in manifest.system.options.items()}
     return {key: value for key, value in {**settings, **options}.items() if value}
+
+
+def paper_set(name: str) -> str | None:
+    """The paper's name of a data set: BEGIN for `begin-dev-wow`. None where the paper does not have it."""
+    first = name.lower().split("-")[0].split("_")[0]
+    return next((data_set for data_set in DATA_SETS if data_set.lower() == first), None)
+
+
+def title_of(system: str) -> str:
+    """The paper's name of a system; its own where the paper has none."""
+    return SYSTEMS.get(system, system)
+
+
+def systems_of(runs: Sequence[RunMeasures]) -> list[str]:
+    """Systems in the paper's order, then the others in the order in which they come."""
+    systems = dict.fromkeys(run.system for run in runs)
+    return [*(name for name in SYSTEMS if name in systems), *(name for name in systems if name not in SYSTEMS)]
+
+
+def data_sets_of(runs: Sequence[RunMeasures]) -> list[str]:
+    """Data sets in the paper's order, then the others in the order in which they come."""
+    data_sets = list(dict.fromkeys(run.data_set for run in runs))
+    return sorted(
+        data_sets, key=lambda name: DATA_SETS.index(own_set) if (own_set := paper_set(name)) else len(DATA_SETS)
+    )
+
+
+def confusion_counts(met: Confusion) -> list[list[int]]:
+    """Counts with margins, in the order of `CONFUSED`."""
+    labels = [None if name == "NONE" else Label(name) for name in CONFUSED]
+    rows = [[met[human, judged] if human is not None else 0 for judged in labels] for human in labels]
+    with_totals = [*rows, [sum(column) for column in zip(*rows, strict=True)]]
+    return [[*counts, sum(counts)] for counts in with_totals]

@@ -24,6 +24,9 @@ _STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u20
 NOTHING = "–"
 """Shown where there is no figure."""
 
+PAPER = "paper: "
+"""Prefix of rows taken from the paper."""
+
 LONGEST_PART = 60
 """Most letters of a data set, system or judge in a file name; disks take some 250 bytes in all."""
 

@@ -1,6 +1,5 @@
-"""Training: the shipped models, and a team's own extractor, retriever and verifier.
+"""Training: the one loop (`train`, on `model`, `examples` and `lora`), rows, recipes, and how a model is exported.
 
-`train` is the one training loop, built on `model`, `examples`, `average`, `shipped` and `export`. `oasis` trains a
-part on a generated set by a recipe of `recipes.toml`: `extractor`, `retriever` and `nli` know the three parts, `rows` refuses
-unfit data, `figures` measures a model. `verifiers` calibrates a verifier. The shipped weights are trained in `training/`.
+Tasks train on it: `oasis` an extractor, a retriever and a verifier, `decompose` a decomposer. The shipped weights are trained in
+`training/`.
 """

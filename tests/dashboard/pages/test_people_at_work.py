@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 from tests.dashboard.browser import Served, each_look, faults
 from tests.dashboard.reviewing import BATCH, BLOCKED, HARBOUR, STRANGE, come_in, people_at_work
 from tests.dashboard.seeded import HOSTILE, SCRIPT
-from tests.lab.people.oasis_set import CLAIMS, write_set
+from tests.lab.oasis.generated_set import CLAIMS, write_set
 from vista_guard.cli import app
 from vista_guard.stores.reports import Database
 from vista_guard.stores.reviews.queue import Op, Reviews
 from vista_guard.types import Label
+from vista_lab.annotate.annotations import Annotations, Condition
+from vista_lab.annotate.batches import FormBatches
+from vista_lab.annotate.forms import Answers, Item, Part, load_form
 from vista_lab.metrics.agreement import Method
-from vista_lab.people.annotations import Annotations, Condition
-from vista_lab.people.batches import FormBatches
-from vista_lab.people.forms import Answers, Item, Part, load_form
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from tests.lab.policies.turns import finding, stored, unchecked
 from vista_guard import InputError
 from vista_guard.testing import WordEmbedder
 from vista_guard.types import Label, Span, Timings, Usage
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.metrics import claim_sets
 from vista_lab.metrics.agreement import cohen_kappa, fleiss_kappa
 from vista_lab.metrics.claim_sets import SetAgreement, partners, set_agreement

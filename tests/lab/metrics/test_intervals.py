@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("sklearn", reason="needs the extra evaluation")
 
+from training.suites.arrays import best_limit, binary_balanced_accuracy, cross_validated_predictions
 from vista_guard import InputError
-from vista_lab.metrics.arrays import best_limit, binary_balanced_accuracy, cross_validated_predictions
 from vista_lab.metrics.intervals import Share, bootstrap_interval, wilson
 
 

@@ -15,7 +15,7 @@ from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.testing import WordEmbedder
 from vista_lab.logs.formats import read_log
 from vista_lab.policies.replayed import LogNotes
-from vista_lab.runs.evaluate import replay
+from vista_lab.runs.replaying import replay
 
 PIER = "The pier is 310 m long"
 

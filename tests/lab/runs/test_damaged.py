@@ -9,7 +9,8 @@ import pytest
 
 from tests.lab.runs.ruled import Ruled, source
 from vista_guard.errors import ConfigError, InputError, VistaGuardError
-from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
+from vista_lab.runs.evaluate import Evaluation, evaluate
+from vista_lab.runs.loop import RunSettings
 from vista_lab.runs.plan import make_plan
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured

@@ -15,9 +15,9 @@ from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.detection import Reading
-from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
+from vista_lab.runs.evaluate import Evaluation, evaluate
 from vista_lab.runs.folder import read_evaluation, read_gold
-from vista_lab.runs.loop import ClaimsMode, Event, Steering
+from vista_lab.runs.loop import ClaimsMode, Event, RunSettings, Steering
 from vista_lab.runs.plan import Source, make_plan, sample_names
 from vista_lab.runs.summary import RunSummary, summarise
 

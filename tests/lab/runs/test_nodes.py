@@ -20,8 +20,8 @@ from vista_guard.types import TurnReport
 from vista_lab.runs import cluster as joining
 from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import RaySystem
-from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
-from vista_lab.runs.loop import ClaimsMode, Event, Steering
+from vista_lab.runs.evaluate import Evaluation, evaluate
+from vista_lab.runs.loop import ClaimsMode, Event, RunSettings, Steering
 from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None

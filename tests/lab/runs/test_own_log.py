@@ -11,10 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 from vista_guard.cli import app
+from vista_lab.evaluate.vista.tables import table_2
 from vista_lab.metrics.detection import Reading
 from vista_lab.runs.summary import summarise
 from vista_lab.tables.runs import read_measured
-from vista_lab.tables.vista import table_2
 
 WORDS = {"verifiable": "VERIFIED", "contradicted": "CONTRADICTED", "lacking evidence": "LACKING_EVIDENCE"}
 PIER = "The pier is 310 metres long."

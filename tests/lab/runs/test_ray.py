@@ -25,8 +25,8 @@ from vista_guard.testing import ScriptedChatServer
 from vista_lab.runs import cluster as joining
 from vista_lab.runs import cluster as ray_engine
 from vista_lab.runs.cluster import Build, RaySystem, Ready
-from vista_lab.runs.evaluate import Evaluation, RunSettings, evaluate
-from vista_lab.runs.loop import ClaimsMode, Steering
+from vista_lab.runs.evaluate import Evaluation, evaluate
+from vista_lab.runs.loop import ClaimsMode, RunSettings, Steering
 from vista_lab.runs.plan import make_plan
 
 IS_MISSING = find_spec("ray") is None

@@ -11,8 +11,8 @@ from tests.lab.runs.ruled import Ruled, source
 from tests.lab.runs.runs import manifest, run, written
 from vista_guard.errors import InputError
 from vista_guard.types import Action
-from vista_lab.runs.evaluate import RunSettings, evaluate
-from vista_lab.runs.loop import ClaimsMode
+from vista_lab.runs.evaluate import evaluate
+from vista_lab.runs.loop import ClaimsMode, RunSettings
 from vista_lab.runs.plan import make_plan
 from vista_lab.runs.reading import describe, differences, find_runs, read_run, why_not_comparable
 

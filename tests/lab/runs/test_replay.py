@@ -20,10 +20,9 @@ from vista_guard.testing import WordEmbedder, assistant, conversation, user
 from vista_guard.types import Claim, JudgeInfo, Label, Persona, TurnReport
 from vista_lab.logs.formats import BrokenEntry, LoggedConversation
 from vista_lab.metrics.labels import LabelAgreement
-from vista_lab.runs.evaluate import replay
 from vista_lab.runs.folder import read_manifest
 from vista_lab.runs.loop import ClaimsMode, Event
-from vista_lab.runs.reading import find_runs, read_run
+from vista_lab.runs.replaying import replay
 
 GIVEN, JUDGE = ClaimsMode.GIVEN, ClaimsMode.JUDGE
 
@@ -364,32 +363,3 @@ async def test_the_run_is_described_beside_the_reports(tmp_path: Path) -> None:
     assert options == {"policy": "monitor", "context": "none", "ungrounded": "judge"}
     assert (manifest.system.name, manifest.system.judge) == ("vista", JudgeInfo(name="rules", version="1"))
     assert (manifest.rows, manifest.claims, manifest.limit) == (None, "judge", None)
-
-
-async def test_a_replay_of_version_0_2_is_read_and_resumed(tmp_path: Path) -> None:
-    out, beside = tmp_path / "reports.jsonl", tmp_path / "reports.jsonl.run.json"
-    # Version 0.2 recorded no limits: a run with other ones resumes its file, as it did in 0.2.
-    limited = guard(limits=Limits(turn_chars=9_000))
-    await replay(guard(), [logged("a")], out)
-    rules = read_manifest(out).system.options["rules"]
-    described = {
-        "judge": {"name": "rules", "version": "1"},
-        "policy": "monitor",
-        "rules": rules,
-        "persona": None,
-        "context": "none",
-        "ungrounded": "judge",
-        "claims": "judge",
-    }
-    beside.write_text(json.dumps(described), encoding="utf-8")
-    summary = await replay(limited, [logged("a"), logged("b")], out)
-    assert (summary.turns, summary.resumed) == (6, 3)
-    assert json.loads(beside.read_text("utf-8")) == described
-    ((file,), wrong) = find_runs([tmp_path])
-    assert (file.manifest.made_by, wrong) == ("vista-guard 0.2", [])
-    assert len(read_run(file).reports) == 6
-    with pytest.raises(ConfigError, match="persona - instead of"):
-        await replay(guard(persona=Persona(name="Mira")), [logged("a")], out)
-    beside.write_text(json.dumps({**described, "rules": None}), encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"rules - instead of {rules}"):
-        await replay(guard(), [logged("a")], out)

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from vista_guard.policy.turn_risk import SAFE
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Finding, Label, TurnReport
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation, TurnGold
+from vista_lab.logs.source import LoggedConversation, Task, TurnGold
 from vista_lab.systems.protocol import POSITIVE, System
 
 PLACES = ("mill", "barn", "tower", "chapel", "forge", "quay", "bridge", "school")

@@ -12,7 +12,7 @@ from vista_guard.testing import ScriptedChatServer, assistant, conversation, gol
 from vista_guard.types import Check, Claim, EvidenceSet, Finding, JudgeInfo, Label, Persona, Turn
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.systems.catalogue import make_system
-from vista_lab.systems.guarded import Ablated
+from vista_lab.systems.recipes import Ablated
 
 TALK = conversation(
     user("When was the tower built?"),

@@ -10,8 +10,7 @@ import pytest
 from tests.lab.systems.rows import run
 from vista_guard.testing import Answer, ReceivedRequest, ScriptedChatServer, assistant, conversation, user
 from vista_guard.types import Label, Span, TurnReport
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.logs.source import LoggedConversation, Task
 from vista_lab.systems.catalogue import make_system
 
 ANSWER = "The tower is 38 metres high. It is lovely."

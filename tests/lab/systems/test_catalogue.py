@@ -11,8 +11,9 @@ from tests.lab.systems.rows import museum, run
 from vista_guard.errors import ConfigError
 from vista_guard.judges.model import ModelJudge, ModelOptions, OpenAIChat
 from vista_guard.testing import ScriptedJudge
-from vista_lab.datasets.files import Task
-from vista_lab.systems.catalogue import SYSTEMS, SystemOrder, make_system, names, with_cost
+from vista_lab.logs.source import Task
+from vista_lab.systems.catalogue import SystemOrder, make_system, names, systems
+from vista_lab.systems.protocol import with_cost
 
 URL = "openai:m@http://127.0.0.1:9/v1"
 OF_A_MODEL = ("zero-shot", "factscore", "factscore+split", "llm-judge", "fact-check", "fact-check+evidence")
@@ -29,7 +30,7 @@ def told(name: str, **given: Any) -> str:
 def test_there_are_these() -> None:
     assert names() == [
         "vista", "vista+ctx", "no-ac", "no-ac+ctx", "no-history", "zero-shot", "factscore", "factscore+split", "llm-judge",
-        "fact-check", "fact-check+evidence", "oasis", "majority", "overlap", "deepeval:METRIC", "ragas:METRIC",
+        "fact-check", "fact-check+evidence", "majority", "overlap", "oasis", "deepeval:METRIC", "ragas:METRIC",
     ]  # fmt: skip
 
 
@@ -38,7 +39,7 @@ def test_an_unknown_name_is_told_the_known_ones(name: str) -> None:
     assert told(name) == f"system {name!r} is unknown; the systems are {', '.join(names())}"
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", systems())
 def test_every_system_says_who_it_is_and_judges_nothing_before_it_is_asked(name: str) -> None:
     system = make_system(name, judge=URL, options=OPTIONS.get(name))
     assert system.info.name == name
@@ -64,7 +65,7 @@ def test_prompts_and_shots_are_told() -> None:
 
 
 def test_no_two_systems_judge_in_the_same_way() -> None:
-    infos = [make_system(name, judge=URL, options=OPTIONS.get(name)).info for name in SYSTEMS]
+    infos = [make_system(name, judge=URL, options=OPTIONS.get(name)).info for name in systems()]
     ways = [info.model_copy(update={"name": ""}) for info in infos]
     assert all(one not in ways[:number] for number, one in enumerate(ways))
 

@@ -14,9 +14,9 @@ from vista_guard.stores.chroma.client import chroma_client
 from vista_guard.stores.chroma.documents import ChromaDocuments
 from vista_guard.stores.memory import MemoryDocuments
 from vista_guard.testing import WordEmbedder, assistant, conversation, user
+from vista_lab.evaluate.estimating import estimate
 from vista_lab.logs.source import LoggedConversation
 from vista_lab.systems.catalogue import make_system
-from vista_lab.systems.estimating import estimate
 from vista_lab.systems.evidence import SEPARATOR, EvidenceOrder, FoundEvidence
 from vista_lab.systems.guarded import GuardSystem
 

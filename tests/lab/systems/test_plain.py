@@ -11,8 +11,8 @@ from tests.lab.systems.rows import museum, run
 from vista_guard.errors import ConfigError
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
-from vista_lab.datasets.files import DataSet, Entry, Task
-from vista_lab.logs.source import BrokenEntry, LoggedConversation, TurnGold
+from vista_lab.datasets.files import DataSet, Entry
+from vista_lab.logs.source import BrokenEntry, LoggedConversation, Task, TurnGold
 from vista_lab.systems.baselines import fit, share, words
 from vista_lab.systems.catalogue import make_system
 

@@ -12,8 +12,7 @@ import pytest
 from tests.lab.systems.rows import found, gold_of, museum, run
 from vista_guard.judges.model import ChatRequest, ModelJudge, ModelOptions, Reply
 from vista_guard.testing import ReceivedRequest, ScriptedChatServer, gold_script
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.logs.source import LoggedConversation, Task
 from vista_lab.metrics.intervals import Share
 from vista_lab.systems.catalogue import make_system
 from vista_lab.systems.evidence import EvidenceOrder

@@ -23,7 +23,7 @@ from vista_guard.types import (
     Unchecked,
     Usage,
 )
-from vista_lab.datasets.files import Task
+from vista_lab.logs.source import Task
 from vista_lab.runs.folder import GOLD, MANIFEST, REPORTS, GoldLine, Manifest, Rows
 from vista_lab.systems.protocol import SystemInfo
 

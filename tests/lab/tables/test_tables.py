@@ -21,13 +21,13 @@ from tests.lab.tables.folders import (
 )
 from vista_guard.errors import ConfigError, InputError
 from vista_guard.types import JudgeInfo, Label
-from vista_lab.datasets.files import Task
+from vista_lab.evaluate.vista.tables import TABLES, sheets
+from vista_lab.logs.source import Task
 from vista_lab.metrics.detection import Detection, Reading
 from vista_lab.metrics.intervals import Discordant, Share, mcnemar
-from vista_lab.runs.evaluate import RunSettings, evaluate
-from vista_lab.runs.loop import Steering
+from vista_lab.runs.evaluate import evaluate
+from vista_lab.runs.loop import RunSettings, Steering
 from vista_lab.runs.plan import make_plan
-from vista_lab.tables.output import numbers, sheets
 from vista_lab.tables.runs import RunMeasures, discordant, read_measured
 from vista_lab.tables.writers import Sheet
 
@@ -194,7 +194,7 @@ def test_intervals_are_over_conversations_where_they_have_several_turns(human: l
 
 
 def test_confusions_in_the_papers_layout_and_the_papers_own_by_number(human: list[RunMeasures]) -> None:
-    found, empty = sheets(human, numbers("13"))
+    found, empty = sheets(human, TABLES.chosen("13"))
     assert [sheet.name for sheet in found] == [
         "overview", "confusion-vista-human-dev-vista-gpt-4o", "confusion-vista-human-dev-vista-embedded", "paper-table-13",
     ]  # fmt: skip
@@ -319,8 +319,8 @@ def test_runs_of_different_data_sets_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_tables_are_asked_for_by_number() -> None:
-    assert numbers("2, 8-11,21") == frozenset({2, 8, 9, 10, 11, 21})
-    assert numbers("4-8") == frozenset({4, 5, 8})
+    assert TABLES.chosen("2, 8-11,21") == frozenset({2, 8, 9, 10, 11, 21})
+    assert TABLES.chosen("4-8") == frozenset({4, 5, 8})
     for asked, why in (
         ("x", "'x'"),
         ("6", "table 6 cannot"),
@@ -330,11 +330,11 @@ def test_tables_are_asked_for_by_number() -> None:
         ("", "''"),
     ):
         with pytest.raises(InputError, match=why):
-            numbers(asked)
+            TABLES.chosen(asked)
 
 
 def test_what_no_run_fills_is_said(begin: list[RunMeasures]) -> None:
-    found, empty = sheets(begin, numbers("2,5,21"))
+    found, empty = sheets(begin, TABLES.chosen("2,5,21"))
     assert [sheet.name for sheet in found] == ["overview", "table-2"]
     assert empty == [
         "no run fills Table 5: it needs a data set of contradictions",

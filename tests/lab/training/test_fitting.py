@@ -15,8 +15,7 @@ from vista_guard import InputError
 from vista_guard.judges.verifiers.calibrated import apply_temperature
 from vista_guard.settings.model import LabelName
 from vista_guard.testing import WordEmbedder, assistant, conversation
-from vista_lab.training.rows import LABELS
-from vista_lab.training.verifiers import (
+from vista_lab.policies.verifiers import (
     Case,
     ClaimReading,
     best_temperature,
@@ -26,6 +25,7 @@ from vista_lab.training.verifiers import (
     fit,
     read_cases,
 )
+from vista_lab.training.rows import LABELS
 
 Floats = NDArray[np.float32]
 

@@ -13,8 +13,7 @@ from tests.lab.systems.rows import run
 from vista_guard.errors import ConfigError
 from vista_guard.testing import assistant, conversation, user
 from vista_guard.types import Label
-from vista_lab.datasets.files import Task
-from vista_lab.logs.source import LoggedConversation
+from vista_lab.logs.source import LoggedConversation, Task
 from vista_lab.systems.catalogue import make_system
 
 pytest.importorskip("deepeval", reason="deepeval is not installed here: make test-plugins")

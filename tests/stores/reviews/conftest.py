@@ -16,6 +16,7 @@ from vista_guard.stores.reports import SqlReports
 from vista_guard.stores.reports.database import VERSION_TABLE, make_engine
 from vista_guard.stores.reports.tables import METADATA
 from vista_guard.types import Action, Decision, TurnReport
+from vista_lab.annotate.tables import METADATA as ANNOTATIONS
 
 __all__ = ["postgres"]  # a fixture
 
@@ -31,6 +32,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     address = str(request.getfixturevalue("postgres"))
     engine = make_engine(address)
     METADATA.drop_all(engine)
+    ANNOTATIONS.drop_all(engine)
     with engine.begin() as connection:
         connection.execute(sql.text(f"DROP TABLE IF EXISTS {VERSION_TABLE}"))
     engine.dispose()

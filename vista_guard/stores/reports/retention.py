@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,9 +15,11 @@ from vista_guard.stores.reports.queries import owned_by
 from vista_guard.stores.reports.tables import (
     CLAIMS_HOUR,
     CONVERSATIONS,
+    METADATA,
     NUMBERS,
     OF_A_REPORT,
     PEOPLE_ON_A_REPORT,
+    PREFIX,
     REPORTS,
     TEXTS,
     TURNS,
@@ -69,12 +72,23 @@ def _delete(connection: sql.Connection, numbers: sql.Select[Any]) -> int:
     if ids:
         above = sql.case((NUMBERS.c.highest < max(ids), max(ids)), else_=NUMBERS.c.highest)
         connection.execute(sql.update(NUMBERS).values(highest=above))
+    with_a_report = [*OF_A_REPORT, *PEOPLE_ON_A_REPORT, *(_of_others(connection) if ids else ())]
     for start in range(0, len(ids), BATCH):
         batch = ids[start : start + BATCH]
-        for table, column in (*OF_A_REPORT, *PEOPLE_ON_A_REPORT):
+        for table, column in with_a_report:
             connection.execute(sql.delete(table).where(column.in_(batch)))
         connection.execute(sql.delete(REPORTS).where(REPORTS.c.id.in_(batch)))
     return len(ids)
+
+
+def _of_others(connection: sql.Connection) -> Iterator[tuple[sql.TableClause, sql.ColumnElement[Any]]]:
+    """Tables of other packages with people's work on a report, as `tables.PREFIX` says."""
+    there = sql.inspect(connection)
+    for name in there.get_table_names():
+        foreign = name.startswith(PREFIX) and name not in METADATA.tables
+        if foreign and any(column["name"] == "report" for column in there.get_columns(name)):
+            table = sql.table(name, sql.column("report"))
+            yield table, table.c.report
 
 
 def _recount(connection: sql.Connection, keys: list[str]) -> None:

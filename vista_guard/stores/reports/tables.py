@@ -1,8 +1,8 @@
-"""The tables of reports, reviews and annotations. `migrations` alters older databases to match.
+"""The tables of reports and reviews. `migrations` alters older databases to match.
 
 `vista_guard_reports` holds whole reports as JSON, `vista_guard_turns` one narrow row for each, so that lists never read a
-report's text, and the roll-ups one row an hour, so that charts read neither. Reviews and annotations carry the report's number,
-so that deleting a report deletes them too. Times are UTC.
+report's text, and the roll-ups one row an hour, so that charts read neither. Reviews carry the report's number, so that deleting
+a report deletes them too; so do the tables of other packages. Times are UTC.
 """
 
 from __future__ import annotations
@@ -207,54 +207,6 @@ EVENTS = sql.Table(
 )
 sql.Index("vista_guard_review_events_report", EVENTS.c.report, EVENTS.c.id)
 
-TASKS = sql.Table(
-    "vista_guard_annotation_tasks",
-    METADATA,
-    sql.Column("id", _BIG, primary_key=True),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("tenant", sql.Text, nullable=False),
-    sql.Column("batch", sql.String(200), nullable=False),
-    sql.Column("wanted", sql.Integer, nullable=False),
-    sql.Column("created_at", _TIME, nullable=False),
-    sql.Column("created_by", sql.Text, nullable=False),
-)
-sql.Index("vista_guard_annotation_tasks_batch", TASKS.c.batch, TASKS.c.report, unique=True)
-sql.Index("vista_guard_annotation_tasks_report", TASKS.c.report)
-
-ANNOTATIONS = sql.Table(
-    "vista_guard_annotations",
-    METADATA,
-    sql.Column("id", _BIG, primary_key=True),
-    sql.Column("task", _BIG, nullable=False),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("annotator", sql.String(200), nullable=False),
-    sql.Column("version", sql.Integer, nullable=False),
-    sql.Column("state", sql.String(12), nullable=False),
-    sql.Column("condition", sql.String(12), nullable=False),
-    sql.Column("seconds", sql.Float, nullable=False),
-    sql.Column("notes", sql.Text, nullable=False),
-    sql.Column("started_at", _TIME, nullable=False),
-    sql.Column("saved_at", _TIME, nullable=False),
-    sql.Column("submitted_at", _TIME),
-)
-sql.Index("vista_guard_annotations_task", ANNOTATIONS.c.task, ANNOTATIONS.c.annotator, unique=True)
-sql.Index("vista_guard_annotations_report", ANNOTATIONS.c.report)
-
-ANNOTATION_CLAIMS = sql.Table(
-    "vista_guard_annotation_claims",
-    METADATA,
-    sql.Column("annotation", _BIG, primary_key=True, autoincrement=False),
-    sql.Column("n", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("report", _BIG, nullable=False),
-    sql.Column("source_claim_id", sql.Text),
-    sql.Column("op", sql.String(8), nullable=False),
-    sql.Column("text", sql.Text, nullable=False),
-    sql.Column("span_start", sql.Integer),
-    sql.Column("span_end", sql.Integer),
-    sql.Column("label", sql.String(16)),
-)
-sql.Index("vista_guard_annotation_claims_report", ANNOTATION_CLAIMS.c.report)
-
 CONSENSUS = sql.Table(
     "vista_guard_consensus",
     METADATA,
@@ -267,7 +219,9 @@ CONSENSUS = sql.Table(
 )
 sql.Index("vista_guard_consensus_report", CONSENSUS.c.report)
 
-PEOPLE_ON_A_REPORT = tuple(
-    (table, table.c.report) for table in (REVIEWS, EVENTS, TASKS, ANNOTATIONS, ANNOTATION_CLAIMS, CONSENSUS)
-)
+PEOPLE_ON_A_REPORT = tuple((table, table.c.report) for table in (REVIEWS, EVENTS, CONSENSUS))
 """Tables of people's work on a report, with the same column."""
+
+PREFIX = "vista_guard_"
+"""Begins the names of these tables, and of those that other packages add: deleting a report deletes their rows with its number in
+a column `report`."""

@@ -1,0 +1,65 @@
+"""KnowMT-Bench's own figures, recomputed: what holds, the contradictions by name, and metrics that cannot change unnoticed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+
+pytest.importorskip("scipy")
+
+from vista_lab.dialogues import printed as knowmt
+from vista_lab.dialogues.printed import check_all, printed, residuals
+from vista_lab.papers import printed as figures
+from vista_lab.papers.printed import Verdict
+
+
+@pytest.fixture(scope="module")
+def found() -> Verdict:
+    return check_all()
+
+
+def test_every_figure_is_as_printed_or_a_named_contradiction(found: Verdict) -> None:
+    assert found.wrong == ()
+    assert (len(found.held), len(found.known)) == (449, 95)
+
+
+def test_all_changes_of_tables_12_and_13_follow_from_what_is_printed(found: Verdict) -> None:
+    held = Counter(one.table for one in found.held if ", change of " in one.what)
+    assert held == {12: 108, 13: 96}
+
+
+def test_no_s_is_what_its_equation_gives_of_the_means(found: Verdict) -> None:
+    assert sum(check.what.endswith("by its equation") for check, _ in found.known) == 48
+    assert not any(one.what.endswith("by its equation") for one in found.held)
+
+
+def test_the_contradictions_by_table(found: Verdict) -> None:
+    named = Counter(check.table for check, _ in found.known)
+    assert named == {12: 48, 9: 1, 10: 1, 15: 2, 16: 2, 17: 22, 18: 19}
+
+
+def test_gemini_alone_spends_more_on_a_contradiction_than_its_length_tells() -> None:
+    assert round(residuals()["Gemini-2.5-Pro, single"]) == 329
+    assert sum(residuals().values()) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("table", "setting", "place"), [("table12", "single", 0), ("table12", "multi", 7), ("table13", "change", 2)]
+)
+def test_a_digit_that_changes_is_found(monkeypatch: pytest.MonkeyPatch, table: str, setting: str, place: int) -> None:
+    rows = printed(table)[setting]
+    row = list(rows["Llama-3.1-8B"])
+    row[place] = Decimal(row[place]) * 2
+    changed = {**printed(table), setting: {**rows, "Llama-3.1-8B": row}}
+    parts = {**figures.table("knowmt"), table: changed}
+    monkeypatch.setattr(knowmt, "table", lambda _: parts)
+    assert any("Llama-3.1-8B" in one for one in check_all().wrong)
+
+
+def test_a_contradiction_that_holds_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"table": 14, "figures": ["S_f, aligned"], "why": "made up"}
+    parts = {**figures.table("knowmt"), "known": [*figures.table("knowmt")["known"], extra]}
+    monkeypatch.setattr(knowmt, "table", lambda _: parts)
+    assert any("S_f, aligned" in one and "named as a contradiction" in one for one in check_all().wrong)

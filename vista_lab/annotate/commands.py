@@ -1,0 +1,574 @@
+"""Commands for studies with people: `annotations export` and `import`, `agree`, and `reviews export`."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from vista_guard.cli.common import DataDirOption, command_group, exit_codes, visible  # typer reads it
+from vista_guard.cli.reports import ReportsOption, settings_and_url  # typer reads them
+from vista_guard.cli.reports import reviews as reviews_app
+from vista_guard.errors import ConfigError, InputError
+from vista_lab.cli.tables import tell_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from vista_guard.stores.reports import Database
+    from vista_guard.types import Label
+    from vista_lab.annotate.agreeing import AnnotatedTurn, SettledTurn
+    from vista_lab.annotate.agreement import FormResults
+    from vista_lab.annotate.results import Results
+    from vista_lab.annotate.sheets import FilledSheet
+    from vista_lab.annotate.study import StudyData
+    from vista_lab.tables.output import Picture
+    from vista_lab.tables.writers import Sheet
+
+Kind = Literal["xlsx", "tsv"]
+
+annotations_app = command_group(
+    "annotations", "Sheets of forms that people fill in, and batches of them in the dashboard."
+)
+
+StudyOption = Annotated[
+    Path | None,
+    typer.Option("--study", metavar="FOLDER", help="Of annotations export.  [default: the first sheet's folder]"),
+]
+
+
+@annotations_app.command()
+def export(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATASET|LOG|ITEMS...",
+            help="Names of vista-guard datasets or logs' files; a file of items for a form that is not of turns.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the sheets go. Sheets that are there stay.")],
+    annotators: Annotated[str, typer.Option(metavar="NAMES", help="Who annotates: ada,ben,cleo. Each gets a sheet.")],
+    form: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME|FILE", help="What annotators mark: vista, desiderata, or a form's .yaml or .toml file."
+        ),
+    ] = "vista",
+    sheets: Annotated[
+        Kind,
+        typer.Option(
+            "--sheets", help="Excel and LibreOffice open xlsx (needs the extra evaluation); tsv is plain text."
+        ),
+    ] = "xlsx",
+    run: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="RUN",
+            help="Whose claims are annotated: a folder of vista-guard eval over the data, or a file of reports; one for each "
+            "data set.  [default: the log's own claims]",
+        ),
+    ] = None,
+    sample: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="Conversations of each data set; 40,40,40,20 for four.  [default: all]"),
+    ] = None,
+    enrich: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LABEL=N,…",
+            help="So many of the sample are conversations in which the run found the label: abstention=5,contradicted=5. "
+            "Shares of labels then mean nothing, and all that is made of the sheets says so.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="Random seed for the sample.")] = 0,
+    suggestions: Annotated[
+        bool, typer.Option("--suggestions", help="Show the run's labels: for training, not for figures.")
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FOLDER", envvar="VISTA_GUARD_DATA", help="Where the data sets' files are."),
+    ] = None,
+    log_format: Annotated[
+        str, typer.Option("--format", metavar="NAME", help="A log's format; auto looks at it.")
+    ] = "auto",
+    columns: Annotated[
+        str | None, typer.Option(metavar="WHAT=COLUMN,…", help="Columns of a log that is a table.")
+    ] = None,
+) -> None:
+    """Write one sheet for each annotator: what to read, and what to mark.
+
+    The default form is the paper's: turns with context, question and documents, whose claims are confirmed, edited, deleted or
+    added, and labelled. Sheets hold no label of the judge or the data set. The folder study beside them does: keep it.
+    """
+    with exit_codes():
+        from vista_lab.annotate.forms import load_form
+        from vista_lab.annotate.study import Sampling, draw, draw_items, of_turns, read_run
+        from vista_lab.runs.plan import source_of
+
+        names, shape = [name.strip() for name in annotators.split(",")], load_form(form)
+        wanted = Sampling(names, _counts(sample), _labels(enrich), seed, suggestions, shape)
+        if of_turns(shape):
+            sources = [source_of(one, folder, log_format, columns) for one in data]
+            study = draw(sources, [read_run(one) for one in run or ()], wanted)
+            tests = [source.name for source in sources if source.test]
+        else:
+            study, tests = draw_items(_only_file(data, run), wanted), []
+        for name in tests:
+            typer.echo(f"{name} is a test set: its figures are final, choose nothing on it", err=True)
+        _write_study(study, out, f".{sheets}")
+
+
+@annotations_app.command("import")
+def import_(
+    batch: Annotated[str, typer.Option(metavar="NAME", help="The new batch.")],
+    sheets: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[SHEET...]", help="Filled sheets, named after annotators. None: people work in the dashboard."
+        ),
+    ] = None,
+    study: StudyOption = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Take filled sheets into the dashboard's database, where Annotate shows agreement and what to discuss.
+
+    Each wrong cell is named by file, sheet, row, column and value; while there is one, nothing is taken in. The run's reports
+    come into the database with them, and count there as any other: a database of its own keeps a study apart. Without sheets,
+    the items of --study become a batch that people fill in on the page (not for the paper's form: make such batches there).
+    """
+    with exit_codes():
+        from vista_guard.stores.reports import Database
+        from vista_lab.annotate.sheets import read_sheets
+        from vista_lab.annotate.study import load
+
+        if study is None and not sheets:
+            raise ConfigError(
+                "nothing to import; give filled sheets, or with --study the folder that annotations export wrote"
+            )
+        data = load(study or (sheets or [])[0].parent)
+        filled = read_sheets(sheets or [], data.study.form, data.items)
+        with closing(Database(settings_and_url(reports, data_dir)[1])) as database:
+            typer.echo(_take_in(database, batch, filled, data), err=True)
+
+
+@annotations_app.command()
+def remove(
+    batch: Annotated[str, typer.Argument(metavar="NAME", help="A batch that import made of a form's items.")],
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Delete a batch of a form from the dashboard's database, with its texts and all work on it.
+
+    Batches of guarded turns go with their reports: see vista-guard forget.
+    """
+    with exit_codes():
+        from vista_guard.stores.reports import Database
+        from vista_lab.annotate.batches import FormBatches
+
+        with closing(Database(settings_and_url(reports, data_dir)[1], create=False)) as database:
+            FormBatches(database).remove(batch)
+        typer.echo(f"removed batch {batch}", err=True)
+
+
+def _take_in(database: Database, batch: str, filled: Sequence[FilledSheet], data: StudyData) -> str:
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.annotate.agreement import by_annotator
+    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.database import WHO, import_sheets
+
+    study = data.study
+    if study.form.revision is None:
+        wanted = len(filled) or len(study.annotators)
+        count = FormBatches(database).create(
+            batch, study.form, data.items, wanted=wanted, who=WHO, about=study.about, finished=by_annotator(filled)
+        )
+        return f"made batch {batch} of {count:,} items, {wanted} annotators each"
+    if not filled:
+        raise ConfigError("form vista needs filled sheets to import; without sheets, make a batch of turns in Annotate")
+    imported = import_sheets(database, batch, filled, data, OnnxEmbedder())
+    return f"took in {imported.turns:,} turns as batch {batch}, with {imported.reports:,} reports that were new"
+
+
+def _only_file(data: Sequence[str], runs: Sequence[Path] | None) -> Path:
+    if len(data) != 1 or runs:
+        raise ConfigError(f"this form takes one file of items and no --run; {len(data)} files were given")
+    return Path(data[0])
+
+
+def _counts(sample: str | None) -> Sequence[int | None]:
+    if sample is None:
+        return (None,)
+    parts = sample.split(",")
+    if not all(part.strip().isdecimal() and int(part) for part in parts):
+        raise ConfigError(f"--sample is {sample!r}; give a number, or one for each data set: 40,40,40,20")
+    return [int(part) for part in parts]
+
+
+def _labels(enrich: str | None) -> dict[Label, int]:
+    from vista_lab.annotate.forms import load_form
+
+    labels = load_form("vista").labels
+    counts = {}
+    for part in (enrich or "").split(",") if enrich else ():
+        name, _, count = part.partition("=")
+        choice = None if labels is None else labels.find(name)
+        label = None if choice is None else choice.label
+        if label is None or not count.strip().isdecimal() or label in counts:
+            raise ConfigError(f"--enrich has {part!r}; give labels with numbers: abstention=5,contradicted=5")
+        counts[label] = int(count)
+    return counts
+
+
+def _write_study(data: StudyData, out: Path, suffix: str) -> None:
+    from vista_lab.annotate.sheets import content, form_table, guidelines, too_long
+    from vista_lab.annotate.study import FOLDER, save
+    from vista_lab.tables.output import write_files
+
+    study = data.study
+    files = [f"{name}{ending}" for name in study.annotators for ending in (".xlsx", ".tsv")]
+    existing = next((name for name in [*files, FOLDER] if (out / name).exists()), None)
+    if existing is not None:
+        raise ConfigError(f"{out / existing} exists and may hold an annotator's work. Choose another --out")
+    sheet = content(form_table(study.form, data.items, study.about, hints=study.shown), suffix)
+    save(data, out)
+    if texts := too_long(study.form, data.items):
+        write_files(out / "texts", texts)
+    how_to = {"HOW-TO.txt": guidelines(study.form, study.about) + "\n"}
+    tell_written(write_files(out, {**how_to, **{f"{name}{suffix}": sheet for name in study.annotators}}))
+    parts = sum(len(item.parts) for item in data.items)
+    unit = "" if study.form.parts is None else f" with {parts:,} {study.form.parts.unit}s"
+    typer.echo(f"{len(data.items):,} {study.form.item}s{unit}. {visible(study.about)}", err=True)
+    typer.echo(
+        f"keep {visible(str(out / FOLDER))} from annotators: it holds the labels of judge and data set", err=True
+    )
+
+
+# Agreement
+
+TITLE = "What annotators say"
+"""Title of the HTML page."""
+
+How = Literal["cosine", "text"]
+
+WORDS = {"cosine": "they read the same, or the cosine of their embeddings is above 0.9", "text": "they read the same"}
+
+
+def agree(
+    sheets: Annotated[
+        list[Path] | None, typer.Argument(metavar="SHEET...", help="Filled sheets, named after annotators.")
+    ] = None,
+    batch: Annotated[
+        str | None, typer.Option(metavar="NAME", help="In place of sheets: a batch of the dashboard's database.")
+    ] = None,
+    match: Annotated[
+        How, typer.Option(help="Which claims are one: as in the paper, or by the same text alone.")
+    ] = "cosine",
+    settled: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The discuss sheet of an earlier call, filled in.")
+    ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option("--run", metavar="RUN", help="Folders of vista-guard eval, for Figure 2; may be repeated."),
+    ] = None,
+    disfluent: Annotated[
+        str | None, typer.Option(metavar="IDS", help="Turns whose text is disfluent, for Table 7: c003.t1,c007.t3.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where tables, consensus, labels and the discuss sheet go.  [default: tables to stdout]",
+        ),
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", metavar="LIST", help="Of tables: md, tex, csv and html; several need --out.")
+    ] = "md",
+    figures: Annotated[
+        bool, typer.Option("--figures", help="Draw Figure 2 as SVG and PNG into --out (needs the extra evaluation).")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+    study: StudyOption = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Say how far annotators agree, settle what most of them say, and list what is left to discuss.
+
+    Measures are those that the form declares. For the paper's form: Jaccard and F1 of claim sets, Krippendorff's alpha, Cohen's
+    and Fleiss' kappa of the work as it came in, as Tables 1, 6 and 7, and with --run Figure 2. With --out, the consensus goes to
+    consensus.json, a log for eval and replay with --claims given, and to labels.jsonl for calibrate; of other forms to
+    consensus.jsonl. What has no majority goes to a sheet named discuss: fill it in and give it back with --settled. Exits with 0,
+    or 2 for wrong usage or input.
+    """
+    with exit_codes():
+        from vista_lab.annotate.sheets import QUEUES
+        from vista_lab.tables.output import chosen_formats
+
+        wanted = chosen_formats(formats, out, figures=figures)
+        if bool(sheets) == bool(batch):
+            raise ConfigError("give filled sheets or --batch NAME of the dashboard, and not both")
+        if sheets and len(sheets) == 1:
+            raise ConfigError(f"{sheets[0]} is a single annotator's sheet; agreement needs at least two")
+        if figures and not runs:
+            raise ConfigError("--figures draws Figure 2 from runs; give their folders with --run")
+        check_answers_kept([] if out is None else [out / name for name in QUEUES], settled)
+        wish = _Wish(sheets or [], batch, match, settled, study, disfluent, settings_and_url(reports, data_dir)[1])
+        results = _results(wish)
+        suffix = (
+            ".tsv" if (sheets and sheets[0].suffix.lower() != ".xlsx") or find_spec("openpyxl") is None else ".xlsx"
+        )
+        _print_results(results, wanted, out, runs or [], settled, suffix=suffix, figures=figures, as_json=as_json)
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """The work to compare: sheets of a study, or a batch of the database."""
+
+    sheets: Sequence[Path]
+    batch: str | None
+    match: How
+    discussed: Path | None
+    study: Path | None
+    disfluent: str | None
+    url: str
+
+
+def _results(wish: _Wish) -> Results | FormResults:
+    from vista_lab.annotate.sheets import read_sheets
+    from vista_lab.annotate.study import load
+
+    data = load(wish.study or wish.sheets[0].parent) if wish.study is not None or wish.sheets else None
+    if wish.batch is not None or data is None:
+        return _batch_results(wish, data)
+    filled = read_sheets(wish.sheets, data.study.form, data.items)
+    unit = data.study.form.item
+    unfinished = [f"{sheet.annotator} left {sheet.open:,} {unit}s as they were." for sheet in filled if sheet.open]
+    about = [data.study.about, *unfinished]
+    results = _claim_results if data.study.form.revision else _form_results
+    return results(wish, data, filled, about)
+
+
+def _claim_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> Results:
+    from vista_lab.annotate.agreeing import of_sheets
+    from vista_lab.annotate.agreement import FormResults, by_annotator, remaining_marks
+
+    turns = of_sheets(filled, data)
+    if not turns:
+        raise InputError("every sheet is empty; fill in at least one turn to compare")
+    marks = tuple(remaining_marks(data.study.form))
+    form = data.study.form.model_copy(update={"marks": marks})
+    others = FormResults(form, data.items, by_annotator(filled), about, {}) if marks else None
+    return _settle_claims(wish, data, turns, {}, about, others)
+
+
+def _form_results(wish: _Wish, data: StudyData, filled: Sequence[FilledSheet], about: list[str]) -> FormResults:
+    from vista_lab.annotate.agreement import FormResults, by_annotator
+
+    if not any(sheet.answers for sheet in filled):
+        raise InputError(f"every sheet is empty; fill in at least one {data.study.form.item} to compare")
+    return _settle_form(wish, FormResults(data.study.form, data.items, by_annotator(filled), about, {}))
+
+
+def _batch_results(wish: _Wish, data: StudyData | None) -> Results | FormResults:
+    from vista_guard.stores.reports import Database
+    from vista_lab.annotate.agreement import FormResults
+    from vista_lab.annotate.batches import FormBatches
+    from vista_lab.annotate.database import take
+
+    batch = wish.batch or ""
+    with closing(Database(wish.url, create=False)) as database:
+        batches = FormBatches(database)
+        found = batches.find(batch)
+        if found is not None:
+            items, answers = batches.answers(batch)
+            note = f"{found.items - len(items):,} of {found.items:,} {found.form.item}s are not submitted by all."
+            about = [found.about, *([note] if found.items > len(items) else [])]
+            return _settle_form(wish, FormResults(found.form, items, answers, about, batches.settled(batch)))
+        kept = take(database, batch, data)
+    about = [data.study.about if data is not None else f"Batch {batch} of the dashboard, as it was put together there."]
+    note = f"{kept.left_out:,} turns are left out: somebody saw the judge's labels."
+    return _settle_claims(wish, data, kept.turns, kept.settled, about + ([note] if kept.left_out else []), None)
+
+
+def _settle_claims(
+    wish: _Wish,
+    data: StudyData | None,
+    turns: Sequence[AnnotatedTurn],
+    before: Mapping[str, SettledTurn],
+    about: list[str],
+    others: FormResults | None,
+) -> Results:
+    from vista_guard.stores.entries import OnnxEmbedder
+    from vista_lab.annotate.agreeing import match, read_discussed_claims, settle
+    from vista_lab.annotate.forms import load_form
+    from vista_lab.annotate.results import Results
+
+    how = match(turns, OnnxEmbedder() if wish.match == "cosine" else None)
+    form = load_form("vista") if data is None else data.study.form
+    answers = None if wish.discussed is None else read_discussed_claims(wish.discussed, turns, how, form)
+    settled = [before.get(one.turn.id, one) for one in settle(turns, how, answers)]
+    return Results(turns, how, WORDS[wish.match], settled, data, about, _disfluent(wish.disfluent, turns), others)
+
+
+def _settle_form(wish: _Wish, results: FormResults) -> FormResults:
+    from vista_lab.annotate.agreement import read_discussed
+
+    if wish.disfluent is not None:
+        raise ConfigError("--disfluent needs the form vista: it changes Table 7")
+    if wish.discussed is None:
+        return results
+    return replace(results, discussed={**results.discussed, **read_discussed(wish.discussed, results.form, results)})
+
+
+def _disfluent(ids: str | None, turns: Sequence[AnnotatedTurn]) -> frozenset[str]:
+    names = frozenset(name.strip() for name in ids.split(",")) if ids else frozenset()
+    unknown = sorted(names - {turn.id for turn in turns})
+    if unknown:
+        raise ConfigError(
+            f"--disfluent names turn {unknown[0]!r}, which no sheet annotates; copy an id from the sheets' first column"
+        )
+    return names
+
+
+def check_answers_kept(queues: Iterable[Path], settled: Path | None) -> None:
+    """Checks that no answers in a discuss sheet would be overwritten.
+
+    Raises:
+        ConfigError: a sheet has answers, and is not the one given with `--settled`.
+    """
+    from vista_lab.annotate.agreeing import has_answers
+
+    for path in queues:
+        if path.exists() and not is_same(path, settled) and has_answers(path):
+            raise ConfigError(f"{path} has answers that would be lost; give it with --settled, or choose another --out")
+
+
+def is_same(path: Path, other: Path | None) -> bool:
+    return other is not None and other.resolve() == path.resolve()
+
+
+def _print_results(
+    results: Results | FormResults,
+    wanted: Sequence[str],
+    out: Path | None,
+    runs: Sequence[Path],
+    settled: Path | None,
+    *,
+    suffix: str,
+    figures: bool,
+    as_json: bool,
+) -> None:
+    from vista_lab.tables.output import text
+
+    tables = results.sheets()
+    pictures: list[Picture] = []
+    if runs:
+        figure, pictures = _figure_2(results, runs, out if figures else None)
+        tables.append(figure)
+    queue = None if out is None else _queue_file(out, settled, suffix)
+    written = [] if out is None else _write(results, tables, wanted, out, pictures, queue)
+    if as_json:
+        typer.echo(json.dumps({**results.as_json(), "files": list(map(str, written))}, indent=2, ensure_ascii=False))
+    elif out is None:
+        typer.echo(text(tables, wanted[0], TITLE), nl=False)
+    else:
+        tell_written(written)
+    _remind(results, out, settled or queue)
+
+
+def _queue_file(out: Path, settled: Path | None, suffix: str) -> Path | None:
+    """Path of the discuss sheet; None if it would replace the given one."""
+    from vista_lab.annotate.sheets import QUEUE
+
+    path = out / f"{QUEUE}{suffix}"
+    return None if is_same(path, settled) else path
+
+
+def _figure_2(results: Results | FormResults, runs: Sequence[Path], out: Path | None) -> tuple[Sheet, list[Picture]]:
+    from vista_lab.annotate.consensus import measure_runs
+    from vista_lab.annotate.results import Results, figure_2
+    from vista_lab.tables.pictures import draw_readings
+
+    if not isinstance(results, Results):
+        raise ConfigError("--run compares runs with a consensus on claims; this form has no claims, so drop --run")
+    if results.data is None:
+        raise ConfigError("--run needs the batch's study: give the folder that annotations export wrote with --study")
+    measured = measure_runs(runs, results.settled, results.data)
+    remark = "enriched sample" if results.data.study.enriched else ""
+    pictures = [] if out is None else draw_readings(measured, out / "figures", remark)
+    return figure_2(measured, results.notes), pictures
+
+
+def _write(
+    results: Results | FormResults,
+    tables: Sequence[Sheet],
+    wanted: Sequence[str],
+    out: Path,
+    pictures: Sequence[Picture],
+    queue: Path | None,
+) -> list[Path]:
+    from vista_lab.annotate.sheets import QUEUES, content
+    from vista_lab.tables.output import write, write_files
+
+    files: dict[str, str | bytes] = {**results.files()}
+    if queue is not None:
+        for name in QUEUES:
+            (out / name).unlink(missing_ok=True)  # from an earlier call, without answers
+        if (table := results.queue()) is not None:
+            files[queue.name] = content(table, queue.suffix)
+    return [*write(tables, wanted, out, pictures, TITLE), *write_files(out, files)]
+
+
+def _remind(results: Results | FormResults, out: Path | None, queue: Path | None) -> None:
+    for note in results.notes if out is not None else ():
+        typer.echo(visible(note), err=True)
+    if results.open:
+        where = "with --out they go to a sheet, discuss"
+        if out is not None:
+            where = f"fill in {queue}, and give it with --settled"
+        typer.echo(f"{results.open:,} {results.noun} have no majority: {where}", err=True)
+
+
+# Decisions of reviewers and annotators
+
+
+def export_decided(
+    out: Annotated[Path, typer.Argument(metavar="REPORTS", help="Where the reports go. Replaces what is there.")],
+    labels: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where people's word on them goes. Replaces what is there.")
+    ],
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name and version of the judge.  [default: the one with most decided turns]"),
+    ] = None,
+    reports: ReportsOption = None,
+    data_dir: DataDirOption = None,
+) -> None:
+    """Write what reviewers and annotators decided, as calibrate takes it.
+
+    vista-guard calibrate REPORTS --labels FILE --out risk.json then makes a risk table of it. Turns that were written anew and
+    those of other judges are left out, and counted.
+    """
+    with exit_codes():
+        from vista_guard.stores.reports import Database, ReportReader
+        from vista_guard.stores.reviews.queue import Reviews
+        from vista_lab.annotate.decided import export as run
+
+        database = Database(settings_and_url(reports, data_dir)[1], create=False)
+        with closing(database):
+            exported = run(ReportReader(database), Reviews(database), out, labels, judge=judge)
+        typer.echo(f"wrote {exported.turns:,} turns of {exported.judge} and {exported.labels:,} labels", err=True)
+        for why, count in exported.left_out.items():
+            typer.echo(f"left out: {count:,} {why}", err=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the commands to the app, and one to the guard's `reviews`."""
+    app.add_typer(annotations_app, name="annotations")
+    app.command("agree")(agree)
+    reviews_app.command("export")(export_decided)

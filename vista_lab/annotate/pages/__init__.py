@@ -1,0 +1,1 @@
+"""The page on which people annotate, and see how far they agree."""

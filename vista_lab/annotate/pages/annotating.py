@@ -1,0 +1,187 @@
+"""Shared by the views of Annotate: addresses, the reading column, matching of claims, and automatic settling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Final
+
+from vista_guard.dashboard.elements import address
+from vista_guard.dashboard.elements.address import GO
+from vista_guard.dashboard.elements.tree import Act, Node, el
+from vista_guard.dashboard.page import NAME, Desk
+from vista_guard.dashboard.scoped import GuardedTurn
+from vista_guard.stores.entries import OnnxEmbedder
+from vista_guard.types import Passage, SourceKind
+from vista_lab.annotate.annotations import Annotations, CompleteTask
+from vista_lab.annotate.forms import ChoiceMark, ChoicesMark, Form, Item, Mark, load_form
+from vista_lab.metrics.agreement import ClaimVersions as Disagreement
+from vista_lab.metrics.agreement import answers, compare, method_of
+from vista_lab.metrics.claim_sets import STEPS, Same, alike
+
+
+def annotations_of(desk: Desk) -> Annotations:
+    """The annotations that the page's viewer may see."""
+    return Annotations(desk.reviews.database, tenants=desk.viewer.tenants)
+
+
+# Addresses
+
+BATCH: Final = "batch"
+VIEW: Final = "view"
+TASK: Final = "task"
+
+VIEWS: Final = {"": "", "agreement": "Agreement", "consensus": "Consensus"}
+"""Views of a batch by their address; the first is named after its items."""
+
+_SAME: Final = "\x00"
+
+
+def within(
+    text: str, *, batch: str | None = _SAME, view: str = "", task: int | None = None, cls: str = "", here: bool = False
+) -> Node:
+    """A link to another view of the page; of the open batch, if no other one is given."""
+    batch_name = address.read(BATCH) if batch == _SAME else batch
+    number = None if task is None else str(task)
+    target = address.link("annotate", **{NAME: address.read(NAME), BATCH: batch_name, VIEW: view or None, TASK: number})
+    return el("a", text, href=target, act=Act(GO, target), cls=cls, aria_current="page" if here else None)
+
+
+def open_task() -> int | None:
+    """The task that the address names."""
+    text = address.read(TASK) or ""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+# Reading
+
+BEFORE = 6
+"""Most turns before the annotated one that can be read."""
+
+OPEN = 1
+"""How many of these are unfolded: the documents must stay near."""
+
+
+def reading(desk: Desk, turn: GuardedTurn) -> Node:
+    """The column beside the claims."""
+    return el("div", guide(load_form("vista")), _talk(desk, turn), *_documents(turn), cls="stack")
+
+
+def form_reading(form: Form, item: Item) -> Node:
+    """The column beside the marks of a form that is not of guarded turns."""
+    texts = [
+        _source(column.name, item.texts.get(column.name, "")) for column in form.columns if item.texts.get(column.name)
+    ]
+    return el("div", guide(form), *texts, cls="stack")
+
+
+def guide(form: Form) -> Node:
+    """The form's guidelines, with the meaning of each choice."""
+    if form.labels is None:
+        terms = [(mark.name, _meaning(mark)) for mark in form.marks]
+    else:
+        terms = [(choice.value, choice.means) for choice in form.labels.choices]
+    rows = (node for name, means in terms for node in (el("dt", name), el("dd", means)))
+    texts = (el("p", " ".join(text.split()), cls="small text") for text in form.guidelines.split("\n\n"))
+    return el("details", el("summary", "Guidelines"), *texts, el("dl", *rows, cls="facts"))
+
+
+def _meaning(mark: Mark) -> str:
+    choices = mark.choices if isinstance(mark, ChoiceMark | ChoicesMark) else ()
+    return " ".join([mark.ask, *(f"{choice.value}: {choice.means}" for choice in choices if choice.means)])
+
+
+def _talk(desk: Desk, turn: GuardedTurn) -> Node:
+    before = _before(desk, turn)
+    earlier, latest = before[:-OPEN], before[-OPEN:]
+    nodes = [node for past_turn in latest for node in _exchange(past_turn)]
+    question = _line("User", turn.texts.user_text, "user") if turn.texts and turn.texts.user_text else None
+    nothing = None if nodes or question else el("p", "What the user said was not kept.", cls="note")
+    return el(
+        "section", el("h3", "Conversation"), nothing, _earlier(earlier), el("div", *nodes, question, cls="dialogue")
+    )
+
+
+def _earlier(turns: list[GuardedTurn]) -> Node | None:
+    if not turns:
+        return None
+    nodes = (node for turn in turns for node in _exchange(turn))
+    return el("details", el("summary", f"Earlier turns: {len(turns)}"), el("div", *nodes, cls="dialogue"))
+
+
+def _before(desk: Desk, turn: GuardedTurn) -> list[GuardedTurn]:
+    name = turn.report.conversation_id
+    window = desk.reports.conversation(name, around=turn).turns if name else ()
+    at = next((place for place, other in enumerate(window) if other.report.id == turn.report.id), 0)
+    return list(window[max(at - BEFORE, 0) : at])
+
+
+def _exchange(turn: GuardedTurn) -> list[Node]:
+    question = turn.texts.user_text if turn.texts else None
+    answer = _line("Assistant", turn.report.response, "assistant")
+    return [answer] if question is None else [_line("User", question, "user"), answer]
+
+
+def _line(who: str, text: str, cls: str) -> Node:
+    return el("div", el("span", f"{who}: ", cls="hidden"), el("p", text, cls="text"), cls=cls)
+
+
+def _documents(turn: GuardedTurn) -> list[Node | None]:
+    documents, evidence = (turn.texts.documents, turn.texts.evidence) if turn.texts else ((), ())
+    knowledge = [passage for passage in evidence if passage.source is not SourceKind.DOCUMENT]
+    sections = [_source(document.title or document.id, document.text) for document in documents] or [
+        _source(one.title or one.source_id, one.text) for one in evidence if one.source is SourceKind.DOCUMENT
+    ]
+    text = 'No documents were kept with this turn. With record = "full" in the settings, those of later turns are.'
+    nothing = None if sections else el("p", text, cls="note")
+    return [el("h3", "Documents"), nothing, *sections, _knowledge(knowledge)]
+
+
+def _source(name: str, text: str) -> Node:
+    return el(
+        "section",
+        el("div", el("strong", name), cls="name"),
+        el("div", text, cls="page", data_scroll="", tabindex="0", role="region", aria_label=f"Document {name}"),
+        cls="source",
+    )
+
+
+def _knowledge(passages: list[Passage]) -> Node | None:
+    if not passages:
+        return None
+    rows = (el("li", passage.text, cls="small text") for passage in passages)
+    head = f"What the conversation had established: {len(passages)}"
+    return el("details", el("summary", head), el("ul", *rows, cls="stack"))
+
+
+# Settling
+
+NOBODY = "agreement"
+"""Settler of the tasks that leave nothing to discuss."""
+
+
+def items_of(task: CompleteTask) -> tuple[Disagreement, ...]:
+    """The claims of a task with everybody's version."""
+    return compare({annotation.annotator: annotation.kept for annotation in task.annotations}, steps([task]))
+
+
+def settle_if_agreed(annotations: Annotations, task: int) -> bool:
+    """Settles a task that is complete and leaves nothing to discuss; True if it did."""
+    for completed in annotations.complete(task=task):
+        items = items_of(completed)
+        method = method_of(items)
+        if completed.consensus is None and method is not None:
+            annotations.settle(task, answers(items), method=method, who=NOBODY)
+            return True
+    return False
+
+
+def steps(tasks: Iterable[CompleteTask]) -> Sequence[Same]:
+    """Steps for `groups`, over all claims of these tasks. The process embeds each text once."""
+    claims = [claim for task in tasks for annotation in task.annotations for claim in annotation.kept]
+    return (*STEPS, alike(claims, _embedder()))
+
+
+@cache
+def _embedder() -> OnnxEmbedder:
+    return OnnxEmbedder()

@@ -1,0 +1,257 @@
+"""Trains a decomposer: on a teacher's exemplars, then against a verifier and a checklist (DAD, §3.2, §3.3).
+
+Writes a folder that a server loads as a chat model, for the decomposer `steps:openai:MODEL@URL`, with `training.json` (recipe,
+data's hash, figures before and after), `log.jsonl` (a line a step), `held-out.jsonl` (answers to held-out sentences with their
+terms) and a card. Rerun the same command to resume a run that was killed or whose judge went down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import vista_guard
+from vista_guard._extras import require
+from vista_guard.errors import InputError, VistaGuardError
+from vista_guard.stores.line_file import write_whole
+from vista_lab.decompose.training.completions import CompletionRow, ScoredRow, Scoring, SentenceRow, as_lines
+from vista_lab.decompose.training.exemplars import Exemplar, StepsPrompt
+from vista_lab.decompose.training.inputs import Chat, Division, Fitting, input_of, sample
+from vista_lab.decompose.training.recipes import PolicyRecipe, SftRecipe
+from vista_lab.decompose.training.rollouts import FIELDS, Rollouts
+from vista_lab.training.record import (
+    CARD,
+    TRAINING,
+    Training,
+    TrainingData,
+    claim_out,
+    figures_table,
+    read_training,
+    recipe_lines,
+)
+from vista_lab.training.rows import Stage
+
+BEFORE, AFTER = "held-out-before.jsonl", "held-out.jsonl"
+"""Answers of the base and of the trained model to held-out sentences, with their rewards."""
+LIBRARIES = ("torch", "transformers", "datasets", "accelerate", "trl", "peft")
+FORMAT = Scoring(terms=("format",), stop_counts=True)
+"""How answers are scored where there is no verifier: a stop phrase is well-formed, since the prompt asks for it."""
+
+
+class CollapseError(VistaGuardError):
+    """Training collapsed; the run stopped at a checkpoint."""
+
+
+@dataclass(frozen=True)
+class DecomposerJob:
+    """A training job.
+
+    Args:
+        recipe: of the stage.
+        parts: exemplars for SFT, labelled sentences for GRPO.
+        prompt: the decomposer's prompt.
+        out: the model's folder.
+        name: of the data.
+        how: rewards, with verifier and judge; for SFT the format alone.
+        patience: steps without a sign of learning after which the run stops; 0: never.
+    """
+
+    recipe: PolicyRecipe
+    parts: Division[Exemplar] | Division[SentenceRow]
+    prompt: StepsPrompt
+    out: Path
+    name: str
+    how: Scoring = field(default=FORMAT)
+    patience: int = 10
+
+    @property
+    def stage(self) -> Stage:
+        return "sft" if isinstance(self.recipe, SftRecipe) else "grpo"
+
+    def training(self) -> Training:
+        """The record of this job, unfinished. Another verifier, judge, term or prompt makes it another job."""
+        how, parts = self.how, self.parts
+        rewards = {
+            "terms": ", ".join(how.terms),
+            "verifier": how.verifier.name if how.verifier else "none",
+            "reward": how.reward if "verifier" in how.terms else "none",
+            "threshold": str(how.threshold),
+            "judge": how.judge.name if how.judge else "none",
+        }
+        recipe = self.recipe.model_dump(exclude={"shape", "gpu", "verifier_gb"})
+        return Training(
+            made_by=f"vista-guard {vista_guard.__version__}",
+            part=self.stage,
+            recipe={**recipe, **(rewards if self.stage == "grpo" else {}), "prompt": self.prompt.fingerprint},
+            data=TrainingData(
+                name=self.name, sha256=parts.sha256, train=len(parts.train), held_out=len(parts.held_out)
+            ),
+        )
+
+
+def require_libraries(recipe: PolicyRecipe | None = None) -> None:
+    """Checks that all libraries to train a decomposer are installed.
+
+    Raises:
+        ConfigError: it is not; names the extra.
+    """
+    require("training a decomposer", *LIBRARIES, extra="rl")
+    if recipe is not None and "8bit" in recipe.optimizer:
+        require(f"the optimizer {recipe.optimizer}", "bitsandbytes", extra="rl")
+
+
+def train(job: DecomposerJob, log: Callable[[str], None] = lambda line: None) -> Training:
+    """Trains a decomposer and writes its folder.
+
+    Raises:
+        ConfigError: the extra `rl` is missing, there are several GPUs, the base is no chat model, or `out` holds something else.
+        InputError: no sentence is short enough for the recipe.
+        JudgeError: a reward has no value, since its model is down; the run is resumed from its checkpoint.
+        CollapseError: training collapsed, as the message explains; the run stopped at a checkpoint.
+    """
+    require_libraries(job.recipe)
+    from vista_lab.decompose.training.policy import Policy, check_devices
+
+    check_devices()
+    claim(job)
+    policy = Policy.load(job.recipe.base)
+    run = _Run(job, policy, log)
+    training = read_training(job.out)
+    if not training.before:
+        training = training.model_copy(update={"before": run.figures(policy, job.out / BEFORE)})
+        _write(job.out / TRAINING, training)
+    trained = run.train()
+    training = training.model_copy(
+        update={"after": run.figures(trained, job.out / AFTER), "finished": datetime.now(UTC)}
+    )
+    trained.save(job.out)
+    write_whole(job.out / CARD, card(training))
+    _write(job.out / TRAINING, training)
+    return training
+
+
+def claim(job: DecomposerJob) -> None:
+    """Claims the job's folder, new or begun in the same way.
+
+    Raises:
+        ConfigError: it is finished, was begun in another way, or holds something else.
+    """
+    claim_out(job.out, job.training())
+
+
+def _write(path: Path, training: Training) -> None:
+    write_whole(path, training.model_dump_json(indent=2) + "\n")
+
+
+class _Run:
+    """A job with its policy's tokens counted and its rewards set up."""
+
+    def __init__(self, job: DecomposerJob, policy: Any, log: Callable[[str], None]) -> None:
+        recipe = job.recipe
+        self._job, self._policy, self._log = job, policy, log
+        most = recipe.window if isinstance(recipe, SftRecipe) else recipe.prompt_tokens
+        self._fitting = Fitting(job.prompt, policy.count, most)
+        self._rollouts = Rollouts(job.how)
+
+    def train(self) -> Any:
+        """The trained policy."""
+        from vista_lab.decompose.training.policy import train_grpo, train_sft
+
+        job, recipe = self._job, self._job.recipe
+        if isinstance(recipe, SftRecipe):
+            chats = self._report_cuts(exemplar_chats(job.parts.train, self._fitting, self._policy.length))
+            return train_sft(self._policy, chats, recipe, job.out, self._log)
+        rows = self._report_cuts(sentence_chats(job.parts.train, self._fitting))
+        policy, why = train_grpo(self._policy, rows, self._rollouts, recipe, job.out, self._log, job.patience)
+        if why:
+            raise CollapseError(f"{why}. The run stopped at a checkpoint; rerun with --patience 0 to go on")
+        return policy
+
+    def _report_cuts(self, rows: list[Any]) -> list[Any]:
+        fitting = self._fitting
+        if fitting.cut:
+            self._log(f"{fitting.cut:,} prompts lost context: they had over {fitting.most:,} tokens")
+        over = f"over {fitting.most:,} tokens"
+        if fitting.left_out:
+            self._log(f"{fitting.left_out:,} sentences are left out: with instructions they have {over}")
+        if not rows:
+            raise InputError(f"every sentence has {over} with instructions and answer; widen the recipe's")
+        return rows
+
+    def figures(self, policy: Any, kept: Path) -> dict[str, float]:
+        """Mean of each term, and claims, over answers to held-out sentences; the answers themselves go into `kept`."""
+        recipe = self._job.recipe
+        most = self._fitting.most - recipe.completion_tokens * isinstance(recipe, SftRecipe)
+        fitting = Fitting(self._job.prompt, policy.count, most)
+        held_out: Sequence[Any] = self._job.parts.held_out
+        rows = map(held_out_row, sample(held_out, recipe.held_out, _name))
+        prompts = [(row, chat) for row in rows if (chat := fitting.chat(input_of(row))) is not None] * recipe.samples
+        answers = policy.answer([chat for _, chat in prompts], recipe, seed=recipe.seed)
+        completions = [
+            CompletionRow(**row.model_dump(), completion=answer, group=row.id or row.sentence)
+            for (row, _), answer in zip(prompts, answers, strict=True)
+        ]
+        scored = self._rollouts.score(completions)
+        write_whole(kept, as_lines(scored))
+        return _means(scored, self._job.how.terms)
+
+
+def _name(row: Exemplar | SentenceRow) -> str:
+    return row.asked.id if isinstance(row, Exemplar) else f"{row.question} {row.context} {row.sentence}"
+
+
+def held_out_row(row: Exemplar | SentenceRow) -> SentenceRow:
+    """A held-out sentence, whether it comes with a teacher's answer or with a label."""
+    if isinstance(row, SentenceRow):
+        return row
+    asked = row.asked
+    return SentenceRow(sentence=asked.sentence, question=asked.question, context=asked.context, id=asked.id)
+
+
+def _means(scored: Sequence[ScoredRow], terms: Sequence[str]) -> dict[str, float]:
+    means = {term: fmean(getattr(row, term) for row in scored) for term in terms}
+    if len(terms) > 1:
+        means["R"] = sum(means.values())
+    return {**means, "claims a sentence": fmean(len(row.claims or ()) for row in scored)}
+
+
+def exemplar_chats(rows: Sequence[Any], fitting: Fitting, length: Callable[[str], int]) -> list[tuple[Chat, str]]:
+    """Prompt and answer of each exemplar that fits the window. A cut answer would teach to stop in its middle, so none is cut."""
+    chats = ((fitting.chat(row.asked, length(row.completion)), row.completion) for row in rows)
+    return [(chat, completion) for chat, completion in chats if chat is not None]
+
+
+def sentence_chats(rows: Sequence[Any], fitting: Fitting) -> list[dict[str, Any]]:
+    """Prompt of each sentence that fits, with the columns that its rewards are made of."""
+    return [
+        {"prompt": chat, **{name: getattr(row, name) for name in FIELDS}}
+        for row in rows
+        if (chat := fitting.chat(input_of(row))) is not None
+    ]
+
+
+def card(made: Training) -> str:
+    """The card of a trained decomposer, in Markdown."""
+    how = "a teacher's exemplars" if made.part == "sft" else "the rewards of a verifier and a checklist"
+    return "\n".join(
+        [
+            f"# A decomposer trained on {made.data.name}",
+            "",
+            f"Made by {made.made_by} from `{made.recipe['base']}` by {how}, recipe `{made.recipe['name']}`. Serve this "
+            "folder as a chat model, and set `decomposer` to `steps:openai:MODEL@URL`.",
+            "",
+            f"Trained on {made.data.train:,} sentences; measured on answers to sentences of other conversations, of which there "
+            f"are {made.data.held_out:,}. sha256 of all: `{made.data.sha256}`. The prompt is `{made.recipe['prompt']}`.",
+            "",
+            *figures_table(made, "held-out sentences"),
+            "",
+            "Rewards are not truth: before you rely on the model, measure its claims and verdicts on texts that people labelled.",
+            "",
+            *recipe_lines(made),
+            "",
+        ]
+    )

@@ -1,0 +1,19 @@
+"""Dialogues: an assistant answers at the end of a dialogue, and every fact of it is judged, as in KnowMT-Bench.
+
+    runs/k/
+      manifest.json      question set, models, settings, and request parameters
+      answers.jsonl      an `AnswerLine` a turn, written as soon as it is there
+      statements.jsonl   a `StatementsLine` a scored answer and decomposer
+      judgements.jsonl   a `JudgementLine` a pair and judge
+
+Each file is resumed by the command that wrote it. Figures and tables are made from the folder, without asking or judging again.
+"""
+
+from vista_lab.registry import Additions
+
+ADDS = Additions(
+    commands="vista_lab.dialogues.commands:register",
+    data_sets=("vista_lab.dialogues.questions:data_sets",),
+    forms="vista_lab.dialogues",
+    printed={"KnowMT-Bench": "vista_lab.dialogues.printed:check_all"},
+)

@@ -1,0 +1,442 @@
+"""Judges the last answers of dialogues: facts against the answer, its statements against the reference (KnowMT-Bench, §3.3.1).
+
+Three kinds of judges: any verifier, which reads long premises window by window; any judge of turns, with the premise as document;
+and a chat model that is asked twice a pair: does the premise entail the claim, does it contradict it? Pairs without a verdict
+after five samples are unjudged.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from pydantic import TypeAdapter
+
+from vista_guard.errors import BudgetError, ConfigError, ContextTooLongError, InputError, JudgeError
+from vista_guard.judges.composed import ensemble
+from vista_guard.judges.composed.stored import AnswerShelf
+from vista_guard.judges.model import ChatModel, ChatRequest, Message
+from vista_guard.judges.model.prompt_files import fill
+from vista_guard.judges.model.prompt_files import read as read_prompt
+from vista_guard.protocols import Decomposer, Judge, Verifier
+from vista_guard.reading.passages import passages, sentence_spans
+from vista_guard.stores.line_file import LineFile
+from vista_guard.types import Check, Claim, Document, EvidenceSet, Finding, Label, Role, Turn, Unchecked
+from vista_lab.dialogues.asking import read_dialogue_manifest, without_thoughts
+from vista_lab.dialogues.questions import QuestionItem
+from vista_lab.dialogues.records import (
+    JUDGEMENT_LINES,
+    JUDGEMENTS,
+    STATEMENTS,
+    STATEMENTS_LINES,
+    AnswerLine,
+    Direction,
+    JudgementLine,
+    PairSample,
+    StatementsLine,
+    group_of,
+    last_answer,
+    read_dialogues,
+    read_lines,
+)
+from vista_lab.runs.workers import WorkDone, work_through
+
+WINDOW = 120
+"""Words of a window of a long premise; windows end at sentences and overlap by one."""
+THRESHOLD = 0.5
+"""Probability from which a verifier's verdict holds."""
+SAMPLES, ENOUGH = 5, 3
+"""Most samples of one question to a model, and the number of readable ones that suffices (App. J: five, three, majority)."""
+SAMPLING = {"temperature": 0.9, "top_p": 0.9999}
+"""Sampling parameters after the first sample (App. J)."""
+SLOTS = ("premise", "claim")
+_VERDICT = re.compile(r"\banswer\W{0,4}(?:is|as)?\W{0,6}(?P<value>true|false)\b", re.IGNORECASE)
+
+
+class PairVerdict(NamedTuple):
+    """A judge's verdicts on a premise and a claim. None: unjudged."""
+
+    entails: bool | None
+    contradicts: bool | None
+    support: float | None = None
+    failure: str | None = None
+    samples: tuple[PairSample, ...] = ()
+
+
+class PairJudge(Protocol):
+    """Decides whether a premise entails a claim, and whether it contradicts it."""
+
+    @property
+    def name(self) -> str:
+        """Name with all settings that change its verdicts."""
+        ...
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        """A verdict on each claim. Raises BudgetError if the budget is spent; JudgeError if no verdict came."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+class VerifierPairs:
+    """Implements `PairJudge` with any verifier. Long premises are read in windows; the highest probability decides."""
+
+    def __init__(self, verifier: Verifier) -> None:
+        self._verifier = verifier
+
+    @property
+    def name(self) -> str:
+        return f"verifier:{self._verifier.name}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        return await asyncio.to_thread(self._judge, premise, claims)
+
+    def _judge(self, premise: str, claims: Sequence[str]) -> list[PairVerdict]:
+        pieces = windows(premise)
+        pairs = [(piece, claim) for claim in claims for piece in pieces]
+        try:
+            rows = [[float(value) for value in row] for row in self._verifier.probabilities(pairs)] if pairs else []
+        except JudgeError:
+            raise
+        except Exception as exc:  # a verifier that users bring raises whatever its library raises
+            raise JudgeError(f"{self.name} failed: {type(exc).__name__}: {exc}") from exc
+        return [_surest(rows[at : at + len(pieces)]) for at in range(0, len(rows), len(pieces))]
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _surest(rows: Sequence[Sequence[float]]) -> PairVerdict:
+    support, against = max(row[0] for row in rows), max(row[1] for row in rows)
+    entails = support >= THRESHOLD and support >= against
+    return PairVerdict(entails, against >= THRESHOLD and not entails, round(support, 4))
+
+
+def windows(text: str, words: int = WINDOW) -> list[str]:
+    """Splits a text into whole sentences of about `words` words; each window begins with the last sentence of the one before.
+
+    Examples:
+        >>> windows("One two. Three four. Five six.", words=4)
+        ['One two. Three four.', 'Three four. Five six.']
+    """
+    sentences = [text[span.start : span.end] for span in sentence_spans(text)] or [text]
+    pieces: list[list[str]] = [[]]
+    for sentence in sentences:
+        count = sum(len(one.split()) for one in pieces[-1])
+        if pieces[-1] and count + len(sentence.split()) > words:
+            pieces.append([pieces[-1][-1]] if len(pieces[-1]) > 1 else [])
+        pieces[-1].append(sentence)
+    return [" ".join(piece) for piece in pieces]
+
+
+class ModelPairs:
+    """Implements `PairJudge` with a chat model: two questions a pair, each sampled again if the answer is unreadable.
+
+    `prompts` is a folder with `entails.txt` and `contradicts.txt` to use in place of the shipped ones, slots premise and claim.
+    Raises ConfigError if a prompt file is malformed.
+    """
+
+    def __init__(self, model: ChatModel, prompts: Path | None = None) -> None:
+        self._model = model
+        shipped = files("vista_lab.dialogues") / "texts" / "prompts"
+        self._files = {}
+        for question in ("entails", "contradicts"):
+            own = None if prompts is None else prompts / f"{question}.txt"
+            path = own if own is not None and own.exists() else Path(str(shipped / f"{question}.txt"))
+            self._files[question] = read_prompt(path, "fused", examples=True, slots=SLOTS)
+        known = (*self._files, "statements")
+        if prompts is not None and not any((prompts / f"{name}.txt").exists() for name in known):
+            raise ConfigError(f"--prompts {prompts} has neither entails.txt, contradicts.txt nor statements.txt")
+
+    @property
+    def name(self) -> str:
+        content = repr([(file.system, file.input) for file in self._files.values()])
+        return f"{self._model.name} pairs-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        return [await self._pair(premise, claim) for claim in claims]
+
+    async def _pair(self, premise: str, claim: str) -> PairVerdict:
+        samples: list[PairSample] = []
+        try:
+            entails = await self._ask("entails", premise, claim, samples)
+            contradicts = await self._ask("contradicts", premise, claim, samples)
+        except ContextTooLongError as exc:
+            return PairVerdict(None, None, failure=f"prompt too long: {exc}", samples=tuple(samples))
+        undecided = [name for name, value in (("entails", entails), ("contradicts", contradicts)) if value is None]
+        failure = f"no majority: {', '.join(undecided)}" if undecided else None
+        return PairVerdict(entails, contradicts, failure=failure, samples=tuple(samples))
+
+    async def _ask(self, question: str, premise: str, claim: str, samples: list[PairSample]) -> bool | None:
+        """One greedy answer; if it is unreadable, the majority of more samples. None: a tie, or all are unreadable."""
+        file = self._files[question]
+        slots = {"premise": _tag("premise", premise), "claim": _tag("claim", claim)}
+        system, prompt = fill(file.system, {}), fill(file.input, slots)
+        messages = (Message("system", system), Message("user", prompt)) if system else (Message("user", prompt),)
+        votes: list[bool] = []
+        for sample in range(SAMPLES):
+            sampling = {} if sample == 0 else SAMPLING
+            reply = await self._model.complete(ChatRequest(messages, "generate", sampling=sampling))
+            value = read_verdict(reply.text) if reply.finish == "stop" else None
+            samples.append(PairSample(question, reply.text, value))
+            if value is not None and sample == 0:
+                return value
+            votes += [] if value is None else [value]
+            if len(votes) == ENOUGH:
+                break
+        return majority(votes)
+
+    async def aclose(self) -> None:
+        await self._model.aclose()
+
+
+class JudgePairs:
+    """Implements `PairJudge` with any `Judge` of turns, such as the guard's own: the premise is the document.
+
+    A claim is entailed if the judge finds it supported, contradicted if it labels it CONTRADICTED.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+
+    @property
+    def name(self) -> str:
+        return f"judge:{self._judge.info.name} {self._judge.info.version}"
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        evidence = EvidenceSet(documents=tuple(passages(Document(id="premise", text=premise))))
+        to_check = [Claim(id=f"c{number}", text=text) for number, text in enumerate(claims, 1)]
+        checks = await self._judge.verify(to_check, evidence)
+        refused = [check for check in checks if isinstance(check, Check) and not check.supported]
+        findings = (
+            {finding.claim.id: finding for finding in await self._judge.categorize(refused, evidence)}
+            if refused
+            else {}
+        )
+        return [self._verdict(check, findings.get(check.claim.id)) for check in checks]
+
+    def _verdict(self, check: Check | Unchecked, finding: Finding | Unchecked | None) -> PairVerdict:
+        for outcome in (check, finding):
+            if isinstance(outcome, Unchecked):
+                return PairVerdict(None, None, failure=f"unchecked: {outcome.error}")
+        return PairVerdict(finding is None, isinstance(finding, Finding) and finding.label is Label.CONTRADICTED)
+
+    async def aclose(self) -> None:
+        await ensemble.aclose(self._judge)
+
+
+class CachedPairs:
+    """Implements `PairJudge` with a cache of another one's verdicts in a folder, for all runs. Open verdicts are not cached."""
+
+    def __init__(self, judge: PairJudge, folder: Path) -> None:
+        self._judge, self._shelf = judge, AnswerShelf(folder)
+
+    @property
+    def name(self) -> str:
+        return self._judge.name
+
+    async def judge(self, premise: str, claims: Sequence[str]) -> Sequence[PairVerdict]:
+        keys = {claim: ensemble.fingerprint(self.name, premise, claim) for claim in claims}
+        verdicts = await self._shelf.read(list(keys.values()), _VERDICTS)
+        missing = [claim for claim, key in keys.items() if key not in verdicts]
+        if missing:
+            fresh = dict(zip(missing, await self._judge.judge(premise, missing), strict=True))
+            verdicts |= {keys[claim]: verdict for claim, verdict in fresh.items()}
+            whole = {keys[claim]: list(verdict) for claim, verdict in fresh.items() if verdict.failure is None}
+            await self._shelf.write({key: {"answer": verdict, "warnings": []} for key, verdict in whole.items()})
+        return [verdicts[keys[claim]] for claim in claims]
+
+    async def aclose(self) -> None:
+        await self._shelf.aclose()
+        await self._judge.aclose()
+
+
+_VERDICTS = TypeAdapter(PairVerdict)
+
+
+def read_verdict(reply: str) -> bool | None:
+    """The truth value of a reply's last "The answer is …", outside its thoughts; None if there is none.
+
+    Examples:
+        >>> read_verdict("The premise names the hour. The answer is True."), read_verdict("Hard to say.")
+        (True, None)
+    """
+    answer, _ = without_thoughts(reply)
+    matches = list(_VERDICT.finditer(answer))
+    return matches[-1]["value"].casefold() == "true" if matches else None
+
+
+def majority(votes: Sequence[bool]) -> bool | None:
+    """The vote of more than half; None without votes and for a tie, where the authors' code says false."""
+    yes = sum(votes)
+    return None if 2 * yes == len(votes) else 2 * yes > len(votes)
+
+
+def _tag(tag: str, text: str) -> str:
+    return f"<{tag}>\n{text.replace('<', '&lt;')}\n</{tag}>"
+
+
+@dataclass
+class JudgedDialogues:
+    """A run's counts. `pairs` have a line, also from earlier calls; `unjudged` of them are open, for the `reasons`."""
+
+    answers: int
+    pairs: int = 0
+    unjudged: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    work: WorkDone = field(default_factory=WorkDone)
+
+
+async def judge_dialogues(
+    folder: Path,
+    items: Sequence[QuestionItem],
+    decomposer: Decomposer,
+    judge: PairJudge,
+    *,
+    at_once: int = 16,
+    told: Callable[[int], None] = lambda done: None,
+    stop: asyncio.Event | None = None,
+) -> JudgedDialogues:
+    """Judges the scored answers of a run that this judge has not judged yet, `at_once` at the same time.
+
+    `items` are those of the run's question set; without facts or without a reference answer, only one direction is judged.
+    Raises InputError if the folder has no answers, or an answer's item is not among the items; StoreError if the disk is full:
+    lines written before are safe.
+    """
+    known = {item.id: item for item in items}
+    answers = list(scored_answers(folder))
+    if missing := [one.sample for one in answers if one.sample not in known]:
+        raise InputError(
+            f"{folder} has an answer to {missing[0]}, which the question set lacks; give the run's own set"
+        )
+    manifest = read_dialogue_manifest(folder)
+    with (
+        closing(LineFile.open(folder / STATEMENTS, STATEMENTS_LINES, manifest)) as statements,
+        closing(LineFile.open(folder / JUDGEMENTS, JUDGEMENT_LINES, manifest)) as judgements,
+    ):
+        room = _Room(known, decomposer, judge, statements, judgements)
+
+        async def work_on(answer: AnswerLine) -> None:
+            try:
+                await room.judge_answer(answer)
+            finally:
+                told(1)
+
+        work = await work_through(answers, work_on, at_once=at_once, stop=stop, noun="answers")
+    return _count(folder, answers, known, decomposer.info.name, judge.name, work)
+
+
+def scored_answers(folder: Path) -> Iterator[AnswerLine]:
+    """The last answer of each dialogue that has one.
+
+    Raises InputError if the run has no answers; ConfigError if a line is malformed; names it.
+    """
+    yield from filter(None, map(last_answer, read_dialogues(folder).values()))
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Judges answers, with shared judges and files."""
+
+    items: dict[str, QuestionItem]
+    decomposer: Decomposer
+    judge: PairJudge
+    statements: LineFile[StatementsLine]
+    judgements: LineFile[JudgementLine]
+
+    async def judge_answer(self, answer: AnswerLine) -> None:
+        """Does the remaining decomposing and judging of an answer."""
+        item = self.items[answer.sample]
+        statements_line = next((one for one in reversed(self._tries(answer)) if one.failure is None), None)
+        if item.answer and statements_line is None:
+            statements_line = await self._decompose(answer)
+            self.statements.append(statements_line)
+        done = {(one.direction, one.index) for one in self._judged(answer) if one.failure is None}
+        attempts = Counter((one.direction, one.index) for one in self._judged(answer))
+        await self._judge_direction("fact", item.facts, answer.answer or "", answer, done, attempts)
+        if item.answer and statements_line is not None and statements_line.failure is None:
+            await self._judge_direction("statement", statements_line.statements, item.answer, answer, done, attempts)
+
+    async def _judge_direction(
+        self,
+        direction: Direction,
+        claims: Sequence[str],
+        premise: str,
+        answer: AnswerLine,
+        done: set[tuple[Direction, int]],
+        attempts: Counter[tuple[Direction, int]],
+    ) -> None:
+        left = [index for index in range(len(claims)) if (direction, index) not in done]
+        if not left:
+            return
+        for index, verdict in zip(left, await self.judge.judge(premise, [claims[one] for one in left]), strict=True):
+            self.judgements.append(
+                JudgementLine(
+                    **answer.name._asdict(),
+                    attempt=attempts[direction, index],
+                    decomposer=self.decomposer.info.name if direction == "statement" else "",
+                    judge=self.judge.name,
+                    direction=direction,
+                    index=index,
+                    **verdict._asdict(),
+                )
+            )
+
+    async def _decompose(self, answer: AnswerLine) -> StatementsLine:
+        tries, name = len(self._tries(answer)), self.decomposer.info.name
+        base = StatementsLine(**answer.name._asdict(), attempt=tries, decomposer=name)
+        turn = Turn(role=Role.ASSISTANT, text=answer.answer or "")
+        try:
+            claims = await self.decomposer.decompose(turn, (Turn(role=Role.USER, text=answer.question),))
+        except BudgetError:
+            raise
+        except JudgeError as exc:
+            return base.model_copy(update={"failure": str(exc)})
+        return base.model_copy(update={"statements": tuple(claim.text for claim in claims)})
+
+    def _tries(self, answer: AnswerLine) -> list[StatementsLine]:
+        name = self.decomposer.info.name
+        return [line for line in self.statements.of_group(group_of(answer)) if line.decomposer == name]
+
+    def _judged(self, answer: AnswerLine) -> list[JudgementLine]:
+        own = self.judgements.of_group(group_of(answer))
+        names = {"", self.decomposer.info.name}
+        return [line for line in own if line.judge == self.judge.name and line.decomposer in names]
+
+
+def _count(
+    folder: Path,
+    answers: Sequence[AnswerLine],
+    items: Mapping[str, QuestionItem],
+    decomposer: str,
+    judge: str,
+    work: WorkDone,
+) -> JudgedDialogues:
+    counts = JudgedDialogues(len(answers), work=work)
+    last = {
+        (line.name, line.direction, line.index): line
+        for line in read_lines(folder / JUDGEMENTS, JUDGEMENT_LINES)
+        if line.judge == judge and line.decomposer in ("", decomposer)
+    }
+    counts.pairs = len(last)
+    for line in last.values():
+        if line.entails is None or line.contradicts is None:
+            counts.unjudged += 1
+            counts.reasons[(line.failure or "").partition(":")[0]] += 1
+    decomposed = {
+        line.name
+        for line in read_lines(folder / STATEMENTS, STATEMENTS_LINES)
+        if line.decomposer == decomposer and line.failure is None
+    }
+    silent = sum(bool(items[answer.sample].answer) and answer.name not in decomposed for answer in answers)
+    if silent:
+        counts.reasons["no statements"] += silent
+    return counts

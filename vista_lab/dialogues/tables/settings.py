@@ -1,0 +1,280 @@
+"""KnowMT-Bench's experiments: settings of one model side by side, on the items that all of them have, and other judges.
+
+Tables 3 (retrieval), 4 (mitigations), 19 (longest answer), 20 (drift), Figures 6 to 9 (budget, form, histories of others, noise);
+Tables 9 and 10 (the same answers under another decomposer or judge).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from statistics import fmean
+
+import numpy as np
+
+from vista_lab.dialogues.delivery import Delivery, DeliveryFigures, PairReading, delivery, figures
+from vista_lab.dialogues.scored import Cohort
+from vista_lab.dialogues.settings import DialogueSetting, read_setting
+from vista_lab.metrics.intervals import mean_interval
+from vista_lab.tables.writers import Cell, Row, Sheet, decimals, file_name, headings, percent, row
+
+MOST_TOKENS = "19"
+"""The table whose rows differ in the longest answer, not in the setting."""
+
+
+BRIEF = ("answers", "S_f", "95 %", "S_h ↓", "95 %", "D_f ↓", "D_h")
+"""Headings of the short tables' figures."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Settings that the paper compares. `parts`: the fields of `DialogueSetting` that vary."""
+
+    name: str
+    title: str
+    parts: tuple[str, ...]
+
+
+EXPERIMENTS = (
+    Experiment("3", "Table 3. With and without retrieval", ("rag",)),
+    Experiment("4", "Table 4. Mitigations", ("mitigate",)),
+    Experiment(MOST_TOKENS, "Table 19. The longest answer", ()),
+    Experiment("20", "Table 20. Topic drift", ("drift",)),
+    Experiment("fig6", "Figure 6. Words of history", ("budget",)),
+    Experiment("fig7", "Figure 7. History in one message", ("concat",)),
+    Experiment("fig8", "Figure 8. The history of another", ("swap", "static")),
+    Experiment("fig9", "Figure 9. Noise in the turn before", ("noise", "concat")),
+)
+
+
+@dataclass(frozen=True)
+class ComparedSetting:
+    """One setting of an experiment on the items that all of its settings have.
+
+    Attributes:
+        label: of the row.
+        base: True for a setting that the others are compared with.
+        history: `single` or `multi`.
+        figures: on these items.
+        intervals: 95 % of S_f and S_h.
+        better: figures by name that are better than those of the base with the same history.
+    """
+
+    cohort: Cohort
+    label: str
+    base: bool
+    history: str
+    figures: DeliveryFigures
+    intervals: tuple[tuple[float, float], tuple[float, float]]
+    better: frozenset[str] = frozenset()
+
+    @property
+    def values(self) -> Mapping[str, float | None]:
+        """S_f and S_h in percent, D_f and D_h in tokens."""
+        means = self.figures
+        return {"S_f": 100 * means.s_f, "S_h": 100 * means.s_h, "D_f": means.d_f.mean, "D_h": means.d_h.mean}
+
+
+SIGNS = {"S_f": 1, "S_h": -1, "D_f": -1, "D_h": 1}
+"""1 where more is better, -1 where less is."""
+
+
+def comparisons(cohorts: Sequence[Cohort], one: Experiment, reading: PairReading) -> Iterator[list[ComparedSetting]]:
+    """An experiment's rows for each model that has at least two of its settings."""
+    for model in dict.fromkeys(cohort.model for cohort in cohorts):
+        of_model = [cohort for cohort in cohorts if cohort.model == model]
+        chosen = list(_lengths(of_model) if one.name == MOST_TOKENS else _compared_settings(of_model, one))
+        shared = set.intersection(*(set(cohort.by_id) for cohort, *_ in chosen)) if chosen else set()
+        if shared and len(chosen) > 1 and not all(base for *_, base in chosen):
+            rows = [_row(cohort, label, base, shared, reading) for cohort, label, base in chosen]
+            yield [replace(each, better=_better(each, rows)) for each in rows]
+
+
+def _compared_settings(cohorts: Sequence[Cohort], experiment: Experiment) -> Iterator[tuple[Cohort, str, bool]]:
+    """Cohort, label and whether it is a base: the bases first, then settings with the experiment's parts alone."""
+    main = set(experiment.parts) - {"concat"} or set(experiment.parts)
+    for base in (True, False):
+        for cohort in cohorts:
+            has = _parts(read_setting(cohort.setting))
+            if (
+                (base and not has)
+                or (base and has <= set(experiment.parts) - main and has)
+                or (not base and has & main and has <= set(experiment.parts))
+            ):
+                yield cohort, cohort.setting, base
+
+
+def _parts(setting: DialogueSetting) -> set[str]:
+    return {
+        field.name
+        for field in fields(setting)
+        if field.name not in ("history", "guard_at") and getattr(setting, field.name)
+    }
+
+
+def _lengths(cohorts: Sequence[Cohort]) -> Iterator[tuple[Cohort, str, bool]]:
+    """Settings run with several limits of tokens; the smallest is the base."""
+    for setting in dict.fromkeys(cohort.setting for cohort in cohorts):
+        same_setting = sorted(
+            (cohort for cohort in cohorts if cohort.setting == setting), key=lambda cohort: cohort.most_tokens
+        )
+        if same_setting[0].most_tokens != same_setting[-1].most_tokens:
+            for cohort in same_setting:
+                yield (
+                    cohort,
+                    f"{setting}, {cohort.most_tokens:,} tokens",
+                    cohort.most_tokens == same_setting[0].most_tokens,
+                )
+
+
+def _row(cohort: Cohort, label: str, base: bool, shared: set[str], reading: PairReading) -> ComparedSetting:
+    answers = [answer for name, answer in cohort.by_id.items() if name in shared]
+    deliveries = [delivery(item, reading) for item in answers]
+    history = read_setting(cohort.setting).history
+    intervals = (
+        interval_over_items([item.s_f for item in deliveries], deliveries),
+        interval_over_items([item.s_h for item in deliveries], deliveries),
+    )
+    return ComparedSetting(cohort, label, base, history, figures(answers, reading), intervals)
+
+
+def interval_over_items(values: Sequence[float], each: Sequence[Delivery]) -> tuple[float, float]:
+    """95 % interval of a mean over answers, drawing items."""
+    return mean_interval([item.id for item in each], values)
+
+
+def range_text(interval: tuple[float, float]) -> str:
+    """An interval of shares in percent."""
+    low, high = interval
+    return f"{100 * low:.1f}–{100 * high:.1f}"
+
+
+def _better(setting: ComparedSetting, rows: Sequence[ComparedSetting]) -> frozenset[str]:
+    bases = [base for base in rows if base.base and base.history == setting.history and base is not setting]
+    return frozenset(
+        name
+        for name, value in setting.values.items()
+        if value is not None
+        and not setting.base
+        and bases
+        and all(
+            (base_value := base.values[name]) is not None and SIGNS[name] * (value - base_value) > 0 for base in bases
+        )
+    )
+
+
+def experiment_sheets(
+    cohorts: Sequence[Cohort], asked: frozenset[str] | None, where: str, reading: PairReading
+) -> Iterator[Sheet]:
+    """A table for each experiment of `asked` that the cohorts fill; of all when None. `where` is set and judge, for titles."""
+    for experiment in EXPERIMENTS:
+        groups = list(comparisons(cohorts, experiment, reading)) if asked is None or experiment.name in asked else []
+        if groups:
+            yield _sheet(experiment, groups, where)
+
+
+def _sheet(experiment: Experiment, groups: Sequence[Sequence[ComparedSetting]], where: str) -> Sheet:
+    first = groups[0][0].cohort
+    columns = headings(("run", "model", "setting"), *BRIEF)
+    rows = tuple(_cells(setting, group) for group in groups for setting in group)
+    rules = frozenset(np.cumsum([len(group) for group in groups])[:-1].tolist())
+    note = (
+        "On the items that all rows of a model have. Underlined: better than without, in the same history; bold: best of several "
+        "dialogues with it."
+    )
+    oracle = ["oracle: retrieved from the reference answers"] if any(e.cohort.oracle for g in groups for e in g) else []
+    name = file_name(experiment.title.split(".")[0], first.data, first.decomposer, first.judge)
+    return Sheet(name, f"{experiment.title} ({where})", columns, rows, (note, *oracle), rules)
+
+
+def _cells(setting: ComparedSetting, group: Sequence[ComparedSetting]) -> Row:
+    rivals = [rival for rival in group if not rival.base and rival.history == "multi"]
+
+    def cell(name: str) -> Cell:
+        value = setting.values[name]
+        rival_values = [peer_value for peer in rivals if (peer_value := peer.values[name]) is not None]
+        best = (
+            len(rivals) > 1
+            and setting in rivals
+            and value == max(rival_values, key=lambda peer_value: SIGNS[name] * peer_value, default=None)
+        )
+        text = decimals(value, 2 if name.startswith("S") else 1)
+        return Cell(text, bold=best and value is not None, underlined=name in setting.better)
+
+    s_f, s_h = map(range_text, setting.intervals)
+    return row(
+        setting.cohort.run,
+        setting.cohort.model,
+        setting.label,
+        setting.figures.answers,
+        cell("S_f"),
+        s_f,
+        cell("S_h"),
+        s_h,
+        cell("D_f"),
+        cell("D_h"),
+    )
+
+
+FEWEST = 3
+"""Fewest rows for a correlation or a line."""
+
+
+def other_judges(cohorts: Sequence[Cohort], asked: frozenset[str] | None, reading: PairReading) -> list[Sheet]:
+    """Tables 9 and 10: the same answers under another decomposer or judge; none where all were judged in one way."""
+    if asked is not None and not asked & {"9", "10"}:
+        return []
+    tables: list[Sheet] = []
+    for data in dict.fromkeys((cohort.data, cohort.counter) for cohort in cohorts):
+        same_data = [cohort for cohort in cohorts if (cohort.data, cohort.counter) == data and cohort.by_id]
+        ways = list(dict.fromkeys((cohort.decomposer, cohort.judge) for cohort in same_data))
+        answers: dict[tuple[str, str, str], dict[tuple[str, str], Cohort]] = {}
+        for cohort in same_data:
+            answers.setdefault((cohort.run, cohort.model, cohort.setting), {})[cohort.decomposer, cohort.judge] = cohort
+        several = {place: by for place, by in answers.items() if len(by) > 1}
+        if several:
+            tables += [*_rankings(several, ways, reading), _configurations(several, ways, reading)]
+    return tables
+
+
+Ways = Mapping[tuple[str, str, str], Mapping[tuple[str, str], Cohort]]
+
+
+def _mean(cohort: Cohort, shared: set[str], reading: PairReading) -> float:
+    return fmean(delivery(answer, reading).s_f for name, answer in cohort.by_id.items() if name in shared)
+
+
+def _rankings(several: Ways, ways: Sequence[tuple[str, str]], reading: PairReading) -> list[Sheet]:
+    """Correlation of S_f, by value and by rank, under the first decomposer and judge and under each other pair."""
+    from scipy.stats import pearsonr, spearmanr  # type: ignore[import-untyped]
+
+    rows = []
+    for way in ways[1:]:
+        pairs = [(by[ways[0]], by[way]) for by in several.values() if ways[0] in by and way in by]
+        shared = [(one, other, set(one.by_id) & set(other.by_id)) for one, other in pairs]
+        points = [(_mean(one, names, reading), _mean(other, names, reading)) for one, other, names in shared if names]
+        if len(points) >= FEWEST and all(len(set(values)) > 1 for values in zip(*points, strict=True)):
+            first, second = zip(*points, strict=True)
+            r, rho = float(pearsonr(first, second).statistic), float(spearmanr(first, second).statistic)
+            rows.append(row(" and ".join(ways[0]), " and ".join(way), len(points), f"{r:.3f}", f"{rho:.3f}"))
+    heads = headings(("first", "other"), "rows", "Pearson r", "Spearman ρ")
+    title = "Table 9. S_f under another decomposer or judge"
+    note = "Over rows of models and settings, each on the items that both judged whole. Few rows tell little."
+    return [Sheet(file_name("rankings"), title, heads, tuple(rows), (note,))] if rows else []
+
+
+def _configurations(several: Ways, ways: Sequence[tuple[str, str]], reading: PairReading) -> Sheet:
+    rows = []
+    for place, by in several.items():
+        shared = set.intersection(*(set(cohort.by_id) for cohort in by.values()))
+        for way in ways:
+            if way in by and shared:
+                result = _row(by[way], "", True, shared, reading)
+                s_f, s_h = map(range_text, result.intervals)
+                means = result.figures
+                costs = (decimals(result.values[name], 1) for name in ("D_f", "D_h"))
+                shares = (percent(means.s_f), s_f, percent(means.s_h), s_h)
+                rows.append(row(*place, " and ".join(way), means.answers, *shares, *costs))
+    heads = headings(("run", "model", "setting", "decomposer and judge"), *BRIEF)
+    note = "The same answers, on the items that every decomposer and judge judged whole."
+    return Sheet(file_name("configurations"), "Table 10. Other decomposers and judges", heads, tuple(rows), (note,))

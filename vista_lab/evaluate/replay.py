@@ -1,0 +1,289 @@
+"""`vista-guard replay`: a log through the guard, with progress and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from vista_guard.cli.common import (
+    FAILED,
+    WRONG_INPUT,
+    DecomposerOption,
+    EmbedderOption,
+    JudgeOption,
+    PersonaOption,
+    VerifierOption,
+    exit_codes,
+)
+from vista_guard.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from vista_guard.guard import Guard
+    from vista_lab.logs.formats import BrokenEntry, Columns, LoggedConversation
+    from vista_lab.metrics.labels import ReplaySummary
+    from vista_lab.policies.against import Against
+
+Format = Literal[
+    "auto",
+    "reference",
+    "openai",
+    "sharegpt",
+    "langsmith",
+    "langfuse",
+    "openinference",
+    "openai-evals",
+    "azure",
+    "hf",
+    "csv",
+]
+Claims = Literal["given", "judge"]
+
+FirstPolicyOption = Annotated[
+    str,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="monitor, balanced, strict, settings, or a TOML or YAML file with policy and policy_overrides.",
+    ),
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="A second policy. Turns are judged once; the output compares both policies on them.",
+    ),
+]
+LabelsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="With --against: labels of turns, as for calibrate, or a labelled log.  [default: the log's own]",
+    ),
+]
+HtmlOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="With --against: write a self-contained page with the turns. Needs the extra evaluation."
+    ),
+]
+LogArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG", help="Logged conversations: JSON, JSON lines, CSV, Parquet, gzipped or not, or a folder of them."
+    ),
+]
+ClaimsOption = Annotated[
+    Claims,
+    typer.Option(
+        help="given: judge the log's own claims, only in turns that have some. judge: ignore them and judge every turn."
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHAT=COLUMN,…",
+        help="Columns of a table by field: conversation, role, content, question, answer, time, documents, id, label.",
+    ),
+]
+CacheOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Cache for a model judge's answers, so that none is paid for twice."),
+]
+MaxCostOption = Annotated[
+    float | None,
+    typer.Option(min=0, metavar="USD", help="Stop when a model judge has cost this much.  [default: no limit]"),
+]
+
+
+def replay(
+    log: LogArgument,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Reports, one per line. A file of the same judge and settings is resumed.",
+        ),
+    ],
+    judge: JudgeOption = None,
+    verifier: VerifierOption = None,
+    decomposer: DecomposerOption = None,
+    embedder: EmbedderOption = None,
+    policy: FirstPolicyOption = "monitor",
+    against: AgainstOption = None,
+    labels: LabelsOption = None,
+    html: HtmlOption = None,
+    persona: PersonaOption = None,
+    claims: ClaimsOption = "judge",
+    concurrency: Annotated[int, typer.Option(min=1, metavar="N", help="Conversations judged at the same time.")] = 4,
+    log_format: Annotated[Format, typer.Option("--format", help="Format of the log; auto detects it.")] = "auto",
+    columns: ColumnsOption = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Judge only the first N conversations.  [default: all]")
+    ] = None,
+    cache: CacheOption = None,
+    max_cost: MaxCostOption = None,
+) -> None:
+    """Judge every assistant turn of a log.
+
+    Writes each report at once. After Ctrl-C, a full disk or a kill, rerun the command to resume. Turns without documents are
+    checked against those of `vista-guard documents add`. Knowledge lives in memory; no store is written.
+
+    With --against the reports are those of the policy monitor: other policies can be compared over them without judging
+    again. Exits with 0 when every turn has a report, 2 for wrong usage or input (also when entries of the log could not be
+    read), 1 for other failures, when not one claim could be judged and when the budget is spent, 130 after Ctrl-C.
+    """
+    with exit_codes():
+        from vista_guard.telemetry.sdk import configured
+        from vista_lab.logs.formats import Columns
+
+        comparison = _comparison(policy, against, log, labels, html)
+        mapped = None if columns is None else Columns.parse(columns)
+        models = {"judge": judge, "verifier": verifier, "decomposer": decomposer, "embedder": embedder}
+        guard = _guard(models, policy if comparison is None else None, persona, cache, max_cost)
+        with configured("vista-guard-replay"):
+            code = run(
+                guard,
+                log,
+                out,
+                claims=claims,
+                concurrency=concurrency,
+                log_format=log_format,
+                limit=limit,
+                columns=mapped,
+                against=comparison,
+            )
+    raise typer.Exit(code)
+
+
+def _comparison(policy: str, against: str | None, log: Path, labels: Path | None, html: Path | None) -> Against | None:
+    """The two policies to compare; None without a second one. Raises ConfigError, InputError: as `Against.parse`."""
+    if against is None:
+        if labels is not None or html is not None:
+            option = "--labels" if labels is not None else "--html"
+            raise ConfigError(f"{option} needs a second policy; name it with --against")
+        return None
+    from vista_lab.policies.against import Against
+
+    return Against.parse(policy, against, log, labels, html)
+
+
+def _guard(
+    models: Mapping[str, str | None],
+    policy: str | None,
+    persona: Path | None,
+    cache: Path | None,
+    max_cost: float | None,
+) -> Guard:
+    """The guard for the replay, which writes to no store. Without a policy the plain monitor leaves decisions for later."""
+    from vista_guard.assembly import kept_documents
+    from vista_guard.guard import Guard
+    from vista_guard.policy.label_policy import PRESETS
+    from vista_guard.settings.sources import Settings
+    from vista_lab.systems.protocol import with_cost
+
+    options = with_cost({} if cache is None else {"judge_cache": cache}, max_cost)
+    options |= {"policy": PRESETS["monitor"]} if policy is None else _policy(policy)
+    return Guard.from_settings(
+        persona=persona,
+        store="memory",
+        documents=kept_documents(Settings.load(), models["embedder"]),
+        reports=None,
+        judge=models["judge"],
+        verifier=models["verifier"],
+        decomposer=models["decomposer"],
+        embedder=models["embedder"],
+        **options,
+    )
+
+
+def _policy(name: str) -> dict[str, Any]:
+    """Settings of the guard's policy: a preset with the settings' overrides, a file's, or empty for the settings' own."""
+    from vista_guard.policy.label_policy import PRESETS
+    from vista_guard.settings.sources import Settings
+    from vista_lab.policies.named import SETTINGS, named_policy
+
+    if name in PRESETS:
+        return {"policy": name}
+    policy = named_policy(name, Settings.load())
+    if name == SETTINGS:
+        return {}
+    table = {} if policy.risk_table is None else {"risk_table": policy.risk_table}
+    return {"policy": policy.recipe.policy(), **table}
+
+
+def run(
+    guard: Guard,
+    log: Path,
+    out: Path,
+    *,
+    claims: Claims = "judge",
+    concurrency: int = 4,
+    log_format: Format = "auto",
+    limit: int | None = None,
+    columns: Columns | None = None,
+    against: Against | None = None,
+) -> int:
+    """Replays with the given guard and closes it. Progress goes to stderr, the summary to stdout.
+
+    Args:
+        against: two policies to compare over the reports at the end; the guard's own should withhold nothing then.
+
+    Returns:
+        The exit code.
+    """
+    import asyncio
+
+    from rich.console import Console
+
+    from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
+    from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
+    from vista_lab.runs.loop import ClaimsMode
+    from vista_lab.runs.replaying import replay
+    from vista_lab.tables.terminal import summary_table
+
+    named = None if log_format == "auto" else LogFormat(log_format)
+    entries: Iterator[LoggedConversation | BrokenEntry] = islice(read_log(log, named, columns), limit)
+    if against is not None:
+        against.check(guard.parts.judge.info)
+        entries = against.heard.listening(entries)
+    for line in evidence_seen(log, named, columns):
+        typer.echo(line, err=True)
+    total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
+    stopped: list[int] = []
+
+    async def replay_and_close() -> ReplaySummary:
+        stop = asyncio.Event()
+        try:
+            with ReplayProgress(total) as progress, stopping(stop, stopped, progress.say):
+                return await replay(
+                    guard,
+                    entries,
+                    out,
+                    claims=ClaimsMode(claims),
+                    concurrency=concurrency,
+                    on_progress=progress.update,
+                    stop=stop,
+                )
+        finally:
+            await guard.aclose()
+
+    summary = asyncio.run(replay_and_close())
+    judged_by = (
+        "replay" if against is None else "replay: decisions of the policy monitor, which judged; yours are below"
+    )
+    Console(highlight=False).print(summary_table(summary, judged_by))
+    tell_unchecked(summary, out)
+    code = stopped_code(f"{summary.turns} reports are in {out}", stopped, summary.exhausted)
+    if code is not None:
+        return code
+    if against is not None:
+        against.show(out)
+    if summary.broken:
+        return WRONG_INPUT
+    return FAILED if summary.judged_nothing else 0

@@ -1,0 +1,256 @@
+"""Exports a generated set: the released files, a pipeline's training data, and its test logs.
+
+data/
+  export.json                 how it was made: set, gate, split, counts
+  train/ validation/ test/
+    claim_extraction.jsonl    title, text, claims
+    claim_falsification.jsonl title, original, falsified
+    factual_text.jsonl        title, claims, text
+    unfactual_text.jsonl      title, claims, text
+    verifier.jsonl            triplets (§5.3), as `training.train` reads them: premise, hypothesis, allowed, twin
+    twins.jsonl               twins without a shortcut, as `training.train` reads them (see `twins`)
+    pairs.jsonl               the triplets, as `vista-guard calibrate --pairs` reads them: evidence, claim, label
+    retriever.jsonl           claim and passage (§5.2); `group`: rows of one are never each other's negatives
+    extractor.jsonl           text and claims (§5.1)
+    task1.json, task2.json    logs in the reference format (§4.2), for `eval`, `compare`, `calibrate`
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from vista_guard.errors import ConfigError, InputError
+from vista_guard.protocols import Verifier
+from vista_guard.stores.line_file import write_whole
+from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
+from vista_lab.oasis.passages import overlap
+from vista_lab.oasis.records import GeneratedPair, Passage, Record, all_records
+from vista_lab.oasis.splits import SetPart, Splitting, divide
+from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
+from vista_lab.oasis.twins import MatePassages, twins
+from vista_lab.runs.folder import read_manifest
+from vista_lab.runs.made import State
+from vista_lab.runs.plan import EXPORT
+
+LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
+NEUTRAL = 0.5
+"""Least probability of a neutral passage; if a document's best one is below it, there is none."""
+
+
+class ExportNote(BaseModel):
+    """The sources of an export. `eval` reads `gate`: a judge that chose the pairs is no independent measure of them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    vista_guard_oasis_export: int = 1
+    sets: tuple[str, ...]
+    made_by: tuple[str, ...]
+    gate: str
+    """Name of the verifier that was the gate; `none` where there was none."""
+    doubtful: bool
+    split: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Exporting:
+    """The options of an export.
+
+    `doubtful`: doubtful records too. `entailed_by_unfactual`: the triplets ⟨c_j≠i, U, ENT⟩, which the paper's example A.2 breaks.
+    `neutrals`: chooses the neutral passage of each claim; without one there are no neutral triplets.
+    """
+
+    splitting: Splitting = field(default_factory=Splitting)
+    doubtful: bool = False
+    entailed_by_unfactual: bool = False
+    neutrals: Verifier | None = None
+
+
+def export(sets: Sequence[Path], out: Path, how: Exporting) -> ExportNote:
+    """Writes the files of all parts.
+
+    Raises:
+        InputError: a set cannot be read, has nothing to export, or two hold one passage.
+        ConfigError: the folder cannot be written, or holds something else.
+    """
+    every = list(all_records(sets))
+    records = [record for record in every if is_usable(record, doubtful=how.doubtful)]
+    if not records:
+        more = "" if how.doubtful else "; --doubtful takes those that no gate is sure of"
+        raise InputError(f"{', '.join(map(str, sets))}: no record is accepted{more}; vista-guard oasis stats says why")
+    parts = divide(every, how.splitting)
+    counts: Counter[str] = Counter()
+    _check_folder(out)
+    for part, members in parts.items():
+        usable = [record for record in members if is_usable(record, doubtful=how.doubtful)]
+        counts += _write_part(out / part, usable, how, MatePassages([record.passage for record in members]))
+    note = _note(sets, how, records, counts)
+    write_whole(out / EXPORT, note.model_dump_json(indent=2) + "\n")
+    return note
+
+
+def is_usable(record: Record, *, doubtful: bool = False) -> bool:
+    """True for accepted records, with `doubtful` for doubtful ones too."""
+    return record.state is State.ACCEPTED or (doubtful and record.state is State.DOUBTFUL)
+
+
+def _check_folder(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        others = [path.name for path in out.iterdir() if path.name not in {EXPORT, *SetPart}]
+    except (FileExistsError, NotADirectoryError) as exc:
+        raise ConfigError(f"{out} is a file; an export needs a folder. Choose another --out") from exc
+    except OSError as exc:
+        raise ConfigError(f"{out} cannot be written: {exc.strerror}. Choose another --out") from exc
+    if others and not (out / EXPORT).exists():
+        raise ConfigError(f"{out} has {sorted(others)[0]} but no {EXPORT}, so it is no export. Choose another --out")
+
+
+def _note(sets: Sequence[Path], how: Exporting, records: Sequence[Record], counts: Counter[str]) -> ExportNote:
+    gates = {read_manifest(folder).system.options.get("gate", "none") for folder in sets}
+    split = how.splitting
+    return ExportNote(
+        sets=tuple(folder.name for folder in sets),
+        made_by=tuple(sorted({record.made_by for record in records})),
+        gate=", ".join(sorted(gates - {"none"})) or "none",
+        doubtful=how.doubtful,
+        split=f"by {split.by}, test {split.test:g}, validation {split.validation:g}, seed {split.seed}",
+        counts=dict(sorted(counts.items())),
+    )
+
+
+def _write_part(folder: Path, records: Sequence[Record], how: Exporting, mates: MatePassages) -> Counter[str]:
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as exc:
+        raise ConfigError(f"{folder} cannot be written: {exc.strerror}. Choose another --out") from exc
+    counts: Counter[str] = Counter()
+    triplets = list(verifier_triplets(records, how))
+    rows: dict[str, Iterable[Mapping[str, Any]]] = {
+        **{
+            f"{name}.jsonl": [{"title": one.passage.document, **columns(one.passage, _pair(one))} for one in records]
+            for name, columns in RELEASED.items()
+        },
+        "verifier.jsonl": (triplet.training_row() for triplet in triplets),
+        "twins.jsonl": twins(records, mates, how.splitting.seed),
+        "pairs.jsonl": (triplet.calibration_row() for triplet in triplets),
+        "retriever.jsonl": retriever_pairs(records),
+        "extractor.jsonl": map(extractor_row, records),
+    }
+    for name, entries in rows.items():
+        lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in entries]
+        counts[f"{folder.name}/{name}"] = len(lines)
+        write_whole(folder / name, "".join(lines))
+    for name, log in ((TASK_1, text_log), (TASK_2, claim_log)):
+        counts[f"{folder.name}/{name}"] = 2 * len(records)
+        write_whole(folder / name, log(records))
+    return counts
+
+
+def _pair(record: Record) -> GeneratedPair:
+    """The pair of a usable record, which has one."""
+    if record.pair is None:
+        raise InputError(f"the record of {record.passage.id} has no pair")
+    return record.pair
+
+
+def _altered_claims(pair: GeneratedPair) -> list[str]:
+    """C̄: the claims with the falsified one in its place."""
+    return [*pair.claims[: pair.altered], pair.falsified, *pair.claims[pair.altered + 1 :]]
+
+
+RELEASED: Mapping[str, Callable[[Passage, GeneratedPair], dict[str, Any]]] = {
+    "claim_extraction": lambda passage, pair: {"text": passage.text, "claims": list(pair.claims)},
+    "claim_falsification": lambda passage, pair: {"original": pair.original, "falsified": pair.falsified},
+    "factual_text": lambda passage, pair: {"claims": list(pair.claims), "text": pair.factual},
+    "unfactual_text": lambda passage, pair: {"claims": _altered_claims(pair), "text": pair.unfactual},
+}
+"""The four files of the released data, by name; each row has the document as its title."""
+
+
+def extractor_row(record: Record) -> dict[str, Any]:
+    """⟨t, C⟩ (§5.1)."""
+    return {"passage": record.passage.id, "text": record.passage.text, "claims": list(_pair(record).claims)}
+
+
+def retriever_pairs(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """⟨c_j, t⟩, ⟨c_j, F⟩, ⟨c_j, U⟩ and the same with c̄ (§5.2); the falsified claim's original is one of the c_j."""
+    for record in records:
+        pair = _pair(record)
+        for claim in (*pair.claims, pair.falsified):
+            for kind, text in (("t", record.passage.text), ("F", pair.factual), ("U", pair.unfactual)):
+                yield {"claim": claim, "passage": text, "kind": kind, "group": record.passage.id}
+
+
+@dataclass(frozen=True)
+class Triplet:
+    """⟨claim, passage, label⟩ (§5.3). `twin`: triplets with the same one differ by the edit alone."""
+
+    claim: str
+    passage: str
+    label: int
+    kind: str
+    twin: str
+    document: str
+
+    def training_row(self) -> dict[str, Any]:
+        """A row for `training.train`."""
+        texts = {"premise": self.passage, "hypothesis": self.claim, "allowed": [self.label]}
+        return {**texts, "source": "oasis", "kind": self.kind, "twin": self.twin}
+
+    def calibration_row(self) -> dict[str, Any]:
+        """A row for `vista-guard calibrate --pairs`."""
+        texts = {"evidence": self.passage, "claim": self.claim}
+        return {**texts, "label": LABELS[self.label], "document": self.document}
+
+
+def verifier_triplets(records: Sequence[Record], how: Exporting) -> Iterator[Triplet]:
+    """The triplets of §5.3; neutrals only if a verifier chooses them."""
+    windows: dict[str, list[Passage]] = {}
+    for record in records:
+        windows.setdefault(record.passage.document, []).append(record.passage)
+    for record in records:
+        yield from _pair_triplets(record.passage, _pair(record), how.entailed_by_unfactual)
+        if how.neutrals is not None:
+            yield from _neutrals(record, windows[record.passage.document], how.neutrals)
+
+
+def _pair_triplets(passage: Passage, pair: GeneratedPair, entailed_by_unfactual: bool) -> Iterator[Triplet]:
+    def carried(claim: str, text: str, side: str, twin: str) -> Triplet:
+        return Triplet(claim, text, SUPPORTED_CLASS, f"{side} carries", f"{passage.id}/{twin}", passage.document)
+
+    def refuted(claim: str, text: str, side: str) -> Triplet:
+        twin = f"{passage.id}/{side}"
+        return Triplet(claim, text, CONTRADICTED_CLASS, f"{side} contradicts", twin, passage.document)
+
+    for side, text in (("t", passage.text), ("F", pair.factual)):
+        for place, claim in enumerate(pair.claims):
+            yield carried(claim, text, side, side if place == pair.altered else f"{side}/{place}")
+        yield refuted(pair.falsified, text, side)
+    yield carried(pair.falsified, pair.unfactual, "U", "U")
+    yield refuted(pair.original, pair.unfactual, "U")
+    for place, claim in enumerate(pair.claims) if entailed_by_unfactual else ():
+        if place != pair.altered:
+            yield carried(claim, pair.unfactual, "U", f"U/{place}")
+
+
+def _neutrals(record: Record, windows: Sequence[Passage], verifier: Verifier) -> Iterator[Triplet]:
+    """The claims with the document's most surely neutral passage (argmax of §5.3) that shares no sentence with t."""
+    apart = [window for window in windows if not overlap(window, record.passage)]
+    if not apart:
+        return
+    claims = _pair(record).claims
+    rows = verifier.probabilities([(window.text, claim) for claim in claims for window in apart])
+    for number, claim in enumerate(claims):
+        scores = [float(row[NOT_ENOUGH_CLASS]) for row in rows[number * len(apart) : (number + 1) * len(apart)]]
+        best = max(range(len(apart)), key=scores.__getitem__)
+        if scores[best] >= NEUTRAL:
+            twin = f"{record.passage.id}/neutral/{number}"
+            yield Triplet(claim, apart[best].text, NOT_ENOUGH_CLASS, "neutral", twin, record.passage.document)

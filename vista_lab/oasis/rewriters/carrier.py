@@ -1,0 +1,69 @@
+"""Material of a source of real text: labelled pairs, and true claims beside the sentences that decide them."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sentencex import segment
+
+from vista_lab.datasets.pairs import Pair
+
+_TEXTS = Path(__file__).parents[1] / "texts"
+
+
+@dataclass(frozen=True)
+class KindPair(Pair):
+    """A pair that knows what was done to it (``kind``) and which pairs differ from it by one edit (``twin``)."""
+
+    kind: str
+    twin: str
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A claim that people wrote from ``evidence``, and the sentences that stand around it on the same page."""
+
+    claim: str
+    evidence: tuple[str, ...]
+    source: str
+    title: str = ""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The deciding sentences in one string."""
+        return " ".join(self.evidence)
+
+
+def word_list(name: str) -> frozenset[str]:
+    """One of the word lists of ``texts/words_real.json``."""
+    return frozenset(read_json("words_real.json")[name])
+
+
+def read_json(name: str) -> Any:
+    """One JSON file of the room's texts, which were written for this project."""
+    return json.loads(read_text(name))
+
+
+def read_text(name: str) -> str:
+    """One file of the room's texts."""
+    return (_TEXTS / name).read_text(encoding="utf-8")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text; line breaks end a sentence too."""
+    parts = (s.strip() for line in text.splitlines() for s in segment("en", line))
+    return [re.sub(r"\s+", " ", s) for s in parts if s]
+
+
+def content_words(text: str) -> set[str]:
+    """Lower-case words that carry content: numbers, and words of four letters or more that are no function words."""
+    return {w for w in re.findall(r"\d[\d.,:]*\d|\w+", text.lower()) if w.isdigit() or (len(w) > 3 and w not in _STOP)}
+
+
+_STOP = word_list("stop")

@@ -1,1 +1,0 @@
-"""People who annotate: forms, sheets, agreement, consensus, and the paper's tables of it."""

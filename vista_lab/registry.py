@@ -1,0 +1,65 @@
+"""The lab's tasks, and what each adds to the base: commands, pages, systems, data sets, forms, tables and printed figures.
+
+A task is a room that a person runs. Its package declares `ADDS` in names alone (`module:attribute`), which are loaded where they
+are used. So the base imports no task, and looking up what there is loads no code of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+TASKS = ("evaluate", "policies", "annotate", "oasis", "decompose", "dialogues")
+"""Packages of the tasks, in the order of `vista-guard --help`."""
+
+
+@dataclass(frozen=True)
+class Additions:
+    """A task's additions. All references are `module:attribute`.
+
+    Attributes:
+        commands: a function that adds the task's commands to `vista-guard`, given the app.
+        pages: pages of the dashboard, each a `PageInfo`.
+        systems: recipes by the name that `vista-guard eval --system` takes.
+        data_sets: functions that give `DataSet`s.
+        forms: package with the task's forms in a folder `forms`.
+        tables: of `vista-guard compare`, each a `tables.output.PaperTables`, by the name that `--paper` takes.
+        printed: checks of the figures that a paper prints, by the paper's name.
+    """
+
+    commands: str
+    pages: tuple[str, ...] = ()
+    systems: Mapping[str, str] = field(default_factory=dict)
+    data_sets: tuple[str, ...] = ()
+    forms: str = ""
+    tables: Mapping[str, str] = field(default_factory=dict)
+    printed: Mapping[str, str] = field(default_factory=dict)
+
+
+def additions() -> Iterator[Additions]:
+    """The additions of all tasks, in the order of `TASKS`."""
+    for name in TASKS:
+        yield import_module(f"vista_lab.{name}").ADDS
+
+
+def load(reference: str) -> Any:
+    """The object that a reference names.
+
+    Examples:
+        >>> load("vista_lab.registry:TASKS")[0]
+        'evaluate'
+    """
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def named(kind: str) -> dict[str, str]:
+    """References of all tasks by name; `kind` is `systems`, `tables` or `printed`.
+
+    Examples:
+        >>> list(named("tables"))
+        ['vista', 'oasis', 'dad']
+    """
+    return {name: reference for task in additions() for name, reference in getattr(task, kind).items()}
