@@ -97,6 +97,14 @@ def read_line(line: str) -> Line:
     return _remembered.__wrapped__(line, True)[0][0]
 
 
+def title(text: str, line: Line) -> str:
+    """The words of a heading of the text itself, not of one that it quotes or lists; "" for other lines."""
+    own = line.level and text[line.start : line.body].strip() == "#" * line.level
+    return text[line.body : line.end].strip("# \t\xa0") if own else ""
+
+
+LETTERED = re.compile(r"\s*\(?[a-h][.)]\s")
+"""The mark of an item in a list by letters, which is none in Markdown: "a. m." may begin a line."""
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"(?=.*\|)[\s|:-]*-[\s|:-]*")
 
@@ -114,16 +122,16 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start + len(inner) - len(inner.lstrip()), start + len(inner.rstrip())
 
 
-_QUOTES = r"(?:[^\S\n]*+>)*+[^\S\n]*+"
-_SPOILERS = re.compile(r"^(?:[^\S\n]*+>!?+)++", re.MULTILINE)
+_ODD_SPACE = re.compile(r"[^\S \t\n]")
+_QUOTES = r"(?:[ \t]*+>)*+[ \t]*+"
+_SPOILERS = re.compile(r"^(?:[ \t]*+>!?+)++", re.MULTILINE)
 _SEVENTH = re.compile(rf"^({_QUOTES})#(?=#{{6}}\s)", re.MULTILINE)
 """Of a heading's marks, of which Markdown knows six."""
 _RUN = re.compile(
-    rf"^{_QUOTES}(?:(?:[-*+•‣◦–]|\(?\d{{1,9}}[.)]|\(?[ivx]{{1,5}}\))(?:[^\S\n]|$){_QUOTES}){{1,4}}",
-    re.MULTILINE,
+    rf"^{_QUOTES}(?:(?:[-*+•‣◦–]|\(?\d{{1,9}}[.)]|\(?[ivx]{{1,5}}\))(?:[ \t]|$){_QUOTES}){{1,4}}", re.MULTILINE
 )
 """The marks before a line's words, where an item's are among them."""
-_MARK = re.compile(r"(?P<bullet>[*+•‣◦–-])|\(?(?P<number>[0-9a-z]{1,9})(?P<end>[.)])|[^\S\t]")
+_MARK = re.compile(r"(?P<bullet>[*+•‣◦–-])|\(?(?P<number>\w{1,9})(?P<end>[.)])")
 _LONGEST_NUMBER = 3
 """Digits of an item's number: "1850. It opened" is none."""
 _EXTRAS = re.compile(r"(?:\[[ xX]\]\s+)?(?::\s+)?")
@@ -133,7 +141,8 @@ _QUOTED = re.compile(r"[\s>]*")
 
 @lru_cache(maxsize=128)
 def _remembered(text: str, fenced: bool) -> tuple[tuple[Line, ...], tuple[Fence, ...]]:
-    plain = _SPOILERS.sub(lambda quotes: quotes.group().replace("!", " "), text) if ">!" in text else text
+    plain = _ODD_SPACE.sub(" ", text)
+    plain = _SPOILERS.sub(lambda quotes: quotes.group().replace("!", " "), plain) if ">!" in plain else plain
     plain = _SEVENTH.sub(r"\1 ", plain) if "#######" in plain else plain
     found = _parse(_RUN.sub(lambda run: _MARK.sub(_plain_mark, run.group()), plain), fenced)
     bodies = {number: (leaf, body) for leaf in found.leaves for number, body in enumerate(leaf.bodies, leaf.start)}
@@ -145,8 +154,6 @@ def _plain_mark(mark: re.Match[str]) -> str:
     """The mark as CommonMark has it, of the same length: a hyphen, or the number one, which may begin a list anywhere."""
     if mark["bullet"]:
         return "-"
-    if not mark["number"]:
-        return " "
     if len(mark["number"]) > _LONGEST_NUMBER and mark["number"].isdigit():
         return f"x{mark.group()[1:]}"
     return f"1{mark['end']}".ljust(len(mark.group()))

@@ -15,12 +15,10 @@ from itertools import chain, groupby, repeat
 from vista_guard.judges.embedded.english.words import content_words
 from vista_guard.judges.embedded.forms import bars, clean, named_cells
 from vista_guard.judges.embedded.quantities import Amount, amounts
-from vista_guard.reading.markdown import Line, LineKind, cells, read_lines
+from vista_guard.reading.markdown import LETTERED, Line, LineKind, cells, read_lines, title
 from vista_guard.types import Span
 
 BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
-LETTERED = re.compile(r"\s*\(?[a-h][.)]\s")
-"""An item whose mark is a letter."""
 _NAMED = re.compile(r"(?P<name>[^:|.!?]{2,60}?)(?::(?![\d/])|\s[–—-]\s)\s*\S")
 _NAME_WORDS, _ITEM_WORDS = 6, 30
 """Most words of an item's name, and of an item: longer ones are prose with a label."""
@@ -245,10 +243,10 @@ def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None
 
 def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidencePlace, Above]:
     start, said = line.start, text[line.start : line.end]
-    heading, bold = line.kind is LineKind.HEADING, BOLD.match(said)
-    if heading or bold:
-        level, title = (7, bold["text"]) if bold else (line.level, text[line.body : line.end].rstrip("# "))
-        return EvidencePlace(start, above, heading=True), above.under(level, clean(title))
+    words, bold = title(text, line), BOLD.match(said)
+    if words or bold:
+        level, words = (7, bold["text"]) if bold else (line.level, words)
+        return EvidencePlace(start, above, heading=True), above.under(level, clean(words))
     if row or line.kind in (LineKind.ROW, LineKind.RULE):
         return _row(text, line, above)
     if line.item or LETTERED.match(said):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.segment import unwrap
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import clean
-from vista_guard.judges.embedded.layout import BOLD, LETTERED
+from vista_guard.judges.embedded.layout import BOLD
 from vista_guard.judges.embedded.mentions.clauses import (
     agrees,
     answer,
@@ -38,7 +38,7 @@ from vista_guard.judges.embedded.mentions.cues import (
     speaks_of_neighbour,
 )
 from vista_guard.reading.canonical import canonical, folded
-from vista_guard.reading.markdown import Line, LineKind, read_line, read_lines
+from vista_guard.reading.markdown import LETTERED, Line, read_line, read_lines, title
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Claim, Span
 
@@ -255,7 +255,7 @@ def _sentences(text: str) -> tuple[tuple[Span, ...], list[PassageLine]]:
 def _line(text: str, span: Span, line: Line) -> PassageLine:
     whole = text[line.start : line.end]
     item = line.item or LETTERED.match(whole) is not None
-    heading = line.kind is LineKind.HEADING or bool(_WIKI_HEADING.match(whole) or BOLD.match(whole))
+    heading = bool(title(text, line) or _WIKI_HEADING.match(whole) or BOLD.match(whole))
     said = text[max(span.start, line.body) : span.end]
     if not said[:1].isalpha():  # "It has: 1) a hall" may end a sentence before the number
         said = said[read_line(said).body :]
