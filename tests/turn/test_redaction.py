@@ -40,6 +40,10 @@ CASES = {
     "A one.\n\n## B\n\n### b\n\nB two.": ("B two.", "A one."),
     "## B\n\n- B two.\n- A one.": ("B two.", "## B\n\n- A one."),
     "```\n# a\n# B two.\n```": ("B two.", "```\n# a\n```"),
+    "- [x] B two.\n- A one.": ("B two.", "- A one."),
+    "a | b\n--- | ---\nB two. |\n\nA one.": ("B two. |", "A one."),
+    "No. B two.": ("B two.", "No."),
+    "# B two. A one.\n\nIt goes.": ("# B two.", "# A one.\n\nIt goes."),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, islice, zip_longest
@@ -12,6 +12,7 @@ from math import log
 import sentencex
 
 from vista_guard.errors import ConfigError
+from vista_guard.reading.markdown import read_lines, title
 from vista_guard.types import Document, Nearest, Passage, SourceKind, Span
 
 # From the best place to cut to the worst. A title or an initial ("Dr. Ito", "J. Ito") ends no sentence.
@@ -35,7 +36,6 @@ _STEM = 6
 """Letters of a word that count, so that "published" meets "publishes": a stemmer for any alphabet, without a dictionary."""
 
 
-_HEADING_LINE = re.compile(r"^(?P<marks>#{1,6})[^\S\n]+(?P<words>\S.*?)[^\S\n]*#*[^\S\n]*$", re.MULTILINE)
 _LONGEST_HEADING = 160
 _NEAR = 0.2
 """Least share of a claim's words, by weight, for a quote to come near it."""
@@ -97,16 +97,15 @@ def headings_over(text: str, places: Sequence[int]) -> list[tuple[str, ...]]:
     [(), ('# Fees', '## Children')]
     """
     headings: list[tuple[str, ...]] = []
-    path: list[str] = []
-    matches = iter(_HEADING_LINE.finditer(text))
-    following = next(matches, None)
+    path: list[tuple[int, str]] = []
+    lines = read_lines(text) if "#" in text else ()
+    following = deque((line, words) for line in lines if (words := title(text, line)))
     for place in places:
-        while following is not None and following.start() < place:
-            level = len(following["marks"])
-            path = [heading for heading in path if len(heading.partition(" ")[0]) < level]
-            path.append(f"{following['marks']} {following['words'][:_LONGEST_HEADING]}")
-            following = next(matches, None)
-        headings.append(tuple(path))
+        while following and following[0][0].start < place:
+            line, words = following.popleft()
+            path = [heading for heading in path if heading[0] < line.level]
+            path.append((line.level, f"{'#' * line.level} {words[:_LONGEST_HEADING]}"))
+        headings.append(tuple(heading for _, heading in path))
     return headings
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from vista_guard.reading.markdown import read_line, title
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Span
 
@@ -17,8 +18,7 @@ PIECE_CHARS = 1_500
 
 _PARAGRAPH = re.compile(r"\S(?:.*\S)?(?:\n[^\S\n]*\S.*)*")
 """Lines with no empty one between them."""
-_MARKED = re.compile(r"#{1,6}\s+\S")
-_TITLE = re.compile(r"(?![-*+•|>])[^\W_].{0,79}(?<![.!?:;,|…])")
+_TITLE = re.compile(r"[^\W_].{0,79}(?<![.!?:;,|…])")
 """A line that may be a heading: short, with nothing at its end that ends or continues a sentence."""
 _MOST_WORDS = 12
 
@@ -64,8 +64,8 @@ def _sections(text: str) -> Iterator[tuple[str, list[Span]]]:
 def _heading(paragraph: str) -> str:
     """The paragraph without its marks if it is a heading; else empty."""
     line, _, rest = paragraph.partition("\n")
-    if _MARKED.match(line):
-        return line.strip("# \t")
+    if marked := title(line, read_line(line)):  # of the line alone: a piece depends on its own section only
+        return marked
     alone = not rest and len(line.split()) <= _MOST_WORDS
     return line.strip() if alone and _TITLE.fullmatch(line.strip()) else ""
 

@@ -12,6 +12,7 @@ from string import Template
 from vista_guard._aio import run_long
 from vista_guard.policy.links import link_mode, with_links
 from vista_guard.protocols import RiskPolicy
+from vista_guard.reading.markdown import LETTERED, Line, LineKind, read_lines
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.turn.links import find_links, remove_links
 from vista_guard.turn.work import Emit, Parts, Work
@@ -59,22 +60,28 @@ def _decision(work: Work, parts: Parts) -> Decision:
     return policy.weigh(work.outcomes, evidence_missing=missing, risk=parts.risk_of(work))
 
 
-_SHELL = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)]|>+|#{1,6}|\[[ xX]\])?[\s*_~`|]*")
-"""The remains of a line without its words: a list marker, a heading's mark, emphasis, an empty row."""
-_ITEM = re.compile(r"\s*(?:[-*+•–]|\(?\w{1,3}[.)])\s")
-_OPENING = re.compile(r"\s*(?:>\s*)*(?:[-*+•–]\s+|\(?\d{1,3}[.)]\s+)?(?:\[[ xX]\]\s+)?")
-"""Marks before a line's words, which stay with what is left of the line."""
-_HEADING = re.compile(r"(#{1,6})\s")
+_WORDLESS = re.compile(r"[\s*_~`|>#]*")
+"""The remains of a line without its words: emphasis, an empty row."""
 _LEVELS = frozenset(range(1, 7))
-_FENCE = re.compile(r"\s*(?:```|~~~)")
-_ROW = re.compile(r"\s*\|")
-_RULE = re.compile(r"[\s|:-]*-[\s|:-]*")
 
 
 @dataclass(frozen=True)
 class _Line:
+    """A line of the text, and what is left of it. `cut` if something is missing."""
+
+    was: Line
     text: str
-    dropped: bool
+    cut: bool
+
+    @property
+    def dropped(self) -> bool:
+        return (
+            self.cut and _WORDLESS.fullmatch(self.text, min(self.was.body - self.was.start, len(self.text))) is not None
+        )
+
+    @property
+    def is_row(self) -> bool:
+        return self.was.kind in (LineKind.ROW, LineKind.RULE)
 
 
 def without(text: str, dropped: Sequence[Span]) -> str:
@@ -87,23 +94,20 @@ def without(text: str, dropped: Sequence[Span]) -> str:
 
 
 def _lines(text: str, dropped: Sequence[Span]) -> Iterator[_Line]:
-    start, first = 0, 0
+    first = 0
     spans = sorted(dropped, key=lambda span: span.start)
     starts = [span.start for span in spans]
-    for line in text.split("\n"):
-        end = start + len(line)
-        while first < len(spans) and spans[first].end <= start:
+    for line in read_lines(text):
+        while first < len(spans) and spans[first].end <= line.start:
             first += 1
-        inside = spans[first : bisect_left(starts, end, first)]
-        rest = _without_places(line, [(max(span.start - start, 0), span.end - start) for span in inside])
-        yield _Line(rest, dropped=bool(inside) and _SHELL.fullmatch(rest) is not None)
-        start += len(line) + 1
+        inside = spans[first : bisect_left(starts, line.end, first)]
+        # Marks before a line's words stay with what is left of the line.
+        places = [(max(span.start, line.body) - line.start, span.end - line.start) for span in inside]
+        yield _Line(line, _without_places(text[line.start : line.end], places), cut=bool(inside))
 
 
 def _without_places(line: str, places: Sequence[tuple[int, int]]) -> str:
     for start, end in sorted(places, reverse=True):
-        opening = _OPENING.match(line)
-        start = max(start, opening.end() if opening else 0)
         if start >= end:
             continue
         before, after = line[:start], line[end:]
@@ -138,48 +142,38 @@ def _empty_tables(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
     """Headers and rules of tables whose rows all went."""
     below, kept = False, False
     for number in range(len(lines) - 1, 0, -1):
-        row = _ROW.match(lines[number].text) is not None
-        if row and below and not kept and _RULE.fullmatch(lines[number].text) and _ROW.match(lines[number - 1].text):
+        if below and not kept and lines[number].was.kind is LineKind.RULE and lines[number - 1].is_row:
             yield from (number - 1, number)
         if number in gone:
             below = True
         else:
-            below, kept = row, row
+            below = kept = lines[number].is_row
 
 
 def _empty_sections(lines: Sequence[_Line], gone: set[int]) -> Iterator[int]:
     """Headings below which every line went."""
-    levels: dict[int, int] = {}
-    in_code = False
-    for number, line in enumerate(lines):
-        in_code ^= _FENCE.match(line.text) is not None
-        heading = None if in_code or number in gone else _HEADING.match(line.text)
-        if heading:
-            levels[number] = len(heading[1])
     gone_below, kept_below = set[int](), set[int]()  # levels with such lines from here to the section's end
     for number in range(len(lines) - 1, -1, -1):
-        level = levels.get(number)
-        if level is None:
-            if number in gone:
-                gone_below |= _LEVELS
-            elif lines[number].text.strip():
-                kept_below |= _LEVELS
-            continue
-        empty = level in gone_below and level not in kept_below
-        outer = {one for one in _LEVELS if one < level}
-        gone_below &= outer
-        kept_below &= outer
-        if empty:
-            yield number
+        level = 0 if lines[number].cut else lines[number].was.level
+        if number in gone:
+            gone_below |= _LEVELS
+        elif not level:
+            kept_below |= _LEVELS if lines[number].text.strip() else set()
         else:
-            kept_below |= outer
+            empty = level in gone_below and level not in kept_below
+            outer = {one for one in _LEVELS if one < level}
+            gone_below &= outer
+            kept_below &= outer
+            if empty:
+                yield number
+            else:
+                kept_below |= outer
 
 
 def _without_lead_in(line: _Line) -> _Line:
     """The line without its last sentence, which introduces what is gone."""
     sentences = sentence_spans(line.text)
-    rest = line.text[: sentences[-1].start].rstrip() if sentences else ""
-    return _Line(rest, dropped=_SHELL.fullmatch(rest) is not None)
+    return _Line(line.was, line.text[: sentences[-1].start].rstrip() if sentences else "", cut=True)
 
 
 def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bool:
@@ -190,7 +184,7 @@ def _leads_to_nothing(lines: Sequence[_Line], number: int, gone: set[int]) -> bo
     for other in range(number + 1, len(lines)):
         if other in gone:
             below = True
-        elif _ITEM.match(lines[other].text):
+        elif lines[other].was.item or LETTERED.match(lines[other].text):
             return False
         elif lines[other].text.strip():
             break

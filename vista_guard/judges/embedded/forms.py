@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -19,20 +20,11 @@ from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.verbs import has_verb, words_of
 from vista_guard.judges.embedded.english.words import ANSWER_SIGN, DETERMINERS, is_auxiliary, is_verb, word_set
 from vista_guard.reading.canonical import SHORT, Reading, concatenate, powers, replace_ranges
+from vista_guard.reading.markdown import Fence, Line, LineKind, lines_between, read_fences, read_lines
+from vista_guard.reading.markdown import cells as row_cells
 
-_TABLE_RULE = re.compile(r"[\s>|:-]*-[\s|:-]*")
-_EDGE = re.compile(r"\s*(?:>\s*)*(?:[-*+•]\s+)?\|")
-_BAR = re.compile(r"(?<!\\)\|")
 _MOST_COLUMNS = 30
 """Rows with more cells stay whole: nobody reads tables of that width."""
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """A line of a table, and its start."""
-
-    start: int
-    line: str
 
 
 @dataclass(frozen=True)
@@ -54,25 +46,6 @@ class _Cell:
     text: str
 
 
-def is_row(line: str) -> bool:
-    """True if a line can belong to a table: it has bars around it, or dashes between bars."""
-    if "|" not in line:
-        return False
-    return (_EDGE.match(line) is not None and line.count("|") > 1) or _TABLE_RULE.fullmatch(line) is not None
-
-
-def is_rule(line: str) -> bool:
-    """True if a line separates a table's header from its rows."""
-    return _TABLE_RULE.fullmatch(line) is not None
-
-
-def under_header(header: str, line: str) -> list[tuple[str, str]]:
-    """The non-empty cells of a row, each with its header ("" for none)."""
-    names = [cell.text for cell in _cells(TableRow(0, header))]
-    cells = enumerate(_cells(TableRow(0, line)))
-    return [(names[index] if index < len(names) else "", cell.text) for index, cell in cells if cell.text]
-
-
 _NAMED_CELL = re.compile(r"\s*(?P<name>[^:;.!?]{1,60}):\s+(?P<text>\S.*)")
 
 
@@ -85,8 +58,8 @@ def named_cells(line: str) -> list[tuple[str, str]]:
 
 
 def bars(line: str) -> int:
-    """Number of bars in a row without bars at its edges, "Plan | Storage | Price"; 0 for other lines."""
-    return 0 if is_row(line) else line.count(" | ")
+    """Number of bars in a line of prose, which may be a row without bars at its edges: "Plan | Storage | Price"."""
+    return line.count(" | ")
 
 
 def in_one_table(before: str, line: str) -> bool:
@@ -97,63 +70,46 @@ def in_one_table(before: str, line: str) -> bool:
     return bool(cells) and [name for name, _ in cells] == [name for name, _ in others]
 
 
-def rows(table: Sequence[TableRow]) -> Iterator[RenderedRow]:
+def rows(text: str, table: Sequence[Line]) -> Iterator[RenderedRow]:
     """The rows of a table. The first is a header if a rule or more rows follow it; a header may state something, too."""
-    lines = [row for row in table if not _TABLE_RULE.fullmatch(row.line)]
-    ruled = len(table) > 1 and _TABLE_RULE.fullmatch(table[1].line) is not None
+    lines = [line for line in table if line.kind is not LineKind.RULE]
+    ruled = len(table) > 1 and table[1].kind is LineKind.RULE
     header: Sequence[_Cell] = ()
-    for number, row in enumerate(lines):
-        cells = _cells(row)
+    for number, line in enumerate(lines):
+        cells = [_Cell(start, end, text[start:end]) for start, end in row_cells(text, line)]
         if number == 0 and (ruled or (len(lines) > 1 and len(cells) > 1)):
             header = cells
-            yield from _header(row, cells, alone=len(lines) == 1)
+            yield from _header(line, cells, alone=len(lines) == 1)
             continue
-        yield from _row(row, header, cells)
+        yield from _row(line, header, cells)
 
 
-def _header(row: TableRow, cells: Sequence[_Cell], *, alone: bool) -> Iterator[RenderedRow]:
+def _header(row: Line, cells: Sequence[_Cell], *, alone: bool) -> Iterator[RenderedRow]:
     joined = "; ".join(cell.text for cell in cells if cell.text)
     # A header without rows is no header.
     if alone or (says(joined.replace(";", " ")) and any(character.isdigit() for character in joined)):
         yield from _row(row, (), cells)
     else:
         spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text))
-        yield RenderedRow(row.start, row.start + len(row.line), joined, spoken, heads=True)
+        yield RenderedRow(row.start, row.end, joined, spoken, heads=True)
 
 
-def _row(row: TableRow, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[RenderedRow]:
+def _row(row: Line, header: Sequence[_Cell], cells: Sequence[_Cell]) -> Iterator[RenderedRow]:
     spoken = tuple((cell.start, cell.end) for cell in cells if says(cell.text) and cell.text[-1] in ".!?")
     places = {place for place, _ in spoken}
     rest = [(index, cell) for index, cell in enumerate(cells) if cell.text and cell.start not in places]
     named = [_named_cell(header, index, cell) for index, cell in rest]
-    start, end = row.start, row.start + len(row.line)
     if len(named) > 2 and header and len(cells) <= _MOST_COLUMNS:
         # One fact per claim, so that each is judged alone.
         for number, text in enumerate(named[1:]):
-            yield RenderedRow(start, end, f"{named[0]}; {text}", spoken if number == 0 else ())
+            yield RenderedRow(row.start, row.end, f"{named[0]}; {text}", spoken if number == 0 else ())
         return
-    yield RenderedRow(start, end, "; ".join(named), spoken)
+    yield RenderedRow(row.start, row.end, "; ".join(named), spoken)
 
 
 def _named_cell(header: Sequence[_Cell], index: int, cell: _Cell) -> str:
     name = header[index].text if index < len(header) else ""
     return f"{name}: {cell.text}" if name else cell.text
-
-
-def _cells(row: TableRow) -> tuple[_Cell, ...]:
-    """Cells with their places, without the row's outer bars."""
-    edge = _EDGE.match(row.line)
-    begin = edge.end() if edge else 0
-    bars = [match.start() for match in _BAR.finditer(row.line, begin)]
-    ends = [*bars, len(row.line)] if not bars or row.line[bars[-1] + 1 :].strip() else bars
-    starts = [begin, *(place + 1 for place in ends[:-1])]
-    return tuple(_cell(row, start, end) for start, end in zip(starts, ends, strict=True))
-
-
-def _cell(row: TableRow, start: int, end: int) -> _Cell:
-    raw = row.line[start:end]
-    left = start + len(raw) - len(raw.lstrip())
-    return _Cell(row.start + left, row.start + start + len(raw.rstrip()), raw.strip())
 
 
 class BlockKind(StrEnum):
@@ -180,12 +136,6 @@ class Block:
     text: str | None = None
 
 
-_HEADING = re.compile(r"^[\s>]{0,40}#{1,7}\s+\S")
-_RULE = re.compile(r"^\s*([-*_=~^+])(?:\s*\1){2,}\s*$")
-_MARKER = re.compile(
-    r"^\s{0,200}(?:>[!\s]{0,4}){0,60}(?:(?:[-*+•‣◦–]|\(?\d{1,3}[.)]|\(?[ivx]{1,5}\))\s+(?:\[[ xX]\]\s+)?){0,3}"
-    r"(?:#{1,7}\s+)?(?::\s+)?"
-)
 _MARK_ONLY = re.compile(r"[\s>]{0,40}\(?\d{1,3}[.)]\s*")
 """An item's number without text."""
 _ENDS = re.compile(r"""[.!?:;…。！？]["'”’)\]*_]*\s*$""")
@@ -197,28 +147,27 @@ _LONG_LINE = 60
 
 def blocks(text: str) -> Iterator[Block]:
     """The blocks of a folded text, in order, without rules and lines without letters or figures."""
-    start = 0
-    for fence in fences(text):
-        yield from _open_blocks(text, start, fence.start)
-        yield from _fenced_blocks(text, fence)
-        start = fence.end
-    yield from _open_blocks(text, start, len(text))
+    fences = deque(read_fences(text))
+    for code, run in groupby(read_lines(text), key=lambda line: line.kind is LineKind.CODE):
+        lines = list(run)
+        if not code:
+            yield from _open_blocks(text, lines)
+        while code and fences and fences[0].start <= lines[-1].end:
+            yield from _fenced_blocks(text, fences.popleft())
 
 
-def kind_of(line: str) -> BlockKind:
+def block_kind(text: str, line: Line) -> BlockKind:
     """The kind of a line outside of fences."""
-    if is_row(line):
+    said = text[line.start : line.end]
+    if line.kind in (LineKind.ROW, LineKind.RULE):
         return BlockKind.ROW
-    if SYMBOLS.search(line):
+    if SYMBOLS.search(said):
         return BlockKind.PROSE
-    if _RULE.match(line) or _MARK_ONLY.fullmatch(line):
+    if _MARK_ONLY.fullmatch(said) or not (any(map(str.isalnum, said)) or ANSWER_SIGN.search(said)):
         return BlockKind.BLANK
-    if not any(map(str.isalnum, line)) and not ANSWER_SIGN.search(line):
-        return BlockKind.BLANK
-    if _HEADING.match(line) and not _ENDS.search(line.rstrip("# ")):
+    if line.kind is LineKind.HEADING and not _ENDS.search(said.rstrip("# ")):
         return BlockKind.HEADING
-    marker = _MARKER.match(line)
-    return BlockKind.ITEM if marker and marker.group().strip() else BlockKind.PROSE
+    return BlockKind.ITEM if said[: line.body - line.start].strip() else BlockKind.PROSE
 
 
 def continues(block: str, line: str) -> bool:
@@ -229,30 +178,28 @@ def continues(block: str, line: str) -> bool:
     return line.lstrip()[:1].islower() or len(last) >= _LONG_LINE
 
 
-def _open_blocks(text: str, start: int, end: int) -> Iterator[Block]:
-    """The blocks of a range without fences."""
+def _open_blocks(text: str, lines: Iterable[Line]) -> Iterator[Block]:
+    """The blocks of lines without fences."""
     current: Block | None = None
-    table: list[TableRow] = []
-    for begin, last in line_ranges(text, start, end):
-        line = text[begin:last]
-        kind = kind_of(line)
-        if current and _continues_block(text, current, kind, line):
-            current = Block(current.start, last, current.kind)
+    table: list[Line] = []
+    for line in lines:
+        kind = block_kind(text, line)
+        if current and _continues_block(text, current, kind, text[line.start : line.end]):
+            current = Block(current.start, line.end, current.kind)
             continue
         if current:
             yield current
             current = None
         if kind is BlockKind.ROW:
-            table.append(TableRow(begin, line))
+            table.append(line)
             continue
-        yield from _table(table)
+        yield from _table(text, table)
         table = []
         if kind is not BlockKind.BLANK:
-            marker = _MARKER.match(line)
-            current = Block(begin + (marker.end() if marker else 0), last, kind)
+            current = Block(line.body, line.end, kind)
     if current:
         yield current
-    yield from _table(table)
+    yield from _table(text, table)
 
 
 def _continues_block(text: str, block: Block, kind: BlockKind, line: str) -> bool:
@@ -261,9 +208,9 @@ def _continues_block(text: str, block: Block, kind: BlockKind, line: str) -> boo
     return continues(text[max(block.start, block.end - _TAIL) : block.end], line)
 
 
-def _table(table: list[TableRow]) -> Iterator[Block]:
+def _table(text: str, table: Sequence[Line]) -> Iterator[Block]:
     """The rows under their header; a cell that is a sentence becomes its own block."""
-    for row in rows(table):
+    for row in rows(text, table):
         for start, end in row.spoken:
             yield Block(start, end, BlockKind.PROSE)
         if row.text:
@@ -272,14 +219,16 @@ def _table(table: list[TableRow]) -> Iterator[Block]:
 
 def _fenced_blocks(text: str, fence: Fence) -> Iterator[Block]:
     """The prose of a fence as ordinary blocks, and what its code says; then the fence itself, if it has code."""
-    code, last = False, fence.body
+    # Several words behind the marks are not a language, but text.
+    last = text.index(fence.info, fence.start) if len(fence.info.split()) > 1 else fence.body
+    code, written = False, _is_language(fence.info)
     prose, coded = list[tuple[int, int]](), list[tuple[int, int]]()
-    for start, end in line_ranges(text, fence.body, fence.body_end):
+    for start, end in line_ranges(text, last, max(last, fence.body_end)):
         begin = without_quote_marks(text, start, end)
         if start < last:
             continue
         goes_on = prose and _PLAIN.fullmatch(text, begin, end) and not _ENDS.search(text[slice(*prose[-1])])
-        if goes_on or is_prose(text[begin:end], written=fence.written):
+        if goes_on or is_prose(text[begin:end], written=written):
             yield from _quoted_blocks(text, coded)
             prose, coded = [*prose, (begin, end)], []
             continue
@@ -306,7 +255,7 @@ def _end_of_code(text: str, start: int, end: int, limit: int) -> int:
 
 def _prose(text: str, lines: list[tuple[int, int]]) -> Iterator[Block]:
     if lines:
-        yield from _open_blocks(text, lines[0][0], lines[-1][1])
+        yield from _open_blocks(text, lines_between(text, lines[0][0], lines[-1][1]))
 
 
 _LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s\[\]]{0,2000}(?:\s+\"[^\"]{0,1000}\")?\)")
@@ -409,7 +358,7 @@ def render(reading: Reading) -> Reading:
         return reading
     reading = _without_images(_with_raised(reading))
     text = reading.text
-    opaque = [(fence.start, fence.end) for fence in fences(text)]
+    opaque = [(fence.start, fence.end) for fence in read_fences(text)]
     comments = [place for place in _comments(text) if not _is_within(place[0], opaque)]
     closed = sorted([*opaque, *comments])
     tags = [tag for tag in _TAG.finditer(text) if not _is_within(tag.start(), closed)]
@@ -554,7 +503,6 @@ def _targets(text: str) -> Iterator[tuple[int, int]]:
     yield from (match.span("payload") for match in _DATA.finditer(text))
 
 
-_OPENING = re.compile(r"[ \t]*(?:(?:>|[-*+•‣◦–]|\(?\d{1,3}[.)])[ \t]*)*(?P<marks>```+|~~~+)(?P<rest>[^\n]*)")
 _QUOTE_MARKS = re.compile(r"[ \t>]*")
 _TEXTUAL = word_set("text txt plain plaintext md markdown output console log none quote note answer email letter")
 """Fence languages that do not mean code."""
@@ -606,32 +554,6 @@ _RUN = 3
 """Consecutive words that make a line prose."""
 MARK = "```"
 """Beginning of the claim for a block of code."""
-
-
-@dataclass(frozen=True)
-class Fence:
-    """A fenced block, and its body. `written` if its info string names a programming language."""
-
-    start: int
-    end: int
-    body: int
-    body_end: int
-    written: bool
-
-
-def fences(text: str) -> Iterator[Fence]:
-    """The fenced blocks of a text, in order; an unclosed one extends to the end."""
-    opened: re.Match[str] | None = None
-    for start, end in line_ranges(text):
-        match = _OPENING.match(text, start, end)
-        if opened is None:
-            # "```word```" is inline code.
-            opened = match if match and "`" not in match["rest"] else None
-        elif match and match["marks"].startswith(opened["marks"]) and not match["rest"].strip():
-            yield _fence(opened, start, end)
-            opened = None
-    if opened is not None:
-        yield _fence(opened, len(text), len(text))
 
 
 def line_ranges(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -812,14 +734,6 @@ def is_code(claim: str) -> bool:
     written = _is_language(claim[3 : claim.find("\n")] if "\n" in claim else "")
     lines = claim.split("\n")[1:]
     return any(line.strip() and not line.startswith(MARK) and not is_prose(line, written=written) for line in lines)
-
-
-def _fence(opened: re.Match[str], last: int, end: int) -> Fence:
-    info = opened["rest"].strip()
-    # Several words behind the marks are not a language, but text.
-    worded = len(info.split()) > 1
-    body = opened.start("rest") if worded else min(opened.end() + 1, last)
-    return Fence(opened.start("marks"), end, body, max(body, last), written=_is_language(info))
 
 
 def _is_language(info: str) -> bool:

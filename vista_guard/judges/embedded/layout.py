@@ -10,17 +10,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import groupby
+from itertools import chain, groupby, repeat
 
 from vista_guard.judges.embedded.english.words import content_words
-from vista_guard.judges.embedded.forms import bars, clean, is_row, is_rule, named_cells, under_header
+from vista_guard.judges.embedded.forms import bars, clean, named_cells
 from vista_guard.judges.embedded.quantities import Amount, amounts
+from vista_guard.reading.markdown import LETTERED, Line, LineKind, cells, read_lines, title
 from vista_guard.types import Span
 
-_HEADING = re.compile(r"\s*(?P<marks>#{1,6})\s+(?P<text>.+?)\s*#*\s*$")
 BOLD = re.compile(r"\s*(\*\*|__)(?P<text>(?:(?!\1).){1,80}(?<![.!?]))\1:?\s*$")
-ITEM = re.compile(r"\s*(?:[-*+•‣◦–]|\(?(?:\d{1,3}|[a-h])[.)])\s")
-_NAMED = re.compile(r"\s*(?:[-*+•‣◦–]\s|\(?\d{1,3}[.)]\s)?\s*(?P<name>[^:|.!?]{2,60}?)(?::(?![\d/])|\s[–—-]\s)\s*\S")
+_NAMED = re.compile(r"(?P<name>[^:|.!?]{2,60}?)(?::(?![\d/])|\s[–—-]\s)\s*\S")
 _NAME_WORDS, _ITEM_WORDS = 6, 30
 """Most words of an item's name, and of an item: longer ones are prose with a label."""
 _WIDEST = 160
@@ -33,7 +32,7 @@ class Above:
 
     headings: tuple[tuple[int, str], ...] = ()
     lead: str = ""
-    header: str = ""
+    header: tuple[str, ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -138,20 +137,29 @@ class EvidencePlace:
 
 def places(text: str, above: Above) -> tuple[tuple[EvidencePlace, ...], Above]:
     """The places of a text's lines, and the context for the text that follows."""
-    placed, lines = list[EvidencePlace](), list(_lines(text))
-    for between, run in groupby(lines, key=lambda pair: bars(pair[1])):
+    placed, lines = list[EvidencePlace](), read_lines(text, part=True)
+    for between, run in groupby(
+        lines, key=lambda line: bars(text[line.start : line.end]) if line.kind is LineKind.PROSE else 0
+    ):
         block = list(run)
-        for start, line in block:
-            place, above = _place(start, line, above, row=between > 0 and len(block) > 1)
+        for line in block:
+            place, above = _place(text, line, above, row=between > 0 and len(block) > 1)
             placed.append(place)
-    return tuple(_link_items(placed, [line for _, line in lines])), above
+    return tuple(_link_items(placed, text, lines)), above
 
 
-def _link_items(placed: Sequence[EvidencePlace], lines: Sequence[str]) -> Iterator[EvidencePlace]:
+def _link_items(placed: Sequence[EvidencePlace], text: str, lines: Sequence[Line]) -> Iterator[EvidencePlace]:
     """The places; consecutive named items are linked."""
-    cells = [_cells(place, line) for place, line in zip(placed, lines, strict=True)]
-    named = [_name(*parts) for parts in zip(placed, lines, cells, strict=True)]
-    for kind, run in groupby(zip(placed, lines, cells, named, strict=True), key=lambda entry: entry[3][0]):
+    said = [text[line.start : line.end] for line in lines]
+    cells = [
+        _under_header(text, line, place.above) if place.row else named_cells(text[line.start : line.end])
+        for place, line in zip(placed, lines, strict=True)
+    ]
+    named = [
+        _name(place, line.kind, text[line.body : line.end], row)
+        for place, line, row in zip(placed, lines, cells, strict=True)
+    ]
+    for kind, run in groupby(zip(placed, said, cells, named, strict=True), key=lambda entry: entry[3][0]):
         group = list(run)
         if not kind or len(group) < 2:
             yield from (place for place, _, _, _ in group)
@@ -162,17 +170,19 @@ def _link_items(placed: Sequence[EvidencePlace], lines: Sequence[str]) -> Iterat
             yield replace(place, among=ParallelItem(name, names, stems(place.row or line), _make_cells(row)))
 
 
-def _name(place: EvidencePlace, line: str, cells: Sequence[tuple[str, str]]) -> tuple[str, str]:
+def _name(place: EvidencePlace, kind: LineKind, words: str, cells: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Kind and name of a line that can be a parallel item (a row, item or line); "" for other lines."""
     if cells:
         return f"row {[name for name, _ in cells]}", cells[0][1]
-    prose = place.heading or is_row(line) or len(line.split()) > _ITEM_WORDS
-    match = None if prose else _NAMED.match(clean(line))
+    prose = place.heading or kind in (LineKind.ROW, LineKind.RULE) or len(words.split()) > _ITEM_WORDS
+    match = None if prose else _NAMED.match(clean(words))
     return (f"item {place.item}", match["name"]) if match and len(match["name"].split()) <= _NAME_WORDS else ("", "")
 
 
-def _cells(place: EvidencePlace, line: str) -> list[tuple[str, str]]:
-    return under_header(place.above.header, line) if place.row else named_cells(line)
+def _under_header(text: str, line: Line, above: Above) -> list[tuple[str, str]]:
+    """The non-empty cells of a row, each with its header ("" for none)."""
+    places = zip(cells(text, line), chain(above.header, repeat("")), strict=False)
+    return [(name, text[start:end]) for (start, end), name in places if start < end]
 
 
 def _make_cells(cells: Sequence[tuple[str, str]]) -> tuple[_Cell, ...]:
@@ -231,40 +241,35 @@ def _line_of(span: Span, lines: Sequence[EvidencePlace]) -> EvidencePlace | None
     return found
 
 
-def _place(start: int, line: str, above: Above, *, row: bool) -> tuple[EvidencePlace, Above]:
-    heading, bold = _HEADING.match(line), BOLD.match(line)
-    if heading or bold:
-        level, text = (len(heading["marks"]), heading["text"]) if heading else (7, bold["text"] if bold else "")
-        return EvidencePlace(start, above, heading=True), above.under(level, clean(text))
-    if row or is_row(line):
-        return _row(start, line, above)
-    if ITEM.match(line):
-        return EvidencePlace(start, above, item=True), replace(above, header="")
-    text = line.strip()
-    if text.endswith(":"):
-        return EvidencePlace(start, replace(above, lead="", header="")), replace(
-            above, lead=_last_sentence(text), header=""
+def _place(text: str, line: Line, above: Above, *, row: bool) -> tuple[EvidencePlace, Above]:
+    start, said = line.start, text[line.start : line.end]
+    words, bold = title(text, line), BOLD.match(said)
+    if words or bold:
+        level, words = (7, bold["text"]) if bold else (line.level, words)
+        return EvidencePlace(start, above, heading=True), above.under(level, clean(words))
+    if row or line.kind in (LineKind.ROW, LineKind.RULE):
+        return _row(text, line, above)
+    if line.item or LETTERED.match(said):
+        return EvidencePlace(start, above, item=True), replace(above, header=())
+    said = said.strip()
+    if said.endswith(":"):
+        return EvidencePlace(start, replace(above, lead="", header=())), replace(
+            above, lead=_last_sentence(said), header=()
         )
-    if not text:  # A blank line may separate a list from its lead-in.
-        return EvidencePlace(start, above), replace(above, header="")
-    return EvidencePlace(start, replace(above, lead="", header="")), replace(above, lead="", header="")
+    if not said:  # A blank line may separate a list from its lead-in.
+        return EvidencePlace(start, above), replace(above, header=())
+    return EvidencePlace(start, replace(above, lead="", header=())), replace(above, lead="", header=())
 
 
-def _row(start: int, line: str, above: Above) -> tuple[EvidencePlace, Above]:
-    if is_rule(line):
-        return EvidencePlace(start, above, heading=True), above
+def _row(text: str, line: Line, above: Above) -> tuple[EvidencePlace, Above]:
+    if line.kind is LineKind.RULE:
+        return EvidencePlace(line.start, above, heading=True), above
     if not above.header:
-        return EvidencePlace(start, above), replace(above, header=line)
-    row = "; ".join(_with_header(*cell) for cell in under_header(above.header, line))
-    return EvidencePlace(start, above, row=clean(row)), above
+        header = tuple(text[start:end] for start, end in cells(text, line))
+        return EvidencePlace(line.start, above), replace(above, header=header)
+    row = "; ".join(_with_header(*cell) for cell in _under_header(text, line, above))
+    return EvidencePlace(line.start, above, row=clean(row)), above
 
 
 def _last_sentence(line: str) -> str:
     return re.split(r"(?<=[.!?])\s+", line)[-1]
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for line in text.split("\n"):
-        yield start, line
-        start += len(line) + 1

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from vista_guard._aio import load_once
 from vista_guard.inference.onnx import known_words
 from vista_guard.judges.embedded.english.words import SMALL_TALK, word_set
-from vista_guard.judges.embedded.forms import Block, BlockKind, blocks, continues, kind_of
+from vista_guard.judges.embedded.forms import Block, BlockKind, block_kind, blocks, continues
+from vista_guard.reading.markdown import read_lines
 from vista_guard.reading.passages import sentence_spans
 
 if TYPE_CHECKING:
@@ -169,12 +169,14 @@ class Sentence:
 
 def unwrap(text: str) -> str:
     """`text` with spaces for the line breaks of hard-wrapped prose; the length stays the same."""
-    lines = text.split("\n")
+    lines = read_lines(text, part=True)
+    said = [text[line.start : line.end] for line in lines]
+    prose = [block_kind(text, line) is BlockKind.PROSE for line in lines]
     joints = [
-        " " if kind_of(line) is kind_of(before) is BlockKind.PROSE and continues(before, line) else "\n"
-        for before, line in pairwise(lines)
+        " " if prose[number] and prose[number - 1] and continues(said[number - 1], said[number]) else "\n"
+        for number in range(1, len(lines))
     ]
-    return "".join(f"{line}{joint}" for line, joint in zip(lines, [*joints, ""], strict=True))
+    return "".join(f"{line}{joint}" for line, joint in zip(said, [*joints, ""], strict=True))
 
 
 _TITLE_WORD = r"(?:&|[^\W\d_][\w'’&/,-]{0,40})"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from vista_guard.judges.embedded.english.segment import unwrap
 from vista_guard.judges.embedded.english.words import word_set
 from vista_guard.judges.embedded.forms import clean
-from vista_guard.judges.embedded.layout import BOLD, ITEM
+from vista_guard.judges.embedded.layout import BOLD
 from vista_guard.judges.embedded.mentions.clauses import (
     agrees,
     answer,
@@ -38,6 +38,7 @@ from vista_guard.judges.embedded.mentions.cues import (
     speaks_of_neighbour,
 )
 from vista_guard.reading.canonical import canonical, folded
+from vista_guard.reading.markdown import LETTERED, Line, read_line, read_lines, title
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Claim, Span
 
@@ -231,10 +232,7 @@ def _words(label: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]+", label.lower())) - _SMALL
 
 
-_HEADING = re.compile(r"\s*(?:#{1,6}\s|<h[1-6]\b|=+ [^=]+ =+\s*$)")
-_WIDE = 2000
-"""Characters on either side of a sentence to search for its line's ends."""
-_MARK = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+•‣◦–]\s+|\(?\d{1,3}[.)]\s+)+")
+_WIKI_HEADING = re.compile(r"\s*(?:<h[1-6]\b|=+ [^=]+ =+\s*$)")
 
 
 @lru_cache(maxsize=1024)
@@ -242,20 +240,26 @@ def read_passage(
     text: str, above: MentionKind | None
 ) -> tuple[tuple[Span, ...], tuple[SentenceReading, ...], MentionKind | None]:
     """Spans and readings of a `canonical` text's sentences, and the kind of the last heading, for the text that follows."""
-    spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
-    lines = [_line(text, span) for span in spans]
+    spans, lines = _sentences(text)
     line_readings, under = readings(lines, above)
     return spans, tuple(line_readings), under
 
 
-def _line(text: str, span: Span) -> PassageLine:
-    raw = text[span.start : span.end]
-    line_start = max(text.rfind("\n", max(0, span.start - _WIDE), span.start) + 1, span.start - _WIDE)
-    line_end = text.find("\n", span.end, span.end + _WIDE)
-    line = text[line_start : line_end if line_end >= 0 else span.end + _WIDE]
-    opens = not text[line_start : span.start].strip(" #>*+-•0123456789.)(")
-    heading = bool(_HEADING.match(line) or BOLD.match(line))
-    return PassageLine(clean(_MARK.sub("", raw)), heading, bool(ITEM.match(line)), opens)
+def _sentences(text: str) -> tuple[tuple[Span, ...], list[PassageLine]]:
+    spans = tuple(sentence_spans(unwrap(text))) or (Span(start=0, end=len(text)),)
+    lines = read_lines(text, part=True)
+    starts = [line.start for line in lines]
+    return spans, [_line(text, span, lines[bisect_right(starts, span.start) - 1]) for span in spans]
+
+
+def _line(text: str, span: Span, line: Line) -> PassageLine:
+    whole = text[line.start : line.end]
+    item = line.item or LETTERED.match(whole) is not None
+    heading = bool(title(text, line) or _WIKI_HEADING.match(whole) or BOLD.match(whole))
+    said = text[max(span.start, line.body) : span.end]
+    if not said[:1].isalpha():  # "It has: 1) a hall" may end a sentence before the number
+        said = said[read_line(said).body :]
+    return PassageLine(clean(said), heading, item, opens=span.start <= line.body)
 
 
 _COVERED = 0.8
@@ -271,7 +275,7 @@ def as_meant(claims: Sequence[Claim], text: str) -> tuple[Claim, ...]:
     spans, line_readings, _ = read_passage(reading.text, None)
     if not any(line.denied or line.doubted for line in line_readings):
         return tuple(claims)
-    lines = [_line(reading.text, span) for span in spans]
+    _, lines = _sentences(reading.text)
     denier_of = {denied: index for index in range(len(lines)) for denied in _denied_by(lines, index)}
     taking = set(denier_of.values())
     denier_of |= {
