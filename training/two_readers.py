@@ -31,6 +31,7 @@ from scipy.optimize import minimize  # type: ignore[import-untyped]
 from training.comparison import labelled
 from training.comparison.sets import THREE, Item, spaced
 from training.data import data_argument
+from training.suites import arrays
 from vista_guard.guard import Guard
 from vista_guard.judges.embedded.judge import EmbeddedJudge
 from vista_guard.judges.embedded.models import Calibration, CarefulReader, ClaimTypeHead, ReaderFit, ShippedVerifier
@@ -38,7 +39,6 @@ from vista_guard.protocols import Verifier
 from vista_guard.stores.entries import OnnxEmbedder
 from vista_guard.stores.memory import MemoryKnowledge
 from vista_guard.types import Claim, Conversation, Document, Label, Role, Span, Turn
-from vista_lab.metrics import arrays
 from vista_lab.policies import challenge
 from vista_lab.training.export import sha256, update_judge
 
