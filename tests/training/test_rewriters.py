@@ -20,8 +20,7 @@ from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPO
 from vista_lab.oasis.rewriters import forms, polarity
 from vista_lab.oasis.rewriters.carrier import Carrier
 from vista_lab.oasis.rewriters.names import NameKinds
-from vista_lab.oasis.rewriters.register import contract
-from vista_lab.oasis.rewriters.text import a_or_an
+from vista_lab.oasis.rewriters.text import a_or_an, contract
 from vista_lab.oasis.rewriters.values import Value, exchange, numeric_values
 from vista_lab.oasis.rewriters.voice import to_active, to_passive
 

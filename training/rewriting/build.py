@@ -14,11 +14,10 @@ from training.rewriting.mates import Mates
 from training.rewriting.register import apply_register
 from training.rewriting.voice import change_voice
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, stems
 from vista_lab.oasis.rewriters.logic import split_condition
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.values import numeric_values
-from vista_lab.oasis.rewriters.windows import stems
 
 _OWN_SENTENCE = "_text"
 """Sources of this ending have no human paraphrase: the claim is the sentence itself."""

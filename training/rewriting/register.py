@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from random import Random
 
-from vista_lab.oasis.rewriters.register import contract
-from vista_lab.oasis.rewriters.text import a_or_an, stripped, uncapitalised
+from vista_lab.oasis.rewriters.text import a_or_an, contract, stripped, uncapitalised
 from vista_lab.oasis.rewriters.values import occurrences, replace_words
 from vista_lab.oasis.rewriters.wording import alike
 

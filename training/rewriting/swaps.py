@@ -8,7 +8,7 @@ from random import Random
 
 from training.rewriting.group import FALSE, Quad
 from vista_lab.datasets.pairs import UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import Carrier, content_words
+from vista_lab.oasis.rewriters.carrier import Carrier, content_words, stem, stems
 from vista_lab.oasis.rewriters.names import NameKinds
 from vista_lab.oasis.rewriters.swaps import fits, loosely_held
 from vista_lab.oasis.rewriters.text import a_or_an
@@ -18,7 +18,6 @@ from vista_lab.oasis.rewriters.values import (
     numeric_values,
     occurrences,
 )
-from vista_lab.oasis.rewriters.windows import stem, stems
 
 _CLAUSE = re.compile(r"[,;:()\n–]| and | but | while | whereas | who | which | that |(?<=[a-z\"\d])[.!?] |\. ")
 

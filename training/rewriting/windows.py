@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vista_lab.oasis.rewriters.windows import stems
+from vista_lab.oasis.rewriters.carrier import stems
 
 
 @dataclass(frozen=True)
