@@ -19,6 +19,7 @@ import asyncio
 import gzip
 import json
 import pickle
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -169,9 +170,12 @@ async def read(found: Sequence[Case], weights: Path, work: Path) -> list[Reading
     judge = EmbeddedJudge(quick, embedder, ClaimTypeHead.load(weights), limits, reader=careful)
     guard = Guard(judge, "monitor", knowledge=MemoryKnowledge(embedder))
     try:
-        for case in found:
+        for number, case in enumerate(found, 1):
             recording.at.append(Reading(case))
             await guard.acheck(case.conversation)
+            if number % 500 == 0:
+                print(f"{number} of {len(found)} claims", file=sys.stderr, flush=True)
+                careful.save()
     finally:
         quick.save()
         careful.save()

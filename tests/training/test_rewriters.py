@@ -11,17 +11,18 @@ pytest.importorskip("textblob")
 pytest.importorskip("lemminflect")
 pytest.importorskip("num2words")
 
-from training.rewriting import claims, facts, layout, mention, vague
+from training.rewriting import claims, edits, facts, layout, logic, mention, swaps, vague, voice
+from training.rewriting.group import Group, Quad
+from training.rewriting.register import apply_register, expand, headline
+from training.rewriting.windows import best_sentences
 from training.wordnet import FOLDER
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters import edits, forms, logic, polarity, swaps, voice
+from vista_lab.oasis.rewriters import forms, polarity
 from vista_lab.oasis.rewriters.carrier import Carrier
-from vista_lab.oasis.rewriters.group import Group, Quad
 from vista_lab.oasis.rewriters.names import NameKinds
-from vista_lab.oasis.rewriters.register import apply_register, contract, expand, headline
-from vista_lab.oasis.rewriters.text import a_or_an
+from vista_lab.oasis.rewriters.text import a_or_an, contract
 from vista_lab.oasis.rewriters.values import Value, exchange, numeric_values
-from vista_lab.oasis.rewriters.windows import best_sentences
+from vista_lab.oasis.rewriters.voice import to_active, to_passive
 
 needs_wordnet = pytest.mark.skipif(not FOLDER.exists(), reason="Debian's wordnet-base is not installed")
 
@@ -275,7 +276,7 @@ def test_quantifiers() -> None:
 
 
 def test_opposites_on_either_side() -> None:
-    from vista_lab.oasis.rewriters import wording
+    from training.rewriting import wording
 
     gate = Carrier("The gate is open on Sundays.", ("On Sundays the north gate is open until dusk.",), "mtragun")
     ((group, word),) = wording.opposite_groups(gate, Random(1))
@@ -353,8 +354,8 @@ def test_frames_of_evidence_are_the_same_for_all_twins(quad: Quad) -> None:
 
 
 def test_relations_are_told_from_the_other_side() -> None:
-    assert voice.to_active("The Tin Goose was directed by Ada Moll.") == "Ada Moll directed the Tin Goose."
-    assert voice.to_passive("Ada Moll directed The Tin Goose.") == "The Tin Goose was directed by Ada Moll."
+    assert to_active("The Tin Goose was directed by Ada Moll.") == "Ada Moll directed the Tin Goose."
+    assert to_passive("Ada Moll directed The Tin Goose.") == "The Tin Goose was directed by Ada Moll."
     base = Quad(
         "swap_name", ("x",), ("y",), "Tin Goose was directed by Ada Moll.", "Tin Goose was directed by Bo Lind."
     )

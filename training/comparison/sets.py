@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from training.rewriting.windows import best_sentences
 from training.sources.summedits import tidy
 from training.suites import evalsets
 from training.suites.loaders import best_window, clean, read_tsv
@@ -21,7 +22,6 @@ from vista_lab.datasets.files import whole
 from vista_lab.datasets.pairs import SUPPORTED_CLASS
 from vista_lab.datasets.sets import summedits as summedits_set
 from vista_lab.oasis.rewriters.carrier import sentences
-from vista_lab.oasis.rewriters.windows import best_sentences
 
 T = TypeVar("T")
 THREE = ("supported", "contradicted", "not_enough")

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from random import Random
 
-from training.rewriting import claims, facts, mention
+from training.rewriting import claims, edits, facts, logic, mention, swaps, wording
+from training.rewriting.group import Group, Quad
 from training.rewriting.layout import frame_for
 from training.rewriting.mates import Mates
+from training.rewriting.register import apply_register
+from training.rewriting.voice import change_voice
 from vista_lab.datasets.pairs import NOT_ENOUGH_CLASS
-from vista_lab.oasis.rewriters import edits, logic, swaps, wording
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair
-from vista_lab.oasis.rewriters.group import Group, Quad
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, stems
+from vista_lab.oasis.rewriters.logic import split_condition
 from vista_lab.oasis.rewriters.names import NameKinds
-from vista_lab.oasis.rewriters.register import apply_register
 from vista_lab.oasis.rewriters.values import numeric_values
-from vista_lab.oasis.rewriters.voice import change_voice
-from vista_lab.oasis.rewriters.windows import stems
 
 _OWN_SENTENCE = "_text"
 """Sources of this ending have no human paraphrase: the claim is the sentence itself."""
@@ -85,7 +84,7 @@ class Workshop:
         keyed += [(duty[0], f"duty {duty[1]}")] if duty else []
         if not human:
             condition = logic.condition_group(carrier.claim, self.rng)
-            parts = logic.split_condition(carrier.claim)
+            parts = split_condition(carrier.claim)
             keyed += [(condition, f"mark {parts[1]}")] if condition and parts else []
             keyed += [(hedge, "hedge may") for hedge in present(logic.hedge_group(carrier))]
             yield from present(self.quantified_group(carrier))

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
+from training.rewriting.group import Quad
 from training.rewriting.mention import framed_quad, question
 from training.rewriting.vague import vague_forms
+from training.rewriting.voice import change_voice
 from vista_lab.oasis.rewriters import polarity
 from vista_lab.oasis.rewriters.forms import counts, other_form
-from vista_lab.oasis.rewriters.group import Quad
 from vista_lab.oasis.rewriters.text import a_or_an
 from vista_lab.oasis.rewriters.values import Value, magnitude, numeric_values, occurrences
-from vista_lab.oasis.rewriters.voice import change_voice
 
 _AMOUNTS = frozenset({"number", "money", "percent", "measure"})
 Rewriter = Callable[[Quad, Random], Quad | None]

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from random import Random
 
+from training.rewriting.group import FALSE, Group, Quad, four
+from training.rewriting.swaps import names_itself
 from vista_lab.datasets.pairs import UNSUPPORTED
-from vista_lab.oasis.rewriters.carrier import Carrier, content_words
-from vista_lab.oasis.rewriters.group import FALSE, Group, Quad, four
-from vista_lab.oasis.rewriters.swaps import names_itself
+from vista_lab.oasis.rewriters.carrier import Carrier, content_words, stems
 from vista_lab.oasis.rewriters.text import stripped, uncapitalised
 from vista_lab.oasis.rewriters.values import exchange, numeric_values, occurrences
-from vista_lab.oasis.rewriters.windows import stems
 
 _GENERAL = re.compile(
     r"\b(?:is|was|are|were|has|have) (?:an?|the|one|some|American|in|not)\b|\b(?:appeared|person|people|film|actor)\b"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from vista_lab.oasis.rewriters.carrier import Carrier
-from vista_lab.oasis.rewriters.windows import stems
+from vista_lab.oasis.rewriters.carrier import Carrier, stems
 
 _SECTIONS = (
     "Overview", "Background", "Details", "History", "General", "Summary", "About", "Introduction", "Notes", "In brief",

@@ -12,8 +12,7 @@ from pathlib import Path
 from random import Random
 
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, NOT_ENOUGH_CLASS, SUPPORTED_CLASS
-from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences
-from vista_lab.oasis.rewriters.windows import stems
+from vista_lab.oasis.rewriters.carrier import Carrier, KindPair, sentences, stems
 
 FILES = tuple(
     f"train/dstc9/{name}.json.gz"

@@ -13,9 +13,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Literal, TypeVar
 
+from training.rewriting.windows import best_sentences
 from training.suites.loaders import clean
 from vista_lab.oasis.rewriters.carrier import sentences
-from vista_lab.oasis.rewriters.windows import best_sentences
 
 T = TypeVar("T")
 _TOKENISED = re.compile(r"\w [,.;:?!](?:\s|$)|\w (?:n't|'s)\b|``|-LRB-")

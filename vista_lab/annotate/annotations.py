@@ -347,12 +347,12 @@ class Annotations:
 
     def batches(self) -> tuple[AnnotationBatch, ...]:
         """Returns all batches, newest first."""
-        return self._read(lambda connection: batches(connection, self._visible()), ())
+        return self._read(lambda connection: batches(connection, self._visible()))
 
     def tasks(self, batch: str, annotator: str) -> tuple[AnnotationTask, ...]:
         """Returns up to 2,000 tasks of a batch, oldest first, with their state for one annotator."""
         query = tasks(annotator).where(TASKS.c.batch == batch, self._visible())
-        rows = self._read(lambda connection: tuple(connection.execute(query.limit(MOST_TASKS))), tuple[sql.Row[Any], ...]())
+        rows = self._read(lambda connection: tuple(connection.execute(query.limit(MOST_TASKS))))
         return tuple(map(task, rows))
 
     def start(self, task: int, annotator: str, *, condition: Condition = Condition.BLIND) -> Annotation:
@@ -447,7 +447,7 @@ class Annotations:
             query = query.where(TASKS.c.batch == batch)
         if task is not None:
             query = query.where(TASKS.c.id == task)
-        return self._read(lambda connection: read_complete(connection, query.limit(MOST_TASKS)), ())
+        return self._read(lambda connection: read_complete(connection, query.limit(MOST_TASKS)))
 
     def settle(self, task: int, claims: Sequence[ConsensusClaim], *, method: Method, who: str) -> Consensus:
         """Stores the annotators' consensus on a task, in place of an earlier one.
@@ -484,8 +484,8 @@ class Annotations:
     def _visible(self) -> sql.ColumnElement[bool]:
         return visible(TASKS.c.tenant, self._tenants)
 
-    def _read(self, operation: Callable[[sql.Connection], T], nothing: T) -> T:
-        return self._database.run("read annotations", lambda to: operation(to) if are_made(to) else nothing)
+    def _read(self, operation: Callable[[sql.Connection], tuple[T, ...]]) -> tuple[T, ...]:
+        return self._database.run("read annotations", lambda to: operation(to) if are_made(to) else ())
 
     def _write(self, operation: Callable[[sql.Connection], T]) -> T:
         def make_and_write(connection: sql.Connection) -> T:

@@ -67,3 +67,8 @@ def verifier_of(name: str | None) -> Verifier:
 
     settings = Settings.load()
     return build_verifier(name or settings.verifier, settings.verifier_options, settings.model).verifier
+
+
+def plural(number: int, noun: str) -> str:
+    """`1 passage`, `2 passages`. The guard's own is beside the document store, which loads Chroma."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

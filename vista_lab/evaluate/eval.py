@@ -260,7 +260,7 @@ def run(
 def _tell_gate(log: Path, judge: str | None, verifier: str | None) -> None:
     """Warns if the measured judge also chose the pairs of the exported set."""
     from vista_guard.judges.verifiers.named import SHIPPED
-    from vista_lab.runs.plan import gate_of
+    from vista_lab.runs.made import gate_of
 
     gate = gate_of(log)
     measured = judge if judge not in (None, "embedded") else verifier or SHIPPED

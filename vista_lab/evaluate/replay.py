@@ -242,19 +242,20 @@ def run(
     from rich.console import Console
 
     from vista_lab.cli.long_runs import ReplayProgress, stopped_code, stopping, tell_unchecked
-    from vista_lab.logs.formats import LogFormat, count, evidence_seen, read_log
+    from vista_lab.logs.formats import LogFormat, open_entries
     from vista_lab.runs.loop import ClaimsMode
     from vista_lab.runs.replaying import replay
     from vista_lab.tables.terminal import summary_table
 
     named = None if log_format == "auto" else LogFormat(log_format)
-    entries: Iterator[LoggedConversation | BrokenEntry] = islice(read_log(log, named, columns), limit)
+    opened = open_entries(log, named, columns)
+    entries: Iterator[LoggedConversation | BrokenEntry] = islice(opened.entries, limit)
     if against is not None:
         against.check(guard.parts.judge.info)
         entries = against.heard.listening(entries)
-    for line in evidence_seen(log, named, columns):
+    for line in opened.hints:
         typer.echo(line, err=True)
-    total = count(log, named, columns) if limit is None else min(count(log, named, columns), limit)
+    total = opened.total if limit is None else min(opened.total, limit)
     stopped: list[int] = []
 
     async def replay_and_close() -> ReplaySummary:

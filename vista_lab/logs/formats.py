@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, islice
 from pathlib import Path
@@ -169,15 +169,37 @@ def count(path: Path, log_format: LogFormat | None = None, columns: Columns | No
 
 
 FIRST = 1000
-"""Conversations that `evidence_seen` inspects."""
+"""Conversations that `open_entries` looks at before the others are read."""
+
+
+@dataclass(frozen=True)
+class OpenedLog:
+    """A log about to be read: its number of entries, the entries, and hints about turns without evidence, often none."""
+
+    total: int
+    entries: Entries
+    hints: list[str]
+
+
+def open_entries(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> OpenedLog:
+    """Opens a log, whose entries are as of `read_log`. It is parsed once; a long one is also counted before.
+
+    Raises:
+        InputError, ConfigError: as `read_log`.
+    """
+    entries = read_log(path, log_format, columns)
+    first = list(islice(entries, FIRST))
+    total = len(first) if len(first) < FIRST else count(path, log_format, columns)
+    return OpenedLog(total, chain(first, entries), evidence_seen(path, first))
+
+
 LONG_PROMPT = 200
 """Least characters of a system message that may hold evidence."""
 _EVIDENCE = re.compile("(?i)context|document|source|passage|reference|retriev|evidence|chunk|ground|snippet")
 
 
-def evidence_seen(path: Path, log_format: LogFormat | None = None, columns: Columns | None = None) -> list[str]:
+def evidence_seen(path: Path, entries: Iterable[LoggedConversation | BrokenEntry]) -> list[str]:
     """Hints for the user about turns without evidence, and about unread fields that may hold it; often empty."""
-    entries = islice(read_log(path, log_format, columns), FIRST)
     talks = [entry.conversation for entry in entries if isinstance(entry, LoggedConversation)]
     turns = [turn for talk in talks for turn in talk.turns if turn.role is Role.ASSISTANT]
     bare = sum(not turn.documents for turn in turns)

@@ -19,13 +19,12 @@ from lemminflect import getInflection, getLemma  # type: ignore[import-untyped]
 
 from vista_guard.judges.embedded.english.verbs import begins_imperative, verb_index, words_of
 from vista_lab.oasis.gates import changed_words
-from vista_lab.oasis.rewriters.carrier import content_words, read_json
+from vista_lab.oasis.rewriters.carrier import content_words, read_json, stem, stems
 from vista_lab.oasis.rewriters.falsify import denial, other_name, other_value
 from vista_lab.oasis.rewriters.logic import OTHER_MARK, split_condition, with_condition
 from vista_lab.oasis.rewriters.polarity import verb_at
 from vista_lab.oasis.rewriters.text import a_or_an, capitalised, stripped, tokens, uncapitalised
 from vista_lab.oasis.rewriters.values import occurrences
-from vista_lab.oasis.rewriters.windows import stem, stems
 from vista_lab.oasis.rewriters.wording import opposites
 
 _BARRED = re.compile(

@@ -36,8 +36,7 @@ from vista_lab.oasis.splits import SetPart, Splitting, divide
 from vista_lab.oasis.tasks import TASK_1, TASK_2, claim_log, text_log
 from vista_lab.oasis.twins import MatePassages, twins
 from vista_lab.runs.folder import read_manifest
-from vista_lab.runs.made import State
-from vista_lab.runs.plan import EXPORT
+from vista_lab.runs.made import EXPORT, State
 
 LABELS = {SUPPORTED_CLASS: "supported", CONTRADICTED_CLASS: "contradicted", NOT_ENOUGH_CLASS: "not_enough"}
 NEUTRAL = 0.5

@@ -16,8 +16,7 @@ from random import Random
 from vista_guard.judges.embedded.english.words import word_set
 from vista_lab.oasis.rewriters.carrier import read_json
 from vista_lab.oasis.rewriters.forms import other_form
-from vista_lab.oasis.rewriters.register import contract
-from vista_lab.oasis.rewriters.text import a_or_an, capitalised, stripped, uncapitalised
+from vista_lab.oasis.rewriters.text import a_or_an, capitalised, contract, stripped, uncapitalised
 from vista_lab.oasis.rewriters.values import NUMERIC, Value, numeric_values, occurrences
 from vista_lab.oasis.rewriters.voice import to_active, to_passive
 from vista_lab.oasis.rewriters.wording import alike

@@ -21,7 +21,7 @@ from vista_guard.reading.files import DocumentFile, FileReader, SkippedFile, fin
 from vista_guard.reading.passages import sentence_spans
 from vista_guard.types import Document
 from vista_lab.oasis.records import Passage
-from vista_lab.oasis.rewriters.windows import stems
+from vista_lab.oasis.rewriters.carrier import stems
 
 FEWEST = 2
 """Fewest sentences of a passage: one sentence leaves nothing for a paraphrase to keep."""

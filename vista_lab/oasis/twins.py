@@ -16,7 +16,7 @@ from typing import Any
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
 from vista_lab.oasis.gates import changed_words
 from vista_lab.oasis.records import GeneratedPair, Passage, Record
-from vista_lab.oasis.rewriters.windows import stems
+from vista_lab.oasis.rewriters.carrier import stems
 
 _WORD = re.compile(r"\w+")
 _TRIED = 40

@@ -5,6 +5,7 @@ A record is written once, accepted or not, so that no paid work is lost.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -16,6 +17,8 @@ from vista_guard.errors import ConfigError
 from vista_guard.stores.line_file import ANOTHER_OUT, write_whole
 from vista_lab.runs.folder import MANIFEST, Manifest, read_manifest
 
+EXPORT = "export.json"
+"""The note beside a log that was exported from a generated set."""
 RECORDS = "records.jsonl"
 """The file of records in the folder of a set, beside its manifest."""
 
@@ -79,3 +82,14 @@ class MadeSet:
 def named_share(name: str) -> float:
     """A deterministic number in [0, 1), by the name alone."""
     return int.from_bytes(blake2b(name.encode(), digest_size=7).digest(), "big") / 2**56
+
+
+def gate_of(log: Path) -> str:
+    """Name of the verifier that gated a log which `vista-guard oasis export` wrote; empty for any other log."""
+    for folder in (log.parent.parent, log.parent):
+        try:
+            gate = str(json.loads((folder / EXPORT).read_bytes())["gate"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return "" if gate == "none" else gate
+    return ""

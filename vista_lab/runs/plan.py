@@ -5,7 +5,6 @@ Readable rows, a sample of them, and their gold.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +28,6 @@ NAMED = 20
 """Most unreadable rows that are named one by one."""
 LOG = "log"
 """Split of a log, which has none."""
-EXPORT = "export.json"
-"""The note beside a log that was exported from a generated set."""
 
 
 @dataclass(frozen=True)
@@ -195,17 +192,6 @@ def of_dataset(name: str, folder: Path | None) -> Source:
         sample=dataset.sample,
         retrieves=dataset.retrieves,
     )
-
-
-def gate_of(log: Path) -> str:
-    """Name of the verifier that gated a log which `vista-guard oasis export` wrote; empty for any other log."""
-    for folder in (log.parent.parent, log.parent):
-        try:
-            gate = str(json.loads((folder / EXPORT).read_bytes())["gate"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-        return "" if gate == "none" else gate
-    return ""
 
 
 def fit_options(

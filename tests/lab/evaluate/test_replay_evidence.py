@@ -14,7 +14,7 @@ from vista_guard.cli import app
 from vista_guard.openai_api.wire import read_chat
 from vista_guard.reading.chat_json import PATTERNS, to_conversation
 from vista_guard.types import TurnReport
-from vista_lab.logs.formats import evidence_seen
+from vista_lab.logs.formats import open_entries
 
 HALL = "The whale hall opened in 1925."
 
@@ -84,7 +84,7 @@ def test_turns_without_evidence_are_said_first_with_the_field_that_may_hold_it()
     ],
 )
 def test_fields_are_named_by_their_place(given: Mapping[str, Any], seen: str) -> None:
-    _, second = evidence_seen(log(chat("Be brief.", **given)))
+    _, second = open_entries(log(chat("Be brief.", **given))).hints
     assert f"documents: {seen}" in second
 
 
@@ -94,17 +94,17 @@ def test_a_document_that_says_there_is_none_is_no_unread_one() -> None:
         {"role": "assistant", "utterance": HALL, "retrieved_document": "N/A"},
     ]
     Path("talks.json").write_text(json.dumps([turns]), encoding="utf-8")
-    _, second = evidence_seen(Path("talks.json"))
+    _, second = open_entries(Path("talks.json")).hints
     assert "no field that looks like evidence;" in second
 
 
 def test_a_long_prompt_may_hold_it() -> None:
-    _, second = evidence_seen(log(chat("You guide through the museum. " * 20)))
+    _, second = open_entries(log(chat("You guide through the museum. " * 20))).hints
     assert "system messages without a <context> block" in second
 
 
 def told(chats: Sequence[Mapping[str, Any]]) -> list[str]:
-    return evidence_seen(log(*chats))
+    return open_entries(log(*chats)).hints
 
 
 def test_nothing_is_said_of_a_log_with_documents() -> None:

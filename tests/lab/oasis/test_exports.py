@@ -22,8 +22,7 @@ from vista_lab.oasis.tasks import TASK_1, TASK_2
 from vista_lab.oasis.twins import MatePassages, twins
 from vista_lab.policies.verifiers import read_cases
 from vista_lab.runs.folder import MANIFEST, Manifest
-from vista_lab.runs.made import RECORDS, GateVerdict, Grade, State
-from vista_lab.runs.plan import EXPORT, gate_of
+from vista_lab.runs.made import EXPORT, RECORDS, GateVerdict, Grade, State, gate_of
 
 pytest.importorskip("lemminflect")
 pytest.importorskip("textblob")

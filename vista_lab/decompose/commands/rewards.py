@@ -11,7 +11,7 @@ import typer
 
 from vista_guard.cli.common import FAILED, exit_codes
 from vista_guard.errors import ConfigError
-from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, verifier_of
+from vista_lab.cli.options import MaxCostOption, VerifierOption, chat_model_of, plural, verifier_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +88,6 @@ def rewards(
             typer.echo(f"wrote {out}", err=True)
     unscored = [row for row in scored if row.unscored]
     if unscored:
-        from vista_guard.cli.document_store import plural
-
         why = next(iter(unscored[0].unscored.items()))
         typer.echo(f"{plural(len(unscored), 'row')} unscored; row {unscored[0].row}, {why[0]}: {why[1]}", err=True)
         raise typer.Exit(FAILED)

@@ -11,7 +11,7 @@ import typer
 
 from vista_guard.cli.common import exit_codes, visible
 from vista_guard.errors import InputError
-from vista_lab.cli.options import MaxCostOption, chat_model_of, verifier_of
+from vista_lab.cli.options import MaxCostOption, chat_model_of, plural, verifier_of
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -134,8 +134,6 @@ def _generator(
 
 
 def _tell_corpus(corpus: Corpus) -> None:
-    from vista_guard.cli.document_store import plural
-
     broken = [file for file in corpus.skipped if file.broken]
     for file in broken[:20]:
         typer.echo(visible(f"{file.path}: {file.reason}"), err=True)

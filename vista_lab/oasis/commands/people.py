@@ -236,7 +236,7 @@ def _report(
     from vista_lab.annotate.sheets import content
     from vista_lab.oasis.people import DISCUSS, GOLD, discussion, gold_note
     from vista_lab.oasis.tasks import TASK_1, TASK_2
-    from vista_lab.runs.plan import EXPORT
+    from vista_lab.runs.made import EXPORT
     from vista_lab.tables.output import text, write, write_files
 
     contents: dict[str, str | bytes] = dict(results.gold.files())

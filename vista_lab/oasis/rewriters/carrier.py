@@ -67,3 +67,13 @@ def content_words(text: str) -> set[str]:
 
 
 _STOP = word_list("stop")
+
+
+def stem(word: str) -> str:
+    """A crude stem, so that "offers" meets "offering"."""
+    return re.sub(r"(ations?|ings?|ers?|ed|es|s|ly)$", "", word) if len(word) > 4 else word
+
+
+def stems(text: str) -> set[str]:
+    """Stems of the content words."""
+    return {stem(w) for w in content_words(text)}

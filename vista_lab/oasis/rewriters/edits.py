@@ -3,43 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from random import Random
 
-from vista_lab.oasis.rewriters.carrier import Carrier
-from vista_lab.oasis.rewriters.group import Quad
-from vista_lab.oasis.rewriters.swaps import loosely_held
 from vista_lab.oasis.rewriters.values import (
     MONTHS,
     NUMBER_WORDS,
     WORD_VALUES,
     Value,
     magnitude,
-    numeric_values,
-    occurrences,
-    replace_words,
 )
 
 EDITABLE = frozenset({"date", "day", "time", "number", "percent", "money", "measure", "month_year", "year"})
 _DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
-
-
-def value_edits(carrier: Carrier, rng: Random) -> Iterator[Quad]:
-    """At most one quad per claim: its value, and a plausible replacement."""
-    values = [v for v in numeric_values(carrier.claim) if v.kind in EDITABLE and occurrences(carrier.text, v.text)]
-    unique = [v for v in values if len(occurrences(carrier.claim, v.text)) == 1 and not bound_anywhere(carrier, v)]
-    for own in rng.sample(unique, min(1, len(unique))):
-        other = another(own, rng)
-        if other and not occurrences(carrier.text, other) and not occurrences(carrier.claim, other):
-            edited = tuple(replace_words(s, own.text, other) for s in carrier.evidence)
-            twin = carrier.claim[: own.start] + other + carrier.claim[own.end :]
-            yield Quad("form", carrier.evidence, edited, carrier.claim, twin, values=(own.text, other))
-
-
-def bound_anywhere(carrier: Carrier, value: Value) -> bool:
-    """True if the value is only a bound in the claim or in the evidence."""
-    texts = (carrier.claim, carrier.text)
-    return any(loosely_held(text[:start], value.kind) for text in texts for start, _ in occurrences(text, value.text))
 
 
 def another(value: Value, rng: Random) -> str | None:

@@ -1,4 +1,4 @@
-"""Groups of twins: a few claims and a few versions of the evidence, each pairing with its label."""
+"""Groups of twins: right and wrong claims beside one premise."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from vista_lab.datasets.pairs import CONTRADICTED_CLASS, SUPPORTED_CLASS
 
 FALSE = (CONTRADICTED_CLASS,)
+
+
 TRUE = (SUPPORTED_CLASS,)
 
 

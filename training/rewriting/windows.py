@@ -1,14 +1,13 @@
-"""The stretch of a long document that a sentence was written from, found by its rare words."""
+"""The sentences of a document that a claim is read beside."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vista_lab.oasis.rewriters.carrier import content_words
+from vista_lab.oasis.rewriters.carrier import stems
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,6 @@ class Window:
     def text(self) -> str:
         """The whole stretch."""
         return " ".join((*self.before, *self.best, *self.after))
-
-
-def stem(word: str) -> str:
-    """A crude stem, so that "offers" meets "offering"."""
-    return re.sub(r"(ations?|ings?|ers?|ed|es|s|ly)$", "", word) if len(word) > 4 else word
-
-
-def stems(text: str) -> set[str]:
-    """Stems of the content words."""
-    return {stem(w) for w in content_words(text)}
 
 
 def rarity(units: Sequence[str]) -> dict[str, float]:

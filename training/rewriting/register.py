@@ -1,23 +1,14 @@
-"""Changes register but not content: contractions, chat phrases, headlines, lower case."""
+"""A claim as talk says it, or as a headline."""
 
 from __future__ import annotations
 
 import re
 from random import Random
 
-from vista_lab.oasis.rewriters.text import a_or_an, stripped, uncapitalised
+from vista_lab.oasis.rewriters.text import a_or_an, contract, stripped, uncapitalised
 from vista_lab.oasis.rewriters.values import occurrences, replace_words
 from vista_lab.oasis.rewriters.wording import alike
 
-_SHORT = (
-    (r"\b(is|are|was|were|do|does|did|has|have|had|would|could|should) not\b", r"\1n't"),
-    (r"\bwill not\b", "won't"),
-    (r"\bcannot\b|\bcan not\b", "can't"),
-    (r"\b([Ii]t|[Hh]e|[Ss]he|[Tt]here|[Tt]hat) is\b(?! n't)", r"\1's"),
-    (r"\b([Tt]hey|[Ww]e|[Yy]ou) are\b", r"\1're"),
-    (r"\b([Tt]hey|[Ww]e|[Yy]ou|[Ii]t|[Hh]e|[Ss]he|I) will\b", r"\1'll"),
-    (r"\b([Tt]hey|[Ww]e|[Yy]ou|I) have (?=\w+(?:ed|en|ne)\b)", r"\1've "),
-)
 _LONG = (
     (r"\bwon['’]t\b", "will not"),
     (r"\bcan['’]t\b", "cannot"),
@@ -27,19 +18,16 @@ _LONG = (
     (r"\b([Tt]hey|[Ww]e|[Yy]ou|I)['’]ve\b", r"\1 have"),
     (r"\b([Ii]t|[Tt]here)['’]s (?=(?:a|an|the|not|no|in|on|also|located|open|free|available)\b)", r"\1 is "),
 )
+
+
 _OPENINGS = (
     "Sure, ", "Yes, ", "As far as I can see, ", "From what I found, ", "To answer your question: ", "Good question! ",
     "Just so you know, ", "Right, so ", "Quick note: ", "In short, ", "Here's what I have: ", "Happy to help! ", "Okay, ",
     "Basically, ", "According to the page, ", "The document says that ", "Per the text, ",
 )  # fmt: skip
+
+
 _CLOSINGS = ("", "", "", " :)", " Hope that helps!", " Let me know if you need more.")
-
-
-def contract(text: str) -> str:
-    """The text with short forms: isn't, they're."""
-    for pattern, short in _SHORT:
-        text = re.sub(pattern, short, text)
-    return text
 
 
 def expand(text: str) -> str:
